@@ -1,0 +1,165 @@
+"""The exchange: which packet a step of a flow sends, given what has come out so far.
+
+Shared by every backend, so that all of them send the same packets. TCP sequence numbers are kept
+here, because conntrack calls a segment outside the window INVALID (``tcp_in_window``).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+
+from backends.flow import Again, Flow, IcmpError, Reply, Send
+from backends.packet import IcmpType, Packet
+from translate.ir import Protocol, TcpFlag
+
+__all__ = ["Arrival", "Emission", "Exchange"]
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A packet to send now: into interface ``entry``, or from the node itself when None."""
+
+    packet: Packet
+    entry: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A packet as it came out: on interface ``out``, or delivered to the node when None."""
+
+    packet: Packet
+    out: str | None
+
+
+@dataclass(slots=True)
+class _Talk:
+    """Both ends of the connection that the last Send began."""
+
+    sent: Emission
+    arrived: Arrival | None = None
+    client_next: int = 0
+    server_next: int = 0
+    server_spoke: bool = False
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Turns the steps of one flow into packets.
+
+    Call :meth:`emit` for each step in order, then :meth:`arrived` if the packet came out (left the
+    node or was delivered). Deterministic: the same flow and arrivals give the same packets.
+    """
+
+    flow: Flow
+    _talk: _Talk | None = None
+    _last: Arrival | None = None
+    _count: int = 0
+    _original: bool = field(default=True)
+
+    def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
+        """Return what this step sends, or None when there is nothing to answer."""
+        self._count += 1
+        match step:
+            case Send():
+                return self._send(step)
+            case Reply():
+                return self._reply(step)
+            case Again():
+                return self._again(step)
+            case IcmpError():
+                return self._error(step)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Tell that the packet last emitted came out, and how it looked."""
+        self._last = arrival
+        if self._original and self._talk is not None:
+            self._talk.arrived = arrival
+
+    def tag(self) -> bytes:
+        """Return eight bytes that tell the current packet from every other of this flow."""
+        return zlib.crc32(self.flow.id.encode()).to_bytes(4, "big") + self._count.to_bytes(4, "big")
+
+    def _start(self, *, server: bool) -> int:
+        name = f"{self.flow.id}/{self._count}/{'s' if server else 'c'}"
+        return zlib.crc32(name.encode()) & 0x7FFFFFFF
+
+    def _payload(self, packet: Packet) -> bytes:
+        # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
+        return packet.payload if packet.proto == Protocol.TCP else packet.payload or self.tag()
+
+    def _send(self, step: Send) -> Emission:
+        packet = step.packet
+        start = packet.seq or self._start(server=False)
+        packet = packet.changed(seq=start, payload=self._payload(packet))
+        emission = Emission(packet, step.entry)
+        talk = _Talk(emission, client_next=_advance(start, packet))
+        talk.server_next = self._start(server=True)
+        self._talk, self._original, self._last = talk, True, None
+        return emission
+
+    def _again(self, step: Again) -> Emission | None:
+        talk = self._talk
+        if talk is None:
+            return None
+        packet = talk.sent.packet
+        if packet.proto == Protocol.TCP:
+            flags = TcpFlag.ACK if step.flags is None else step.flags
+            ack = talk.server_next if flags & TcpFlag.ACK else 0
+            packet = packet.changed(flags=flags, seq=talk.client_next, ack=ack)
+            talk.client_next = _advance(talk.client_next, packet)
+        else:
+            packet = packet.changed(payload=self.tag())
+        self._original, self._last = True, None
+        return Emission(packet, talk.sent.entry)
+
+    def _reply(self, step: Reply) -> Emission | None:
+        talk = self._talk
+        if talk is None or talk.arrived is None:
+            return None
+        got = talk.arrived.packet
+        packet = got.changed(src=got.dst, dst=got.src, sport=got.dport, dport=got.sport, ttl=64, mark=0)
+        if packet.proto == Protocol.TCP:
+            first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
+            default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
+            flags = default if step.flags is None else step.flags
+            packet = packet.changed(
+                flags=flags,
+                seq=talk.server_next,
+                ack=talk.client_next if flags & TcpFlag.ACK else 0,
+                payload=b"",
+            )
+            talk.server_next = _advance(talk.server_next, packet)
+            talk.server_spoke = True
+        elif packet.is_icmp:
+            if got.icmp_type != IcmpType.ECHO_REQUEST:
+                return None
+            packet = packet.changed(icmp_type=IcmpType.ECHO_REPLY, payload=self.tag())
+        else:
+            packet = packet.changed(payload=self.tag())
+        self._original, self._last = False, None
+        return Emission(packet, talk.arrived.out)
+
+    def _error(self, step: IcmpError) -> Emission | None:
+        last = self._last
+        if last is None:
+            return None
+        got = last.packet
+        error = Packet(
+            family=got.family,
+            src=got.dst if step.source is None else step.source,
+            dst=got.src,
+            proto=Protocol.ICMP,
+            icmp_type=step.type,
+            icmp_code=step.code,
+            quoted=got,
+        )
+        self._original, self._last = False, None
+        return Emission(error, last.out)
+
+
+def _advance(seq: int, packet: Packet) -> int:
+    if packet.proto != Protocol.TCP:
+        return seq
+    phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
+    return (seq + len(packet.payload) + phantom) & 0xFFFFFFFF

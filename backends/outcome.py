@@ -1,0 +1,83 @@
+"""What became of a packet: where it went, how it looked there, and with what probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from backends.packet import Port
+
+__all__ = ["FlowResult", "Outcome", "OutcomeBranch", "QuotedTuple", "Verdict"]
+
+
+class Verdict(StrEnum):
+    """Where a packet ended."""
+
+    FORWARD = "forward"
+    """It left the node on interface ``out`` (also packets made on the node)."""
+    LOCAL = "local"
+    """It was delivered to the node itself."""
+    DROP = "drop"
+    """It ended without a trace."""
+    REJECT = "reject"
+    """It ended, and its sender was told so; ``reject_with`` says how."""
+    UNSENT = "unsent"
+    """It was never sent, because the packet that it would have answered did not come out."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedTuple:
+    """The packet inside an ICMP error, as it looked when the error arrived."""
+
+    src: int
+    dst: int
+    sport: Port | None
+    dport: Port | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one packet, in the terms in which all backends can be compared.
+
+    For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
+    ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat`` say that
+    the destination/source differs from what was sent. For ``drop``, ``reject`` and ``unsent``
+    these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
+    ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``).
+    """
+
+    verdict: Verdict
+    out: str | None = None
+    src: int | None = None
+    dst: int | None = None
+    sport: Port | None = None
+    dport: Port | None = None
+    ttl: int | None = None
+    mark: int | None = None
+    dnat: bool = False
+    snat: bool = False
+    reject_with: str | None = None
+    quoted: QuotedTuple | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeBranch:
+    """One way a flow can go: an outcome per step (pauses have none), and its exact probability."""
+
+    probability: Fraction
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """What became of a flow.
+
+    The simulator returns every branch, probabilities summing to 1; a kernel backend returns the
+    one branch that it saw, with probability 1. ``notes`` hold what a backend wants said about it:
+    a frame with a wrong checksum, a stray frame (each is a difference of its own).
+    """
+
+    flow_id: str
+    branches: tuple[OutcomeBranch, ...]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,113 @@
+"""A packet, as all backends understand it: header fields, not bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
+
+__all__ = ["DEFAULT_TTL", "IcmpType", "Packet", "Port", "PortClass", "Tuple"]
+
+DEFAULT_TTL: Final = 64
+
+
+class IcmpType:
+    """The ICMP types that nfparity treats by name (RFC 792)."""
+
+    ECHO_REPLY: Final = 0
+    DEST_UNREACHABLE: Final = 3
+    REDIRECT: Final = 5
+    ECHO_REQUEST: Final = 8
+    TIME_EXCEEDED: Final = 11
+    PARAMETER_PROBLEM: Final = 12
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PortClass:
+    """A port that the kernel picks by itself: any in ``low..high`` (both inclusive)."""
+
+    low: int
+    high: int
+
+    def __contains__(self, port: int) -> bool:
+        return self.low <= port <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.low}-{self.high}"
+
+
+Port = int | PortClass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """One direction of a connection (``nf_conntrack_tuple``).
+
+    For ICMP queries ``sport`` is the identifier and ``dport`` is ``type << 8 | code``.
+    """
+
+    src: int
+    dst: int
+    proto: int
+    sport: Port
+    dport: Port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """One packet. Addresses are integers of the family; ports are None without a port header.
+
+    ``icmp_id`` is the identifier of a query; ``quoted`` is the packet inside an ICMP error.
+    ``mark`` is what the sender set with ``SO_MARK`` (packets made on the node only).
+    ``bad_checksum`` asks for a wrong transport checksum on the wire, which makes conntrack call
+    the packet INVALID (``nf_conntrack_checksum``). Ports are a :class:`PortClass` only inside the
+    simulator, where the kernel's pick is not known.
+    """
+
+    family: Family
+    src: int
+    dst: int
+    proto: int
+    sport: Port | None = None
+    dport: Port | None = None
+    icmp_type: int | None = None
+    icmp_code: int | None = None
+    icmp_id: Port | None = None
+    flags: TcpFlag = TcpFlag.SYN
+    seq: int = 0
+    ack: int = 0
+    ttl: int = DEFAULT_TTL
+    mark: int = 0
+    payload: bytes = b""
+    quoted: Packet | None = None
+    bad_checksum: bool = False
+
+    @property
+    def has_ports(self) -> bool:
+        """Whether the protocol carries ports."""
+        return self.proto in PORT_PROTOCOLS
+
+    @property
+    def is_icmp(self) -> bool:
+        """Whether this is ICMP or ICMPv6."""
+        return self.proto in (Protocol.ICMP, Protocol.ICMPV6)
+
+    def changed(self, **fields: object) -> Packet:
+        """Return a copy with some fields replaced."""
+        return replace(self, **fields)  # type: ignore[arg-type]  # dataclasses.replace checks names
+
+    def __str__(self) -> str:
+        """The packet as ``explain --packet`` takes it: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
+        src, dst = format_address(self.family, self.src), format_address(self.family, self.dst)
+        if self.family is Family.IP6:
+            src, dst = f"[{src}]", f"[{dst}]"
+        if self.is_icmp:
+            return f"icmp {src} > {dst} type {self.icmp_type}/{self.icmp_code or 0} id {self.icmp_id}"
+        try:
+            name = Protocol(self.proto).name.lower()
+        except ValueError:
+            name = f"proto-{self.proto}"
+        if not self.has_ports:
+            return f"{name} {src} > {dst}"
+        return f"{name} {src}:{self.sport} > {dst}:{self.dport}"

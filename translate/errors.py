@@ -1,0 +1,96 @@
+"""The errors of the pure half, as one tree.
+
+::
+
+    NfparityError                   anything that nfparity reports to its user
+    ├── InputError                  exit status 2: the input is wrong or not expressible
+    │   ├── ParseError              text that is not what it says it is; one or more Diagnostics
+    │   └── UnsupportedError        a rule that a backend cannot express; one or more Refusals
+    └── EnvironmentFault            exit status 3: privileges, tools, kernel features
+
+Callers branch on the class, never on the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from translate.ir.origin import Origin
+
+__all__ = [
+    "Diagnostic",
+    "EnvironmentFault",
+    "InputError",
+    "NfparityError",
+    "ParseError",
+    "Refusal",
+    "UnsupportedError",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong with an input: where, what was found, what to do.
+
+    ``message`` is lower case without a full stop; ``hint`` says what to do, where that is known.
+    """
+
+    origin: Origin
+    message: str
+    hint: str | None = None
+
+    def render(self) -> str:
+        """Return ``file:line:column: message``, the line itself and a caret under the column."""
+        head = f"{self.origin}: {self.message}"
+        if self.hint is not None:
+            head += f"; {self.hint}"
+        if not self.origin.text:
+            return head
+        return f"{head}\n{self.origin.caret()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A rule that one backend cannot express exactly, and why.
+
+    ``feature`` is a short stable name of what is missing (``recent``, ``dnat-port-range``);
+    tests and the coverage table key on it.
+    """
+
+    origin: Origin
+    backend: str
+    feature: str
+    reason: str
+
+    def render(self) -> str:
+        """Return ``file:line: backend cannot express …`` with the rule under it."""
+        head = f"{self.origin.place}: {self.backend}: {self.reason} [{self.feature}]"
+        return f"{head}\n    {self.origin.text}" if self.origin.text else head
+
+
+class NfparityError(Exception):
+    """Anything that nfparity reports to its user in words instead of a traceback."""
+
+
+class InputError(NfparityError):
+    """The input is wrong, or cannot be expressed; the command ends with status 2."""
+
+
+class ParseError(InputError):
+    """Text that could not be read; carries every diagnostic found, sorted by position."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.diagnostics = tuple(sorted(diagnostics, key=lambda d: (d.origin.line, d.origin.column)))
+        super().__init__("\n".join(d.render() for d in self.diagnostics))
+
+
+class UnsupportedError(InputError):
+    """Rules that a backend cannot express; carries one refusal per rule and feature."""
+
+    def __init__(self, refusals: tuple[Refusal, ...]) -> None:
+        self.refusals = refusals
+        super().__init__("\n".join(r.render() for r in refusals))
+
+
+class EnvironmentFault(NfparityError):
+    """This machine lacks a privilege, a tool or a kernel feature; the command ends with status 3."""

@@ -1,0 +1,165 @@
+"""The table of fields: everything a packet can be tested on, one row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum, IntFlag
+from typing import Final
+
+from translate.ir.family import Family
+
+__all__ = [
+    "PORT_PROTOCOLS",
+    "AddressType",
+    "ConnectionState",
+    "ConnectionStatus",
+    "Field",
+    "Protocol",
+    "TcpFlag",
+    "field_bits",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    text: str
+    bits: int | None  # None: an address, as wide as the family; 0: a name
+    connection: bool = False
+
+
+class Field(Enum):
+    """A thing that a packet can be tested on.
+
+    A field can be *absent* from a packet: ports of ICMP or of a later fragment, conntrack data of
+    a packet without an entry. A test of an absent field never holds, negated or not
+    (``xt_tcp``, ``xt_multiport``, ``xt_conntrack`` all return false there).
+    An interface that a hook does not have is the empty name, not absent (``ip_packet_match``).
+    """
+
+    SADDR = _Row("ip.saddr", None)
+    DADDR = _Row("ip.daddr", None)
+    FRAGMENT = _Row("ip.fragment", 1)  # 1 for the second and later fragments (iptables -f)
+    L4PROTO = _Row("l4.proto", 8)
+    SPORT = _Row("l4.sport", 16)
+    DPORT = _Row("l4.dport", 16)
+    ICMP_TYPE = _Row("icmp.type", 8)
+    ICMP_CODE = _Row("icmp.code", 8)
+    TCP_FLAGS = _Row("tcp.flags", 8)
+    MARK = _Row("meta.mark", 32)
+    IIF = _Row("meta.iif", 0)
+    OIF = _Row("meta.oif", 0)
+    CT_STATE = _Row("ct.state", 8)  # exactly one ConnectionState; present on every packet
+    CT_STATUS = _Row("ct.status", 32, connection=True)
+    CT_MARK = _Row("ct.mark", 32, connection=True)
+    CT_DIRECTION = _Row("ct.direction", 1, connection=True)  # 0 original, 1 reply
+    CT_PROTO = _Row("ct.proto", 8, connection=True)
+    CT_ORIGINAL_SADDR = _Row("ct.original.saddr", None, connection=True)
+    CT_ORIGINAL_DADDR = _Row("ct.original.daddr", None, connection=True)
+    CT_ORIGINAL_SPORT = _Row("ct.original.sport", 16, connection=True)
+    CT_ORIGINAL_DPORT = _Row("ct.original.dport", 16, connection=True)
+    CT_REPLY_SADDR = _Row("ct.reply.saddr", None, connection=True)
+    CT_REPLY_DADDR = _Row("ct.reply.daddr", None, connection=True)
+    CT_REPLY_SPORT = _Row("ct.reply.sport", 16, connection=True)
+    CT_REPLY_DPORT = _Row("ct.reply.dport", 16, connection=True)
+    FIB_SADDR_TYPE = _Row("fib.saddr.type", 8)
+    FIB_DADDR_TYPE = _Row("fib.daddr.type", 8)
+    FIB_SADDR_TYPE_IIF = _Row("fib.saddr.type.iif", 8)  # addrtype --limit-iface-in
+    FIB_DADDR_TYPE_IIF = _Row("fib.daddr.type.iif", 8)
+    FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
+    FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
+
+    @property
+    def text(self) -> str:
+        """The field's name as reports print it, for example ``ip.saddr``."""
+        return self.value.text
+
+    @property
+    def is_name(self) -> bool:
+        """Whether values are interface names instead of numbers."""
+        return self.value.bits == 0
+
+    @property
+    def is_address(self) -> bool:
+        """Whether values are addresses of the ruleset's family."""
+        return self.value.bits is None
+
+    @property
+    def is_connection(self) -> bool:
+        """Whether the field is absent from a packet that has no conntrack entry."""
+        return self.value.connection
+
+    def __repr__(self) -> str:
+        return f"Field.{self.name}"
+
+
+def field_bits(field: Field, family: Family) -> int:
+    """Return the width of a numeric field in bits (0 for names)."""
+    bits = field.value.bits
+    return family.bits if bits is None else bits
+
+
+class ConnectionState(IntEnum):
+    """What conntrack says of a packet; values are nftables' ``ct state`` bits."""
+
+    INVALID = 1
+    ESTABLISHED = 2
+    RELATED = 4
+    NEW = 8
+    UNTRACKED = 64
+
+
+class ConnectionStatus(IntFlag):
+    """Bits of an entry's status (``enum ip_conntrack_status``) that rules can test."""
+
+    EXPECTED = 1 << 0
+    SEEN_REPLY = 1 << 1
+    ASSURED = 1 << 2
+    CONFIRMED = 1 << 3
+    SNAT = 1 << 4
+    DNAT = 1 << 5
+
+
+class AddressType(IntEnum):
+    """What the routing table says an address is (``RTN_*`` of rtnetlink)."""
+
+    UNSPEC = 0
+    UNICAST = 1
+    LOCAL = 2
+    BROADCAST = 3
+    ANYCAST = 4
+    MULTICAST = 5
+    BLACKHOLE = 6
+    UNREACHABLE = 7
+    PROHIBIT = 8
+    THROW = 9
+    NAT = 10
+    XRESOLVE = 11
+
+
+class TcpFlag(IntFlag):
+    """The flag bits of the TCP header that iptables tests."""
+
+    FIN = 0x01
+    SYN = 0x02
+    RST = 0x04
+    PSH = 0x08
+    ACK = 0x10
+    URG = 0x20
+
+
+class Protocol(IntEnum):
+    """The transport protocols whose headers nfparity looks into (IANA numbers)."""
+
+    ICMP = 1
+    TCP = 6
+    UDP = 17
+    DCCP = 33
+    ICMPV6 = 58
+    SCTP = 132
+    UDPLITE = 136
+
+
+PORT_PROTOCOLS: Final = frozenset(
+    {Protocol.TCP, Protocol.UDP, Protocol.DCCP, Protocol.SCTP, Protocol.UDPLITE}
+)
+"""Protocols whose first four bytes are source and destination port."""

@@ -1,0 +1,119 @@
+"""The Program: the same rules lowered, in a form that maps and programs can be emitted from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translate.ir.actions import Action
+from translate.ir.family import Family
+from translate.ir.fields import Field
+from translate.ir.hooks import Hook, TableName
+from translate.ir.origin import NOWHERE, Origin
+from translate.ir.ruleset import Policy
+from translate.ir.tests import Test
+from translate.ir.values import Value
+
+__all__ = [
+    "Apply",
+    "Branch",
+    "Choose",
+    "Entry",
+    "Lookup",
+    "LoweredChain",
+    "Program",
+    "Statement",
+    "qualified",
+]
+
+
+def qualified(table: TableName, chain: str) -> str:
+    """Return the Program-wide name of a chain: tables may each have a chain of the same name."""
+    return f"{table.value}/{chain}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apply:
+    """If all ``tests`` hold, do ``actions`` in order: effects first, at most one verdict, last."""
+
+    tests: tuple[Test, ...]
+    actions: tuple[Action, ...]
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key of a lookup (one value per field) and what to do when the packet has it."""
+
+    key: tuple[Value, ...]
+    actions: tuple[Action, ...]
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """If all ``tests`` hold, look ``fields`` up and do the entry's actions; no entry: go on.
+
+    Keys are pairwise disjoint, so at most one entry applies. A packet on which a field is absent
+    has no entry.
+    """
+
+    fields: tuple[Field, ...]
+    entries: tuple[Entry, ...]
+    tests: tuple[Test, ...] = ()
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One outcome of a random choice; ``weight`` is its share of 2**31."""
+
+    weight: int
+    actions: tuple[Action, ...]
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """If all ``tests`` hold, draw one branch by weight and do its actions.
+
+    Weights sum to 2**31. ``equal`` says that the ladder was kube-proxy's equal split over n
+    branches, whose weights differ only by rounding (by less than n parts in 2**31), so that an
+    emitter may draw uniformly from n. A branch without actions goes on with the next statement.
+    """
+
+    branches: tuple[Branch, ...]
+    equal: bool = False
+    tests: tuple[Test, ...] = ()
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+Statement = Apply | Lookup | Choose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoweredChain:
+    """A chain of the Program. ``name`` is qualified; base chains have hook, priority and policy."""
+
+    name: str
+    table: TableName
+    statements: tuple[Statement, ...]
+    hook: Hook | None = None
+    priority: int | None = None
+    policy: Policy | None = None
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """All chains of one family, lowered. Jump and Goto name chains by their qualified name."""
+
+    family: Family
+    chains: tuple[LoweredChain, ...]
+    source: str = "<none>"
+
+    def chain(self, name: str) -> LoweredChain:
+        """Return the chain with this qualified name; KeyError when there is none."""
+        for chain in self.chains:
+            if chain.name == name:
+                return chain
+        raise KeyError(name)

@@ -1,0 +1,119 @@
+"""The Ruleset: what was written, in the order it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from translate.ir.actions import Action
+from translate.ir.family import Family
+from translate.ir.hooks import Hook, TableName
+from translate.ir.origin import NOWHERE, Origin
+from translate.ir.tests import Test
+
+__all__ = ["Chain", "Counters", "Option", "Policy", "Rule", "Ruleset", "Spelled", "Table"]
+
+
+class Policy(StrEnum):
+    """What happens to a packet that leaves a built-in chain undecided."""
+
+    ACCEPT = "ACCEPT"
+    DROP = "DROP"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Packets and bytes, as ``iptables-save -c`` prints them."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as spelled: ``! --dport 53`` is ``Option("--dport", ("53",), negated=True)``.
+
+    Arguments are unquoted; negation is always kept in the modern place, before the option.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A match or a target as spelled: its extension's name and its options in order."""
+
+    name: str
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule: how it was spelled, what it means, and where it stands.
+
+    ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the
+    spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
+    ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
+    ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
+    """
+
+    tests: tuple[Test, ...]
+    actions: tuple[Action, ...]
+    base: tuple[Option, ...] = ()
+    matches: tuple[Spelled, ...] = ()
+    target: Spelled | None = None
+    goto: bool = False
+    comment: str | None = None
+    counters: Counters | None = None
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A chain with its rules. ``hook`` and ``policy`` are None for a user chain."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    hook: Hook | None = None
+    policy: Policy | None = None
+    counters: Counters | None = None
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table: its chains in the order in which they were declared.
+
+    ``preamble`` holds the comment lines that stand before the table, as written.
+    """
+
+    name: TableName
+    chains: tuple[Chain, ...]
+    preamble: tuple[str, ...] = ()
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+    def chain(self, name: str) -> Chain | None:
+        """Return the chain called ``name``, or None."""
+        for chain in self.chains:
+            if chain.name == name:
+                return chain
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruleset:
+    """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments."""
+
+    family: Family
+    tables: tuple[Table, ...]
+    source: str = "<none>"
+    epilogue: tuple[str, ...] = ()
+
+    def table(self, name: TableName) -> Table | None:
+        """Return the table called ``name``, or None."""
+        for table in self.tables:
+            if table.name is name:
+                return table
+        return None

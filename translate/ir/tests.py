@@ -1,0 +1,123 @@
+"""Tests: what a rule asks of a packet.
+
+Extensions are syntax; meaning is a few kinds of test over the table of fields.
+A rule matches when *all* its tests hold, evaluated in order (order matters only to tests with
+state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from translate.ir.fields import Field
+from translate.ir.values import Value
+
+__all__ = [
+    "RANDOM_RANGE",
+    "AnyOf",
+    "FieldTest",
+    "Nth",
+    "Random",
+    "Recent",
+    "RecentMode",
+    "SetDirection",
+    "SetTest",
+    "Test",
+]
+
+RANDOM_RANGE: Final = 1 << 31
+"""``statistic --mode random`` compares 31 random bits with an integer (``xt_statistic``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldTest:
+    """``(field & mask) in values``, or not in when ``negated``; never true of an absent field.
+
+    ``mask`` is None when every bit counts. ``values`` is not empty.
+    """
+
+    field: Field
+    values: tuple[Value, ...]
+    mask: int | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf:
+    """At least one of ``tests`` holds; the whole is negated, not its parts.
+
+    ``! --ctstate RELATED,DNAT`` is ``AnyOf((state is RELATED, status has DNAT), negated=True)``:
+    true of a packet without a conntrack entry, because neither part holds there.
+    """
+
+    tests: tuple[FieldTest, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Random:
+    """True with probability ``numerator / 2**31`` (``xt_statistic``, random mode)."""
+
+    numerator: int
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nth:
+    """True of one in ``every`` packets that reach the test, first after ``packet`` others.
+
+    ``packet`` is 0 to ``every - 1``. The counter belongs to the rule (``xt_statistic``, nth mode).
+    """
+
+    every: int
+    packet: int
+    negated: bool = False
+
+
+class SetDirection(StrEnum):
+    """Which side of the packet a dimension of an ipset is looked up with."""
+
+    SRC = "src"
+    DST = "dst"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTest:
+    """The packet's fields, one per dimension, are a member of the ipset ``name``."""
+
+    name: str
+    directions: tuple[SetDirection, ...]
+    negated: bool = False
+
+
+class RecentMode(StrEnum):
+    """What ``-m recent`` does with the list, spelled as its option."""
+
+    SET = "set"
+    RCHECK = "rcheck"
+    UPDATE = "update"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent:
+    """``-m recent``: test or change the list ``name`` with the packet's address (``xt_recent``).
+
+    ``seconds`` and ``hitcount`` are None when not given. ``side`` says which address is the key;
+    ``mask`` is applied to it.
+    """
+
+    name: str
+    mode: RecentMode
+    side: SetDirection
+    mask: int
+    seconds: int | None = None
+    hitcount: int | None = None
+    reap: bool = False
+    rttl: bool = False
+    negated: bool = False
+
+
+Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent
