@@ -6,7 +6,7 @@
     ├── InputError                  exit status 2: the input is wrong or not expressible
     │   ├── ParseError              text that is not what it says it is; one or more Diagnostics
     │   └── UnsupportedError        a rule that a backend cannot express; one or more Refusals
-    └── EnvironmentFault            exit status 3: privileges, tools, kernel features
+    └── MachineError                exit status 3: privileges, tools, kernel features
 
 Callers branch on the class, never on the text.
 """
@@ -19,8 +19,8 @@ from translate.ir.origin import Origin
 
 __all__ = [
     "Diagnostic",
-    "EnvironmentFault",
     "InputError",
+    "MachineError",
     "NfparityError",
     "ParseError",
     "Refusal",
@@ -92,5 +92,5 @@ class UnsupportedError(InputError):
         super().__init__("\n".join(r.render() for r in refusals))
 
 
-class EnvironmentFault(NfparityError):
+class MachineError(NfparityError):
     """This machine lacks a privilege, a tool or a kernel feature; the command ends with status 3."""
