@@ -58,7 +58,7 @@ class Backend(Protocol):
     def open(self, job: Job) -> AbstractContextManager[Session]:
         """Load the rules into a fresh private node; everything is gone when the context ends.
 
-        Raises UnsupportedError when a rule cannot be expressed, MachineError     when the machine
+        Raises UnsupportedError when a rule cannot be expressed, MachineError when the machine
         refuses. Nothing stays behind in either case, nor after a signal.
         """
         ...
