@@ -1,0 +1,104 @@
+"""``flatten``: Ruleset → Program, rule by rule.
+
+*Before*: the Ruleset as read; every jump names a chain of its own table, and no chain reaches
+itself (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
+
+*After*: one chain per chain, one :class:`Apply` per rule, in the same order; jumps carry qualified
+names; a built-in chain knows its hook, priority and policy. Tables come in the order of
+``TABLE_HOOKS``, whatever the order of the input.
+
+*Why the meaning is preserved*: nothing is merged, dropped or moved. The order of tables in the
+input means nothing to the kernel, which runs built-in chains by hook priority.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from translate.ir import (
+    TABLE_HOOKS,
+    Action,
+    Apply,
+    Chain,
+    Goto,
+    Jump,
+    LoweredChain,
+    Policy,
+    Program,
+    Rule,
+    Ruleset,
+    TableName,
+    qualified,
+)
+from translate.ir.actions import (
+    Accept,
+    Dnat,
+    Drop,
+    Masquerade,
+    NoTrack,
+    Redirect,
+    Reject,
+    Return,
+    SetMark,
+    Snat,
+)
+
+__all__ = ["flatten"]
+
+
+def flatten(ruleset: Ruleset) -> Program:
+    """Return the Program that has one statement per rule."""
+    chains = [
+        _chain(table.name, chain)
+        for name in TABLE_HOOKS
+        for table in ruleset.tables
+        if table.name is name
+        for chain in table.chains
+    ]
+    return Program(family=ruleset.family, chains=tuple(chains), source=ruleset.source)
+
+
+def _chain(table: TableName, chain: Chain) -> LoweredChain:
+    lowered = LoweredChain(
+        name=qualified(table, chain.name),
+        table=table,
+        statements=tuple(_apply(table, rule) for rule in chain.rules),
+        origin=chain.origin,
+    )
+    if chain.hook is None:
+        return lowered
+    return replace(
+        lowered,
+        hook=chain.hook,
+        priority=TABLE_HOOKS[table][chain.hook],
+        policy=chain.policy or Policy.ACCEPT,
+    )
+
+
+def _apply(table: TableName, rule: Rule) -> Apply:
+    actions = tuple(_action(table, action) for action in rule.actions)
+    return Apply(tests=rule.tests, actions=actions, origin=rule.origin)
+
+
+def _action(table: TableName, action: Action) -> Action:
+    match action:
+        case Jump(chain=chain):
+            return Jump(qualified(table, chain))
+        case Goto(chain=chain):
+            return Goto(qualified(table, chain))
+        case (
+            Accept()
+            | Drop()
+            | Return()
+            | Reject()
+            | SetMark()
+            | Dnat()
+            | Snat()
+            | Masquerade()
+            | Redirect()
+            | NoTrack()
+        ):
+            return action
+        case _:
+            assert_never(action)
