@@ -1,0 +1,89 @@
+"""``python -m vm --kernel 6.1 -- COMMAND``: run a command as root on a Debian kernel.
+
+Ends with the command's status, or 3 when there is no guest to run it in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from translate.errors import MachineError
+from vm.accel import QEMU, find_acceleration
+from vm.guest import Guest, run
+from vm.kernel import ensure_kernel
+
+PROJECT = Path(__file__).resolve().parent.parent
+# What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done here.
+PACKAGES = ("translate", "backends", "harness")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line, start the guest, and return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vm",
+        description="Boot a Debian kernel under QEMU over this machine's file system and run a command in it as root.",
+        epilog="example: python -m vm --kernel 6.12 -- nft --version",
+    )
+    parser.add_argument("--kernel", default="6.1", metavar="SERIES", help="Debian kernel series (default: 6.1)")
+    parser.add_argument("--memory", default="3G", help="the guest's memory (default: 3G)")
+    parser.add_argument("--cpus", type=int, default=2, help="the guest's processors (default: 2)")
+    parser.add_argument(
+        "--limit", type=float, default=3600, metavar="SECONDS", help="end the guest after this long (default: 3600)"
+    )
+    parser.add_argument("--emulate", action="store_true", help="do not even try KVM")
+    parser.add_argument("--build", type=Path, default=PROJECT / "build", help="where kernels and logs are kept")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run in the guest")
+    options = parser.parse_args(arguments)
+    command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)
+    if not command:
+        parser.error("no command given")
+    try:
+        return _run(options, command)
+    except MachineError as error:
+        print(f"vm: {error}", file=sys.stderr)
+        return 3
+
+
+def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
+    if shutil.which(QEMU) is None:
+        raise MachineError(f"{QEMU} is not installed; run make setup, or install the package qemu-system-x86")
+    kernel = ensure_kernel(options.kernel, build=options.build, say=_say)
+    if options.emulate:
+        kvm, reason = False, "asked for"
+    else:
+        found = find_acceleration(kernel.image, build=options.build)
+        kvm, reason = found.kvm, found.reason
+    for package in PACKAGES:
+        compileall.compile_dir(PROJECT / package, quiet=2)
+    guest = Guest(
+        kernel=kernel,
+        exchange=(options.build / "vm" / options.kernel).resolve(),
+        kvm=kvm,
+        memory=options.memory,
+        cpus=options.cpus,
+        limit=options.limit,
+        environment={"BCC_KERNEL_SOURCE": str(kernel.modules)},
+    )
+    _say(f"starting kernel {kernel.version}, {'KVM' if kvm else 'emulated'} ({reason}); console: {guest.serial}")
+    began = time.monotonic()
+    status = run(guest, command, folder=PROJECT, write=_pass_on)
+    _say(f"kernel {kernel.version}: {command[0]} ended with status {status}, {time.monotonic() - began:.0f} s in all")
+    return status
+
+
+def _pass_on(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _say(message: str) -> None:
+    print(f"vm: {message}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

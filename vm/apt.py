@@ -1,0 +1,137 @@
+"""A private view of Debian's package archive, for packages that are unpacked and never installed.
+
+Debian 12's archive carries both kernels that the differential test needs (6.1 in the release, 6.12 in its security
+suite), so this reads Debian 12's lists whatever the machine itself runs: Debian 12, 13 or Ubuntu. Everything apt
+writes stays under one folder of the build tree, so an ordinary user can do it and the machine's own lists, caches
+and installed packages are never touched. The machine's apt configuration (proxies, time limits) still applies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from translate.errors import MachineError
+
+__all__ = ["Archive", "Sources", "machine_sources"]
+
+RELEASE = "bookworm"
+ARCHITECTURE = "amd64"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# Where Debian itself says to fetch from; used only when this machine's apt names no Debian mirror (Ubuntu).
+DEFAULT_MAIN = "http://deb.debian.org/debian"
+DEFAULT_SECURITY = "http://deb.debian.org/debian-security"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The base addresses of Debian's main and security archives."""
+
+    main: str = DEFAULT_MAIN
+    security: str = DEFAULT_SECURITY
+
+    def render(self) -> str:
+        """Return the ``sources.list`` text for :data:`RELEASE`."""
+        options = f"arch={ARCHITECTURE} signed-by={KEYRING}"
+        return (
+            f"deb [{options}] {self.main} {RELEASE} main\n"
+            f"deb [{options}] {self.security} {RELEASE}-security main\n"
+        )
+
+
+def machine_sources(indextargets: str) -> Sources:
+    """Return the mirrors that this machine's apt already uses for Debian.
+
+    ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line. The
+    paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of another
+    distribution or a third party ends otherwise and is left alone, as is one that is not fetched over the network.
+    """
+    main = security = None
+    for line in indextargets.splitlines():
+        uri = line.strip().rstrip("/")
+        if not re.match(r"(https?|ftp)://", uri):
+            continue
+        if uri.endswith("/debian"):
+            main = main or uri
+        elif uri.endswith("/debian-security"):
+            security = security or uri
+    return Sources(main=main or DEFAULT_MAIN, security=security or DEFAULT_SECURITY)
+
+
+class Archive:
+    """Debian 12's archive, as apt sees it from ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+
+    def update(self) -> None:
+        """Fetch the package lists; MachineError when they cannot be had."""
+        if not KEYRING.exists():
+            raise MachineError(
+                f"{KEYRING} is missing, so Debian's packages cannot be verified; "
+                "install the package debian-archive-keyring"
+            )
+        for path in ("state/lists/partial", "cache/archives/partial"):
+            (self._folder / path).mkdir(parents=True, exist_ok=True)
+        (self._folder / "status").write_text("")
+        listing = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what="read apt's sources")
+        (self._folder / "sources.list").write_text(machine_sources(listing).render())
+        _run(self._command("apt-get", "update", "-qq"), what="fetch Debian's package lists")
+
+    def names(self, prefix: str) -> tuple[str, ...]:
+        """Return the names of all packages that start with ``prefix``."""
+        found = _run(self._command("apt-cache", "pkgnames", prefix), what="list packages")
+        return tuple(sorted(found.split()))
+
+    def depends(self, package: str) -> tuple[str, ...] | None:
+        """Return the names that ``package`` depends on, or None when the archive has no such package."""
+        shown = subprocess.run(
+            self._command("apt-cache", "show", "--no-all-versions", package),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if shown.returncode != 0 or not shown.stdout.strip():
+            return None
+        field = re.search(r"^Depends: (.*)$", shown.stdout, re.MULTILINE)
+        return tuple(re.findall(r"(?:^|[,|] *)([a-z0-9][a-z0-9+.-]+)", field[1])) if field else ()
+
+    def download(self, packages: tuple[str, ...], into: Path) -> tuple[Path, ...]:
+        """Fetch the ``.deb`` files of ``packages`` (verified against the signed lists) into a folder."""
+        into.mkdir(parents=True, exist_ok=True)
+        _run(
+            self._command("apt-get", "download", "-qq", *packages),
+            what=f"download {', '.join(packages)}",
+            cwd=into,
+        )
+        return tuple(sorted(into.glob("*.deb")))
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        options = {
+            "Dir::Etc::sourcelist": self._folder / "sources.list",
+            "Dir::Etc::sourceparts": self._folder / "no-more-sources",
+            "Dir::State": self._folder / "state",
+            "Dir::State::status": self._folder / "status",
+            "Dir::Cache": self._folder / "cache",
+            "APT::Architecture": ARCHITECTURE,
+            # Root would otherwise fetch as _apt, who may not write into somebody's checkout.
+            "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
+        }
+        settings = [f"-o{key}={value}" for key, value in options.items()]
+        return [program, *settings, *arguments]
+
+
+def _run(command: list[str], *, what: str, cwd: Path | None = None) -> str:
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise MachineError(
+            f"cannot {what}: {command[0]} is not installed (the VM needs Debian or Ubuntu)"
+        ) from error
+    if done.returncode != 0:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise MachineError(f"cannot {what} ({command[0]} ended with status {done.returncode}):\n{said}")
+    return done.stdout

@@ -1,0 +1,169 @@
+"""Start a guest on a kernel, run one command in it, bring back what it printed and how it ended.
+
+virtme-ng builds the machine: the host's file system over 9p, read-only, and one exchange folder that is writable.
+9p and the plain PC machine are asked for outright. virtiofs and microvm would be faster where they work, but which
+of them does depends on the distribution's QEMU; 9p works with all of them and the same way.
+
+Nothing survives a run: the guest lives in a process group of its own, which is killed when the run ends for any
+reason, and ``timeout`` bounds its life should even this process be killed.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from translate.errors import MachineError
+from vm.kernel import Kernel
+
+__all__ = ["Guest", "command_line", "run", "script"]
+
+GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
+# Long enough for emulation on a loaded machine, where a boot takes some 15-40 s.
+BOOT_LIMIT = 300.0
+POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A machine to be started: its kernel, size and the folder that it shares with the host."""
+
+    kernel: Kernel
+    exchange: Path
+    kvm: bool
+    memory: str = "3G"
+    cpus: int = 2
+    limit: float = 3600.0
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def serial(self) -> Path:
+        """The log of the guest's kernel, kept after the run."""
+        return self.exchange / "serial.log"
+
+
+def script(guest: Guest, command: tuple[str, ...], *, folder: Path) -> str:
+    """Return the shell script that the guest runs: environment, folder, command, each word quoted."""
+    # The guest's /lib/modules/$(uname -r) leads here too; the variable spares BCC the search.
+    settings = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", **guest.environment}
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(settings.items())]
+    return "\n".join([*exports, f"cd {shlex.quote(str(folder))}", f"exec {shlex.join(command)}", ""])
+
+
+def command_line(guest: Guest) -> list[str]:
+    """Return what starts the guest; it ends when the guest has powered off or after the time limit."""
+    virtme = _find_virtme_run()
+    inside = f"sh {shlex.quote(str(GUEST_SCRIPT))} {shlex.quote(str(guest.exchange))}"
+    accelerate = [] if guest.kvm else ["--disable-kvm"]
+    return [
+        *("timeout", "--kill-after=10", f"{guest.limit:.0f}"),
+        str(virtme),
+        *("--kimg", str(guest.kernel.image), "--mods", "auto"),
+        *("--user", "root", "--force-9p", "--disable-microvm", *accelerate),
+        *("--memory", guest.memory, "--cpus", str(guest.cpus)),
+        f"--rwdir={guest.exchange}",
+        *("--show-boot-console", "--kopt", "loglevel=7"),
+        *("--script-sh", inside),
+    ]
+
+
+def run(
+    guest: Guest,
+    command: tuple[str, ...],
+    *,
+    folder: Path,
+    write: Callable[[bytes], object],
+    boot_limit: float = BOOT_LIMIT,
+) -> int:
+    """Run a command in the guest and return its exit status; ``write`` gets its output as it comes.
+
+    Raises MachineError when the guest does not come up, dies or takes longer than its limit.
+    """
+    shutil.rmtree(guest.exchange, ignore_errors=True)
+    guest.exchange.mkdir(parents=True)
+    (guest.exchange / "command").write_text(script(guest, command, folder=folder))
+    output = guest.exchange / "output"
+    output.touch()
+    began = time.monotonic()
+    with (
+        guest.serial.open("wb") as serial,
+        output.open("rb") as following,
+        # QEMU opens its standard streams again by path, which only pipes and files allow, and truncates files.
+        subprocess.Popen(
+            command_line(guest),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as machine,
+    ):
+        console = machine.stdout
+        assert console is not None
+        os.set_blocking(console.fileno(), False)
+        try:
+            while True:
+                ended = machine.poll() is not None
+                _copy(console.read, serial.write)
+                serial.flush()
+                _copy(following.read, write)
+                if ended or (guest.exchange / "status").exists():
+                    break
+                waited = time.monotonic() - began
+                if waited > boot_limit and not (guest.exchange / "started").exists():
+                    raise MachineError(_explain(guest, f"the guest did not come up in {boot_limit:.0f} s"))
+                time.sleep(POLL)
+            _copy(following.read, write)
+        finally:
+            _kill_group(machine)
+            _copy(console.read, serial.write)
+    return _status(guest, seconds=time.monotonic() - began)
+
+
+def _status(guest: Guest, *, seconds: float) -> int:
+    status = guest.exchange / "status"
+    if status.exists():
+        return int(status.read_text())
+    if not (guest.exchange / "started").exists():
+        raise MachineError(_explain(guest, "the guest did not come up"))
+    if seconds >= guest.limit:
+        raise MachineError(_explain(guest, f"the command did not end in {guest.limit:.0f} s"))
+    raise MachineError(_explain(guest, f"the guest died after {seconds:.0f} s, before the command ended"))
+
+
+def _explain(guest: Guest, what: str) -> str:
+    lines = guest.serial.read_text(errors="replace").splitlines()
+    tail = "\n".join(f"    {line}" for line in lines[-12:]) or "    (nothing)"
+    how = "under KVM" if guest.kvm else "emulated"
+    return f"kernel {guest.kernel.version}, {how}: {what}; its console, kept in {guest.serial}, ends:\n{tail}"
+
+
+def _copy(read: Callable[[], bytes | None], write: Callable[[bytes], object]) -> None:
+    data = read()
+    if data:
+        write(data)
+
+
+def _kill_group(machine: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(machine.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # all of it has ended
+    machine.wait()
+
+
+def _find_virtme_run() -> Path:
+    """virtme-ng's own front door, ``vng``, builds a shell line out of its arguments; this one takes them as they are."""
+    beside = Path(sys.executable).parent / "virtme-run"
+    found = beside if beside.exists() else shutil.which("virtme-run")
+    if found is None:
+        raise MachineError("virtme-ng is not installed in this environment; run make setup, or: pip install virtme-ng")
+    return Path(found)

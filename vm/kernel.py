@@ -1,0 +1,122 @@
+"""One Debian kernel unpacked under the build folder: image, modules and headers, never installed.
+
+The *generic* image is taken, not the cloud one, which has no 9p and so cannot mount the guest's root. The headers are
+unpacked beside the modules and the modules' ``build`` and ``source`` links are turned to them: BCC follows
+``/lib/modules/$(uname -r)/build`` in the guest and finds the headers of exactly the kernel that runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from translate.errors import MachineError
+from vm.apt import ARCHITECTURE, Archive
+
+__all__ = ["Kernel", "ensure_kernel", "newest_first"]
+
+MANIFEST = "unpacked.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """An unpacked kernel. ``root`` is the folder that stands for ``/`` of its packages."""
+
+    series: str
+    version: str
+    root: Path
+
+    @property
+    def image(self) -> Path:
+        """The bootable image."""
+        return self.root / "boot" / f"vmlinuz-{self.version}"
+
+    @property
+    def modules(self) -> Path:
+        """What ``/lib/modules/$(uname -r)`` is in the guest; its ``build`` link leads to the headers."""
+        return self.root / "lib" / "modules" / self.version
+
+
+def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Kernel:
+    """Return the kernel of a series such as ``6.1``, downloading and unpacking it the first time.
+
+    Raises MachineError when the archive has no kernel of that series, naming the series that it has.
+    """
+    if not re.fullmatch(r"\d+\.\d+", series):
+        raise MachineError(f'"{series}" is not a kernel series; it looks like 6.1 or 6.12')
+    final = (build / "kernels" / series).resolve()
+    manifest = final / MANIFEST
+    if manifest.exists():
+        return Kernel(series=series, version=json.loads(manifest.read_text())["version"], root=final)
+
+    archive = Archive(build / "apt")
+    say(f"fetching Debian's package lists for kernel {series}")
+    archive.update()
+    version, packages = _choose(archive, series)
+    say(f"unpacking {', '.join(packages)} under {final}")
+    partial = final.with_name(f"{series}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    debs = archive.download(packages, partial / "debs")
+    for deb in debs:
+        _run(["dpkg-deb", "-x", str(deb), str(partial)])
+    shutil.rmtree(partial / "debs")
+    _link_headers(partial, final, version)
+    # /sbin is not on an ordinary user's path in Debian.
+    depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if depmod is None:
+        raise MachineError("depmod is not installed; install the package kmod")
+    _run([depmod, "-b", str(partial), version])
+    (partial / MANIFEST).write_text(json.dumps({"version": version, "packages": packages}, indent=2) + "\n")
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)
+    return Kernel(series=series, version=version, root=final)
+
+
+def newest_first(names: tuple[str, ...], series: str) -> tuple[str, ...]:
+    """Return the versions of a series among names of image packages, the newest first.
+
+    Real-time, cloud, debug and unsigned images are other kernels and are left out. Debian's names count
+    up in their numbers (``6.1.0-56``, ``6.12.117+deb12``), so numbers compare as numbers.
+    """
+    pattern = re.compile(rf"linux-image-({re.escape(series)}\.[0-9][0-9.+~a-z-]*-{ARCHITECTURE})")
+    versions = [
+        match[1]
+        for name in names
+        if (match := pattern.fullmatch(name)) and not re.search(r"-(rt|cloud)-", match[1])
+    ]
+    return tuple(sorted(versions, key=lambda v: [int(n) for n in re.findall(r"\d+", v)], reverse=True))
+
+
+def _choose(archive: Archive, series: str) -> tuple[str, tuple[str, ...]]:
+    names = archive.names("linux-image-")
+    for version in newest_first(names, series):
+        headers = archive.depends(f"linux-headers-{version}")
+        # A name may linger in the lists as something that others mention, without a package behind it.
+        if headers is None or archive.depends(f"linux-image-{version}") is None:
+            continue
+        common = [name for name in headers if name.startswith("linux-headers-")]
+        return version, (f"linux-image-{version}", f"linux-headers-{version}", *common)
+    found = {match[1] for name in names if (match := re.match(r"linux-image-(\d+\.\d+)\.", name))}
+    known = ", ".join(sorted(found, key=lambda s: [int(n) for n in s.split(".")]))
+    raise MachineError(f"Debian 12's archive has no kernel {series}; it has {known or 'none at all'}")
+
+
+def _link_headers(partial: Path, final: Path, version: str) -> None:
+    """Point ``build`` and ``source`` at the unpacked headers; as packaged they lead to /usr/src."""
+    modules = partial / "lib" / "modules" / version
+    for name in ("build", "source"):
+        link = modules / name
+        packaged = link.readlink()
+        link.unlink()
+        link.symlink_to(final / packaged.relative_to("/"))
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MachineError(f"{command[0]} ended with status {done.returncode}:\n{done.stderr.strip()}")
