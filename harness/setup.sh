@@ -1,0 +1,98 @@
+#!/bin/sh
+# Prepares this checkout: harness/setup.sh check | test | vm
+#
+#   check   the virtual environment .venv, with .venv/bin/nfparity: enough for lint, types and unit tests
+#   test    that, and the system packages that the kernel backends drive
+#   vm      that, and QEMU with what builds a guest
+#
+# System packages come from apt, through sudo when not root; nothing asks questions, and nothing outside .venv is
+# installed by pip. Does nothing, quickly, when nothing is missing. Where packages are missing and cannot be
+# installed, `test` says so and goes on (the tests that need them are skipped with the reason); `vm` gives up.
+set -eu
+
+level=${1:?usage: harness/setup.sh check|test|vm}
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 3; }
+
+# libnftables and BCC for Python are on PyPI only under other projects' names, hence the system packages.
+# file, busybox-static: virtme-ng reads a kernel image's version with the one and boots it with the other.
+# debian-archive-keyring: to verify the guest's kernel; Ubuntu does not have it by itself.
+system_packages() {
+    # tc programs are compiled against any kernel's headers.
+    headers=linux-headers-$(dpkg --print-architecture)
+    if grep -qs '^ID=ubuntu' /etc/os-release; then headers=linux-headers-generic; fi
+    case $level in
+    check) echo python3-venv ;;
+    test | vm) echo python3-venv nftables iptables iproute2 kmod tcpdump python3-nftables python3-bpfcc "$headers" ;;
+    *) die "unknown level \"$level\"; one of check, test, vm" ;;
+    esac
+    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file debian-archive-keyring; fi
+}
+
+missing_packages() {
+    for package in $(system_packages); do
+        case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+        installed) ;;
+        *) have_otherwise "$package" || echo "$package" ;;
+        esac
+    done
+}
+
+# Some packages matter only for one thing that may be there without them.
+have_otherwise() {
+    case $1 in
+    python3-venv) find_python >/dev/null ;;
+    linux-headers-*) ls -d /usr/src/linux-headers-*/include/generated >/dev/null 2>&1 ;;
+    *) return 1 ;;
+    esac
+}
+
+# Prints the first Python of at least 3.11 that can make a virtual environment.
+find_python() {
+    for candidate in ${PYTHON:-} python3 /usr/bin/python3 python3.13 python3.12 python3.11; do
+        if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+install_packages() {
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif sudo -n true 2>/dev/null; then
+        as_root='sudo -n'
+    else
+        return 1
+    fi
+    say "installing $*"
+    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600"
+    $apt update >&2 && $apt install -y --no-install-recommends "$@" >&2
+}
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+    missing=$(missing_packages | tr '\n' ' ')
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] && ! install_packages $missing; then
+        say "cannot install system packages here (neither root nor sudo without a password, or apt failed)"
+        say "missing: $missing"
+        say "to install them: sudo apt-get install $missing"
+        if [ "$level" = vm ]; then exit 3; fi
+    fi
+else
+    say "no apt here: these must be there already, under this distribution's names: $(system_packages | tr '\n' ' ')"
+fi
+
+stamp=.venv/.made-from
+wanted=$(cat pyproject.toml harness/setup.sh | sha256sum)
+if [ "$(cat $stamp 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null; then exit 0; fi
+
+python=$(find_python) || die "no Python of at least 3.11 with venv and ensurepip; install python3-venv"
+say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
+"$python" -m venv --clear .venv || die "cannot make .venv (see above)"
+.venv/bin/python -m pip install -qq --disable-pip-version-check --editable '.[test,check,vm]' ||
+    die "cannot install the Python packages (see above); pip uses your own configuration for where to fetch them"
+printf '%s\n' "$wanted" >$stamp
