@@ -2,6 +2,11 @@
 
 Level 0
     ``flatten``: rule by rule, for reading side by side with the input.
+Level 1
+    ``prune``, ``normalise``, ``choose``, ``lookup``, ``prune``: runs of rules become lookups and
+    random ladders become draws, chain by chain. Pruning first removes callers that no packet comes
+    from, which lets ``choose`` prove more; ``choose`` runs before ``lookup``, which could take a
+    ladder's last rung for the beginning of a run.
 """
 
 from __future__ import annotations
@@ -11,13 +16,17 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import Program, Ruleset
+from translate.passes.choose import choose
 from translate.passes.flatten import flatten
+from translate.passes.lookup import lookup
+from translate.passes.normalise import normalise
+from translate.passes.prune import prune
 
 __all__ = ["LEVELS", "lower"]
 
 Pass = Callable[[Program], Program]
 
-LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: ()})
+LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: (prune, normalise, choose, lookup, prune)})
 """The passes of each optimisation level, in order, after ``flatten``."""
 
 

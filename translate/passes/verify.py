@@ -12,8 +12,6 @@ from translate.ir import (
     RANDOM_RANGE,
     TABLE_HOOKS,
     Accept,
-    Action,
-    Apply,
     Choose,
     Drop,
     Goto,
@@ -25,11 +23,11 @@ from translate.ir import (
     Program,
     Reject,
     Return,
-    Statement,
     Value,
 )
+from translate.passes.calls import action_lists
 
-__all__ = ["VerifyError", "action_lists", "verify"]
+__all__ = ["VerifyError", "verify"]
 
 VERDICTS = (Accept, Drop, Return, Jump, Goto, Reject)
 
@@ -50,17 +48,6 @@ def verify(program: Program) -> Program:
     if problems:
         raise VerifyError("\n".join(problems))
     return program
-
-
-def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
-    """Return every action list that ``statement`` may run."""
-    match statement:
-        case Apply():
-            return (statement.actions,)
-        case Lookup():
-            return tuple(entry.actions for entry in statement.entries)
-        case Choose():
-            return tuple(branch.actions for branch in statement.branches)
 
 
 def _problems(program: Program) -> Iterator[str]:

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.translate.passes.evaluate import State, distance, run
+from tests.unit.translate.passes.rulesets import packets, rulesets
+from translate.ir import Choose, Lookup, Program, Ruleset
+from translate.passes import LEVELS, lower, verify
+from translate.passes.pipeline import Pass
+
+BASE = "nat/PREROUTING"
+# Two parts in 2**31 for each equal split on the way, of which a packet meets a handful.
+BIAS = Fraction(2 * 16, 1 << 31)
+
+
+def same(before: Program, after: Program, packet: State) -> None:
+    assert distance(run(before, BASE, packet), run(after, BASE, packet)) <= BIAS
+
+
+@given(rulesets(), st.lists(packets(), min_size=1, max_size=6))
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_level_means_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
+    written = verify(lower(ruleset, level=0))
+    lowered = verify(lower(ruleset, level=1))
+    statements = [s for chain in lowered.chains for s in chain.statements]
+    event(f"lookups: {any(isinstance(s, Lookup) for s in statements)}")
+    event(f"draws: {any(isinstance(s, Choose) for s in statements)}")
+    for packet in sent:
+        same(written, lowered, packet)
+
+
+@pytest.mark.parametrize("step", dict.fromkeys(LEVELS[1]), ids=lambda step: step.__name__)
+@given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_pass_by_itself_preserves_the_meaning(step: Pass, ruleset: Ruleset, sent: list[State]) -> None:
+    written = lower(ruleset, level=0)
+    changed = verify(step(written))
+    for packet in sent:
+        same(written, changed, packet)

@@ -1,0 +1,161 @@
+"""``choose``: a ladder of ``statistic --mode random`` rules becomes one draw.
+
+*Before*: a normalised Program without unreachable chains (what is known at a chain's entry is what
+all its callers agree on).
+
+*After*: where two or more consecutive statements share their tests and differ in one ``Random``
+each, the last perhaps without one, stands one :class:`Choose` with those tests.
+
+*Why the meaning is preserved*: rung *k* is drawn with probability ``p_k`` by packets that no rung
+before it took, so it has the share ``(1-p_1)…(1-p_(k-1)) p_k`` of all. The shared tests see the same
+packet at every rung, because a rung that was not drawn did nothing. After a rung was drawn, the
+ladder goes on with the next rung, and draws *again*, if control comes back from its actions; a
+Choose goes on behind all of them. So every rung but the last must be proven to leave the chain or
+to end the table (``control.leaves``), from what the callers have tested: the DNAT of a KUBE-SEP chain
+asks for the protocol that KUBE-SERVICES looked up. Without a proof the ladder is cut there.
+
+Shares are exact parts of 2**31, or the ladder stays. The one exception is kube-proxy's equal split,
+``1/n, 1/(n-1), …, 1/2`` and a last rung without a draw, each rounded to an integer over 2**31. There
+every branch's share is within two parts in 2**31 of ``1/n`` (rounding shifts rung *k* by less than
+``(n-k)/n`` parts by itself and by less than ``(k + ln n)/n`` through the rungs before it), and
+``equal`` says so. No test of reasonable size can tell it: a bias of 2**-30 shows after 2**58 draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from translate.ir import (
+    RANDOM_RANGE,
+    Apply,
+    Branch,
+    Choose,
+    LoweredChain,
+    Program,
+    Random,
+    Statement,
+    Test,
+)
+from translate.passes.control import leaves, stateless
+from translate.passes.facts import Facts, entry_facts, refine
+
+__all__ = ["choose"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rung:
+    shared: tuple[Test, ...]
+    numerator: int
+    statement: Apply
+
+
+def choose(program: Program) -> Program:
+    """Return the Program with provable ladders as single draws."""
+    chains = {chain.name: chain for chain in program.chains}
+    facts = entry_facts(program)
+    return replace(
+        program,
+        chains=tuple(
+            replace(chain, statements=_statements(chain, facts[chain.name], chains, program))
+            for chain in program.chains
+        ),
+    )
+
+
+def _statements(
+    chain: LoweredChain, facts: Facts, chains: Mapping[str, LoweredChain], program: Program
+) -> tuple[Statement, ...]:
+    kept: list[Statement] = []
+    index = 0
+    while index < len(chain.statements):
+        ladder = _ladder(chain.statements, index)
+        if not ladder:
+            kept.append(chain.statements[index])
+        for piece in _provable(ladder, facts, chains, program):
+            drawn = _draw(piece)
+            kept.extend([drawn] if drawn is not None else [rung.statement for rung in piece])
+        index += max(len(ladder), 1)
+    return tuple(kept)
+
+
+def _provable(
+    ladder: Sequence[_Rung], facts: Facts, chains: Mapping[str, LoweredChain], program: Program
+) -> Iterator[Sequence[_Rung]]:
+    """Cut the ladder behind every rung after which the next one may be reached again."""
+    start = 0
+    for end, rung in enumerate(ladder, start=1):
+        here = refine(facts, rung.shared, program.family)
+        if end == len(ladder) or not leaves(rung.statement.actions, here, chains, program.family):
+            yield ladder[start:end]
+            start = end
+
+
+def _ladder(statements: Sequence[Statement], start: int) -> list[_Rung]:
+    rungs: list[_Rung] = []
+    for statement in statements[start:]:
+        rung = _rung(statement)
+        if rung is None or (rungs and frozenset(rung.shared) != frozenset(rungs[0].shared)):
+            break
+        if rung.numerator == RANDOM_RANGE and not rungs:
+            break
+        rungs.append(rung)
+        if rung.numerator == RANDOM_RANGE:
+            break
+    return rungs
+
+
+def _rung(statement: Statement) -> _Rung | None:
+    if not isinstance(statement, Apply):
+        return None
+    draws = [test for test in statement.tests if isinstance(test, Random)]
+    shared = tuple(test for test in statement.tests if not isinstance(test, Random))
+    if len(draws) > 1 or not stateless(shared):
+        return None
+    numerator = RANDOM_RANGE
+    if draws:
+        numerator = RANDOM_RANGE - draws[0].numerator if draws[0].negated else draws[0].numerator
+    return _Rung(shared, numerator, statement) if 0 < numerator <= RANDOM_RANGE else None
+
+
+def _draw(ladder: Sequence[_Rung]) -> Choose | None:
+    if len(ladder) < 2:
+        return None
+    shares: list[Fraction] = []
+    left = Fraction(RANDOM_RANGE)
+    for rung in ladder:
+        shares.append(left * rung.numerator / RANDOM_RANGE)
+        left -= shares[-1]
+    equal = _is_equal_split([rung.numerator for rung in ladder])
+    if not equal and any(share.denominator != 1 for share in (*shares, left)):
+        return None
+    weights = _whole(shares) if equal else [int(share) for share in shares]
+    branches = [
+        Branch(weight=weight, actions=rung.statement.actions, origin=rung.statement.origin)
+        for weight, rung in zip(weights, ladder, strict=True)
+    ]
+    if left and not equal:
+        branches.append(Branch(weight=int(left), actions=(), origin=ladder[-1].statement.origin))
+    return Choose(
+        branches=tuple(branches),
+        equal=equal,
+        tests=ladder[0].shared,
+        origin=ladder[0].statement.origin,
+    )
+
+
+def _is_equal_split(numerators: Sequence[int]) -> bool:
+    n = len(numerators)
+    return numerators[-1] == RANDOM_RANGE and all(
+        abs(numerator - Fraction(RANDOM_RANGE, n - k)) <= 1 for k, numerator in enumerate(numerators)
+    )
+
+
+def _whole(shares: Sequence[Fraction]) -> list[int]:
+    """Round shares that sum to 2**31 to integers that do, by largest remainder."""
+    whole = [int(share) for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda k: (whole[k] - shares[k], k))
+    for k in by_remainder[: RANDOM_RANGE - sum(whole)]:
+        whole[k] += 1
+    return whole

@@ -1,0 +1,160 @@
+"""Where control goes after actions: does it come back, and with which fields changed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from translate.ir import (
+    Accept,
+    Action,
+    AnyOf,
+    Apply,
+    Choose,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Masquerade,
+    NoTrack,
+    Program,
+    Redirect,
+    Reject,
+    Return,
+    SetMark,
+    SetTest,
+    Snat,
+    Statement,
+    Test,
+)
+from translate.passes.calls import action_lists, callees_first
+from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
+
+__all__ = ["changed_by", "changed_fields", "leaves", "never_comes_back", "stateless", "terminal"]
+
+_TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
+
+
+def terminal(action: Action) -> bool:
+    """Whether no later rule of the table sees the packet.
+
+    NAT targets are among them: they return what ``nf_nat_setup_info`` says, accept or drop, and
+    never ``XT_CONTINUE``.
+    """
+    return isinstance(action, _TERMINAL)
+
+
+def stateless(tests: Iterable[Test]) -> bool:
+    """Whether the tests can be evaluated once or often, and always say the same of one packet."""
+    return all(isinstance(test, FieldTest | AnyOf | SetTest) for test in tests)
+
+
+def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:
+    """Return, for each chain, the fields that it or a chain it calls may change."""
+    changed: dict[str, frozenset[Field]] = {}
+    for chain in callees_first(program):
+        found: set[Field] = set()
+        for statement in chain.statements:
+            for actions in action_lists(statement):
+                found |= changed_by(actions, changed)
+        changed[chain.name] = frozenset(found)
+    return changed
+
+
+def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]]) -> frozenset[Field]:
+    """Return the fields that ``actions`` may change before control comes back from them."""
+    found: set[Field] = set()
+    for action in actions:
+        match action:
+            case SetMark():
+                found.add(Field.MARK)
+            case NoTrack():
+                found.add(Field.CT_STATE)
+            case Jump(chain=name) | Goto(chain=name):
+                found |= changed[name]
+            case _:
+                pass
+    return frozenset(found)
+
+
+_DEPTH = 4
+"""How many jumps deep a proof looks: kube-proxy's ladders need one, and the cost stays linear."""
+
+
+def leaves(
+    actions: tuple[Action, ...], facts: Facts, chains: Mapping[str, LoweredChain], family: Family
+) -> bool:
+    """Whether the statement after these actions is surely not reached.
+
+    True when they end the table for the packet, leave this chain, or jump to a chain that is
+    proven to do so for every packet of which ``facts`` are true.
+    """
+    if not actions:
+        return False
+    match actions[-1]:
+        case Return() | Goto():
+            return True
+        case last:
+            return _ends(last, facts, _Proof(chains, family), _DEPTH)
+
+
+def never_comes_back(
+    chain: LoweredChain, facts: Facts, chains: Mapping[str, LoweredChain], family: Family
+) -> bool:
+    """Whether the table surely ends inside ``chain`` for every packet of which ``facts`` are true.
+
+    A proof, not a search: False means only that none was found.
+    """
+    return _stays(chain, facts, _Proof(chains, family), _DEPTH)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    chains: Mapping[str, LoweredChain]
+    family: Family
+
+
+def _ends(last: Action, facts: Facts, proof: _Proof, depth: int) -> bool:
+    """Whether the table surely ends in an action list whose last action is ``last``."""
+    if isinstance(last, Jump | Goto):
+        return depth > 0 and _stays(proof.chains[last.chain], facts, proof, depth - 1)
+    return terminal(last)
+
+
+def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool:
+    if impossible(facts):
+        return True
+    for statement in chain.statements:
+        here = refine(facts, statement.tests, proof.family)
+        ways = [] if impossible(here) else list(_ways(statement, here, proof.family))
+        for actions, known in ways:
+            last = actions[-1] if actions else None
+            back = isinstance(last, Goto) and not _ends(last, known, proof, depth)
+            if back or isinstance(last, Return):
+                return False
+        # A lookup may find nothing, so it never is the end by itself.
+        certain = not isinstance(statement, Lookup) and all(
+            implied(test, facts, proof.family) for test in statement.tests
+        )
+        if certain and all(a and _ends(a[-1], known, proof, depth) for a, known in ways):
+            return True
+    return False
+
+
+def _ways(statement: Statement, facts: Facts, family: Family) -> Iterable[tuple[tuple[Action, ...], Facts]]:
+    match statement:
+        case Apply():
+            yield statement.actions, facts
+        case Choose():
+            for branch in statement.branches:
+                yield branch.actions, facts
+        case Lookup():
+            for entry in statement.entries:
+                known = refine(facts, facts_of_key(statement.fields, entry.key), family)
+                if not impossible(known):
+                    yield entry.actions, known

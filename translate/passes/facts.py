@@ -1,0 +1,201 @@
+"""What is known of a packet at a place in the Program: fields that are there, and their values.
+
+Only fields that no action changes before control can come back are kept: addresses, ports and the
+rest of the header change by NAT alone, which ends the table for the packet. Marks and conntrack
+data are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Apply,
+    Choose,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Program,
+    Protocol,
+    Test,
+    field_bits,
+)
+from translate.passes.calls import callees_first
+from translate.passes.intervals import IntervalSet, covers, intersection, join, subtraction, union
+
+__all__ = [
+    "ALWAYS_PRESENT",
+    "NOTHING",
+    "Facts",
+    "entry_facts",
+    "everything",
+    "facts_of_key",
+    "implied",
+    "impossible",
+    "refine",
+]
+
+Facts = Mapping[Field, IntervalSet]
+"""The fields known to be present, each with the values that it can have.
+
+An empty set of values means that no packet comes here.
+"""
+
+NOTHING: Final[Facts] = MappingProxyType({})
+"""What is known of any packet."""
+
+ALWAYS_PRESENT: Final = frozenset(
+    {
+        Field.SADDR,
+        Field.DADDR,
+        Field.FRAGMENT,
+        Field.L4PROTO,
+        Field.MARK,
+        Field.IIF,
+        Field.OIF,
+        Field.CT_STATE,
+        Field.FIB_SADDR_TYPE,
+        Field.FIB_DADDR_TYPE,
+    }
+)
+"""Fields that every packet has (see :class:`Field`)."""
+
+_STABLE: Final = frozenset(
+    {
+        Field.SADDR,
+        Field.DADDR,
+        Field.FRAGMENT,
+        Field.L4PROTO,
+        Field.SPORT,
+        Field.DPORT,
+        Field.ICMP_TYPE,
+        Field.ICMP_CODE,
+        Field.TCP_FLAGS,
+    }
+)
+
+_NOT_A_FRAGMENT: Final = (Interval.point(0),)
+_PORTS: Final = (Interval(0, 0xFFFF),)
+_PORT_PROTOCOLS: Final = union(Interval.point(int(p)) for p in PORT_PROTOCOLS)
+
+
+def everything(field: Field, family: Family) -> IntervalSet:
+    """Return all values that a numeric field can have."""
+    return (Interval(0, (1 << field_bits(field, family)) - 1),)
+
+
+def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...]:
+    """What the presence of ``field`` says: its header is there, whole, and of the right protocol."""
+    icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+    match field:
+        case Field.SPORT | Field.DPORT:
+            both = ((Field.SPORT, _PORTS), (Field.DPORT, _PORTS))
+            return ((Field.FRAGMENT, _NOT_A_FRAGMENT), (Field.L4PROTO, _PORT_PROTOCOLS), *both)
+        case Field.ICMP_TYPE | Field.ICMP_CODE:
+            proto = (Interval.point(int(icmp)),)
+            return ((Field.FRAGMENT, _NOT_A_FRAGMENT), (Field.L4PROTO, proto))
+        case Field.TCP_FLAGS:
+            proto = (Interval.point(int(Protocol.TCP)),)
+            return ((Field.FRAGMENT, _NOT_A_FRAGMENT), (Field.L4PROTO, proto))
+        case _:
+            return ()
+
+
+def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
+    """Return what is known once all ``tests`` have held."""
+    known = dict(facts)
+    for test in tests:
+        if not isinstance(test, FieldTest) or test.field not in _STABLE:
+            continue
+        values = _values(test, family)
+        for field, said in ((test.field, values), *_means(test.field, family)):
+            before = known.get(field)
+            known[field] = said if before is None else intersection(before, said)
+    return known
+
+
+def _values(test: FieldTest, family: Family) -> IntervalSet:
+    whole = everything(test.field, family)
+    if test.mask is not None:
+        return whole
+    values = union(v for v in test.values if isinstance(v, Interval))
+    return subtraction(whole, values) if test.negated else values
+
+
+def impossible(facts: Facts) -> bool:
+    """Whether no packet can come here."""
+    return any(not values for values in facts.values())
+
+
+def implied(test: Test, facts: Facts, family: Family) -> bool:
+    """Whether ``test`` holds for every packet of which ``facts`` are true."""
+    if not isinstance(test, FieldTest) or test.field.is_name:
+        return False
+    known = facts.get(test.field)
+    if known is None:
+        if test.field not in ALWAYS_PRESENT:
+            return False
+        known = everything(test.field, family)
+    values = union(v for v in test.values if isinstance(v, Interval))
+    if test.mask is not None:
+        if not all(v.is_point for v in known) or len(known) > 1:
+            return False
+        known = union(Interval.point(v.low & test.mask) for v in known)
+    return not intersection(values, known) if test.negated else covers(values, known)
+
+
+def entry_facts(program: Program) -> dict[str, Facts]:
+    """Return, for each chain, what is known of every packet that enters it.
+
+    It is what all callers agree on, each with what it knows itself. Of base chains and of chains
+    that nobody calls nothing is known.
+    """
+    joined: dict[str, Facts] = {}
+    for chain in reversed(callees_first(program)):
+        known = joined.setdefault(chain.name, NOTHING) if chain.hook is None else NOTHING
+        joined[chain.name] = known
+        for target, facts in _calls(chain, known, program.family):
+            if impossible(facts):
+                continue
+            before = joined.get(target)
+            joined[target] = facts if before is None else _agreed(before, facts)
+    return joined
+
+
+def _agreed(a: Facts, b: Facts) -> Facts:
+    return {field: join(values, b[field]) for field, values in a.items() if field in b}
+
+
+def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
+    for statement in chain.statements:
+        here = refine(known, statement.tests, family)
+        match statement:
+            case Apply():
+                branches = [(statement.actions, here)]
+            case Lookup():
+                branches = [
+                    (entry.actions, refine(here, facts_of_key(statement.fields, entry.key), family))
+                    for entry in statement.entries
+                ]
+            case Choose():
+                branches = [(branch.actions, here) for branch in statement.branches]
+        for actions, facts in branches:
+            for action in actions:
+                if isinstance(action, Jump | Goto):
+                    yield action.chain, facts
+
+
+def facts_of_key(fields: tuple[Field, ...], key: tuple[object, ...]) -> tuple[FieldTest, ...]:
+    """Return the tests that a lookup's key stands for."""
+    return tuple(
+        FieldTest(field=field, values=(value,))  # type: ignore[arg-type]  # a key holds Values
+        for field, value in zip(fields, key, strict=True)
+    )

@@ -1,0 +1,65 @@
+"""Sets of integers as sorted, disjoint, non-adjacent intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from translate.ir import Interval
+
+__all__ = ["IntervalSet", "covers", "intersection", "join", "subtraction", "union"]
+
+IntervalSet = tuple[Interval, ...]
+"""Sorted, disjoint and non-adjacent, so that equal sets are equal tuples."""
+
+
+def union(values: Iterable[Interval]) -> IntervalSet:
+    """Return the set of all numbers in ``values``, which may overlap and come in any order."""
+    merged: list[Interval] = []
+    for value in sorted(values):
+        if merged and value.low <= merged[-1].high + 1:
+            if value.high > merged[-1].high:
+                merged[-1] = Interval(merged[-1].low, value.high)
+        else:
+            merged.append(value)
+    return tuple(merged)
+
+
+def join(a: IntervalSet, b: IntervalSet) -> IntervalSet:
+    """Return the numbers in ``a`` or in ``b``."""
+    return a if a == b else union((*a, *b))
+
+
+def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:
+    """Return the numbers in both."""
+    found: list[Interval] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        low, high = max(a[i].low, b[j].low), min(a[i].high, b[j].high)
+        if low <= high:
+            found.append(Interval(low, high))
+        if a[i].high < b[j].high:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def subtraction(a: IntervalSet, b: IntervalSet) -> IntervalSet:
+    """Return the numbers in ``a`` that are not in ``b``."""
+    found: list[Interval] = []
+    for interval in a:
+        low = interval.low
+        for hole in b:
+            if hole.high < low or hole.low > interval.high:
+                continue
+            if hole.low > low:
+                found.append(Interval(low, hole.low - 1))
+            low = hole.high + 1
+        if low <= interval.high:
+            found.append(Interval(low, interval.high))
+    return tuple(found)
+
+
+def covers(outer: IntervalSet, inner: IntervalSet) -> bool:
+    """Whether every number of ``inner`` is in ``outer``."""
+    return intersection(outer, inner) == inner

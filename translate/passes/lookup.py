@@ -1,0 +1,240 @@
+"""``lookup``: a run of rules that compare the same fields with constants becomes one lookup.
+
+*Before*: a normalised Program (each field tested once per statement, values canonical).
+
+*After*: where two or more consecutive statements test the same fields with ``==``, share their
+remaining tests and have distinct constants, stands one :class:`Lookup`. Fields of which all of them
+ask the same value are no key but a test, unless they are the protocol that a port needs.
+
+*Why the meaning is preserved*: distinct constants cannot both match, so the order of the rules does
+not matter, *provided the packet still has the same key when the rules after the matching one are
+reached*. So no action of the run, with all chains that it may call, changes a key's field before
+control comes back (``nft -o`` gets this wrong with marks). Then every later rule of the run fails on
+the key, whatever became of the fields in the shared tests, and the lookup goes on behind the run as
+the rules do. Of two rules with the same key the second is dead if the first is proven to leave the
+chain or to end the table (``control.leaves``); otherwise the run ends before it. Tests with state or
+chance are not shared. A packet that lacks a field fails every rule, and has no entry.
+
+Keys of several fields are points, so that emitters can hash them; a key of one field may be
+intervals, which must be disjoint.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import Final
+
+from translate.ir import (
+    Apply,
+    Entry,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    Lookup,
+    LoweredChain,
+    Name,
+    Program,
+    Statement,
+    Test,
+    Value,
+)
+from translate.passes.control import changed_by, changed_fields, leaves, stateless
+from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
+
+__all__ = ["lookup"]
+
+KEY_FIELDS: Final = (
+    Field.IIF,
+    Field.OIF,
+    Field.SADDR,
+    Field.DADDR,
+    Field.L4PROTO,
+    Field.SPORT,
+    Field.DPORT,
+    Field.ICMP_TYPE,
+    Field.MARK,
+    Field.CT_STATE,
+    Field.FIB_SADDR_TYPE,
+    Field.FIB_DADDR_TYPE,
+)
+"""The fields that may be keys, in the order in which they stand in one."""
+
+_MOST_KEYS: Final = 64
+"""The most entries that one rule with lists of values (``multiport``) is spread over."""
+
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What statements of one run have in common."""
+
+    fields: tuple[Field, ...]
+    shared: frozenset[Test]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    shape: _Shape
+    shared: tuple[Test, ...]
+    keys: tuple[Key, ...]
+    statement: Apply
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run as it grows: entries so far, and which keys they take."""
+
+    first: _Candidate
+    entries: dict[Key, Entry] = field(default_factory=dict)
+    intervals: list[Interval] = field(default_factory=list)
+    rules: int = 0
+
+    def clash(self, key: Key) -> Entry | bool:
+        """The entry with the same key, True when ``key`` overlaps another one, or False."""
+        same = self.entries.get(key)
+        if same is not None:
+            return same
+        if len(key) > 1 or not isinstance(key[0], Interval):
+            return False
+        at = bisect_left(self.intervals, key[0])
+        around = self.intervals[max(at - 1, 0) : at + 1]
+        return any(other.low <= key[0].high and key[0].low <= other.high for other in around)
+
+    def add(self, entry: Entry) -> None:
+        """Take ``entry``, whose key clashes with none."""
+        self.entries[entry.key] = entry
+        if len(entry.key) == 1 and isinstance(entry.key[0], Interval):
+            insort(self.intervals, entry.key[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    chains: Mapping[str, LoweredChain]
+    changed: Mapping[str, frozenset[Field]]
+    family: Family
+
+
+def lookup(program: Program) -> Program:
+    """Return the Program with runs of constant comparisons as lookups."""
+    context = _Context(
+        {chain.name: chain for chain in program.chains}, changed_fields(program), program.family
+    )
+    facts = entry_facts(program)
+    return replace(
+        program,
+        chains=tuple(
+            replace(chain, statements=_statements(chain, facts[chain.name], context))
+            for chain in program.chains
+        ),
+    )
+
+
+def _statements(chain: LoweredChain, facts: Facts, context: _Context) -> tuple[Statement, ...]:
+    kept: list[Statement] = []
+    run: _Run | None = None
+    for statement in chain.statements:
+        candidate = _candidate(statement, context)
+        if run is not None and candidate is not None and _extend(run, candidate, facts, context):
+            continue
+        if run is not None:
+            kept.append(_finished(run))
+            run = None
+        if candidate is None:
+            kept.append(statement)
+        else:
+            run = _Run(candidate)
+            _extend(run, candidate, facts, context)
+    if run is not None:
+        kept.append(_finished(run))
+    return tuple(kept)
+
+
+def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
+    if not isinstance(statement, Apply):
+        return None
+    tests = {t.field: t for t in statement.tests if isinstance(t, FieldTest) and _is_key(t)}
+    fields = tuple(f for f in KEY_FIELDS if f in tests)
+    single = len(fields) == 1
+    fields = tuple(f for f in fields if single or all(_few(v) for v in tests[f].values))
+    if not fields or changed_by(statement.actions, context.changed) & set(fields):
+        return None
+    shared = tuple(t for t in statement.tests if not (isinstance(t, FieldTest) and tests.get(t.field) is t))
+    shared = (*shared, *(tests[f] for f in tests if f not in fields))
+    if not stateless(shared) or prod(_spread(tests[f]) for f in fields) > _MOST_KEYS:
+        return None
+    keys = tuple(product(*(_values(tests[f], single=single) for f in fields)))
+    return _Candidate(_Shape(fields, frozenset(shared)), shared, keys, statement)
+
+
+def _is_key(test: FieldTest) -> bool:
+    if test.negated or test.mask is not None or test.field not in KEY_FIELDS:
+        return False
+    return not any(isinstance(v, Name) and v.wildcard for v in test.values)
+
+
+def _few(value: Value) -> bool:
+    """Whether the value is a point, or two that canonical form has joined (ports 80 and 81)."""
+    return isinstance(value, Name) or value.size <= 2
+
+
+def _spread(test: FieldTest) -> int:
+    return sum(v.size if isinstance(v, Interval) and v.size <= 2 else 1 for v in test.values)
+
+
+def _values(test: FieldTest, *, single: bool) -> list[Value]:
+    """The values as keys: points, and in keys of one field wider intervals too."""
+    found: list[Value] = []
+    for value in test.values:
+        if isinstance(value, Name) or value.is_point or (single and value.size > 2):
+            found.append(value)
+        else:
+            found.extend(Interval.point(n) for n in range(value.low, value.high + 1))
+    return found
+
+
+def _extend(run: _Run, candidate: _Candidate, facts: Facts, context: _Context) -> bool:
+    """Add the candidate's keys to the run; False, and nothing done, when that would be unsound."""
+    if run.first.shape != candidate.shape:
+        return False
+    new: list[Entry] = []
+    for key in candidate.keys:
+        clash = run.clash(key)
+        if clash is True:
+            return False
+        if isinstance(clash, Entry):
+            tests = (*candidate.shared, *facts_of_key(candidate.shape.fields, key))
+            here = refine(facts, tests, context.family)
+            if not leaves(clash.actions, here, context.chains, context.family):
+                return False
+            continue
+        actions = candidate.statement.actions
+        new.append(Entry(key=key, actions=actions, origin=candidate.statement.origin))
+    for entry in new:
+        run.add(entry)
+    run.rules += 1
+    return True
+
+
+def _finished(run: _Run) -> Statement:
+    if run.rules < 2:
+        return run.first.statement
+    fields, entries = run.first.shape.fields, list(run.entries.values())
+    constant = [i for i in range(len(fields)) if len({e.key[i] for e in entries}) == 1]
+    ports = {Field.SPORT, Field.DPORT} & {f for i, f in enumerate(fields) if i not in constant}
+    constant = [i for i in constant if not (ports and fields[i] is Field.L4PROTO)]
+    if len(constant) == len(fields):
+        constant = constant[1:]
+    tests = tuple(FieldTest(field=fields[i], values=(entries[0].key[i],)) for i in constant)
+    varying = [i for i in range(len(fields)) if i not in constant]
+    return Lookup(
+        fields=tuple(fields[i] for i in varying),
+        entries=tuple(replace(e, key=tuple(e.key[i] for i in varying)) for e in entries),
+        tests=(*tests, *run.first.shared),
+        origin=run.first.statement.origin,
+    )

@@ -1,0 +1,263 @@
+"""``normalise``: every condition in one canonical form, and chains of effects inlined.
+
+*Before*: any verified Program.
+
+*After*: a statement's tests name each field (with one mask) at most once, except next to tests
+with state; values are sorted, disjoint and non-adjacent; no test holds for every packet, alone or
+given the others; no statement's tests contradict each other. No statement jumps to a chain that
+does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there instead.
+
+*Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
+may be intersected; a test is dropped only where the others imply it, and a statement only where no
+packet can pass. A test on a field that may be absent says that it is there, and so is never taken
+for one that always holds. Statements with ``Nth`` or ``Recent`` are left as written, because their
+order of evaluation can be seen. A chain without tests does the same to each packet; a jump to it
+goes on after it (unless its last action ends the table), a goto to it returns to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from translate.ir import (
+    RANDOM_RANGE,
+    Action,
+    AnyOf,
+    Apply,
+    Choose,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Name,
+    Nth,
+    Program,
+    Random,
+    Recent,
+    Return,
+    SetTest,
+    Statement,
+    Test,
+)
+from translate.passes.calls import callees_first
+from translate.passes.control import terminal
+from translate.passes.facts import ALWAYS_PRESENT, NOTHING, everything, implied, impossible, refine
+from translate.passes.intervals import IntervalSet, covers, intersection, subtraction, union
+
+__all__ = ["canonical", "normalise"]
+
+
+def normalise(program: Program) -> Program:
+    """Return the Program with canonical tests and without jumps to chains of mere effects."""
+    bodies: dict[str, tuple[Action, ...]] = {}
+    changed: dict[str, LoweredChain] = {}
+    for chain in callees_first(program):
+        statements = _statements(chain, bodies, program.family)
+        changed[chain.name] = replace(chain, statements=statements)
+        if chain.hook is None and (body := _body(statements)) is not None:
+            bodies[chain.name] = body
+    return replace(program, chains=tuple(changed[chain.name] for chain in program.chains))
+
+
+def _statements(
+    chain: LoweredChain, bodies: dict[str, tuple[Action, ...]], family: Family
+) -> tuple[Statement, ...]:
+    kept: list[Statement] = []
+    for statement in chain.statements:
+        tests = canonical(statement.tests, family)
+        if tests is not None:
+            kept.append(_with_actions(replace(statement, tests=tests), lambda a: _inlined(a, bodies)))
+    return tuple(kept)
+
+
+def _with_actions(
+    statement: Statement, change: Callable[[tuple[Action, ...]], tuple[Action, ...]]
+) -> Statement:
+    match statement:
+        case Apply():
+            return replace(statement, actions=change(statement.actions))
+        case Lookup():
+            entries = tuple(replace(e, actions=change(e.actions)) for e in statement.entries)
+            return replace(statement, entries=entries)
+        case Choose():
+            branches = tuple(replace(b, actions=change(b.actions)) for b in statement.branches)
+            return replace(statement, branches=branches)
+
+
+def _body(statements: tuple[Statement, ...]) -> tuple[Action, ...] | None:
+    """The actions of a chain that does the same to every packet and does not branch; else None."""
+    actions: list[Action] = []
+    for statement in statements:
+        if not isinstance(statement, Apply) or statement.tests:
+            return None
+        if any(isinstance(action, Jump | Goto) for action in statement.actions):
+            return None
+        for action in statement.actions:
+            if isinstance(action, Return):
+                return tuple(actions)
+            actions.append(action)
+            if terminal(action):
+                return tuple(actions)
+    return tuple(actions)
+
+
+def _inlined(actions: tuple[Action, ...], bodies: dict[str, tuple[Action, ...]]) -> tuple[Action, ...]:
+    if not actions:
+        return actions
+    last = actions[-1]
+    if not isinstance(last, Jump | Goto) or last.chain not in bodies:
+        return actions
+    body = bodies[last.chain]
+    if isinstance(last, Goto) and not (body and terminal(body[-1])):
+        body = (*body, Return())
+    return (*actions[:-1], *body)
+
+
+def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
+    """Return the tests in canonical form, or None when no packet can pass them all."""
+    if any(isinstance(test, Nth | Recent) for test in tests):
+        return tests
+    flat: list[Test] = []
+    for test in tests:
+        found = _single(test, family)
+        if found is False:
+            return None
+        if found is not True and found not in flat:
+            flat.append(found)
+    merged = _merge(flat, family)
+    if merged is None or impossible(refine(NOTHING, merged, family)):
+        return None
+    index = 0
+    while index < len(merged):
+        others = (*merged[:index], *merged[index + 1 :])
+        if implied(merged[index], refine(NOTHING, others, family), family):
+            del merged[index]
+        else:
+            index += 1
+    return tuple(merged)
+
+
+def _single(test: Test, family: Family) -> Test | bool:
+    """One test in canonical form; True or False when it holds for every packet or for none."""
+    match test:
+        case FieldTest():
+            return _field_test(test, family)
+        case AnyOf():
+            return _any_of(test, family)
+        case Random():
+            share = RANDOM_RANGE - test.numerator if test.negated else test.numerator
+            if share <= 0 or share >= RANDOM_RANGE:
+                return share > 0
+            return Random(numerator=share)
+        case Nth() | Recent() | SetTest():
+            return test
+        case _:
+            assert_never(test)
+
+
+def _field_test(test: FieldTest, family: Family) -> Test | bool:
+    if test.field.is_name:
+        everyone = any(isinstance(v, Name) and v.wildcard and not v.text for v in test.values)
+        return not test.negated if everyone else test
+    whole = everything(test.field, family)
+    mask = None if test.mask == whole[0].high else test.mask
+    values = _possible(union(v for v in test.values if isinstance(v, Interval)), mask, whole)
+    if mask == 0:
+        every = any(0 in v for v in values)
+        never = not every
+    else:
+        every, never = mask is None and values == whole, not values
+    if test.negated:
+        every, never = never, every
+    if never:
+        return False
+    if every and test.field in ALWAYS_PRESENT:
+        return True
+    if every and test.negated:
+        return FieldTest(field=test.field, values=whole)
+    return replace(test, values=values, mask=mask)
+
+
+def _possible(values: IntervalSet, mask: int | None, whole: IntervalSet) -> IntervalSet:
+    values = intersection(values, whole)
+    if mask is None:
+        return values
+    # Bits outside the mask are zero: a point there is never reached; a wider interval stays.
+    return tuple(v for v in values if not v.is_point or v.low & ~mask == 0)
+
+
+def _any_of(test: AnyOf, family: Family) -> Test | bool:
+    parts: list[FieldTest] = []
+    for part in test.tests:
+        found = _field_test(part, family)
+        if found is True:
+            return not test.negated
+        if isinstance(found, FieldTest) and found not in parts:
+            parts.append(found)
+    parts = _united(parts)
+    if not parts:
+        return test.negated
+    if len(parts) == 1 and not test.negated:
+        return parts[0]
+    if len(parts) == 1 and parts[0].field in ALWAYS_PRESENT:
+        return _field_test(replace(parts[0], negated=not parts[0].negated), family)
+    return AnyOf(tests=tuple(parts), negated=test.negated)
+
+
+def _united(parts: list[FieldTest]) -> list[FieldTest]:
+    """Unite positive parts on the same field and mask; others stay as they are."""
+    united: dict[tuple[Field, int | None], FieldTest] = {}
+    rest: list[FieldTest] = []
+    for part in parts:
+        if part.negated or part.field.is_name:
+            rest.append(part)
+            continue
+        key = (part.field, part.mask)
+        if key in united:
+            values = union(v for v in (*united[key].values, *part.values) if isinstance(v, Interval))
+            united[key] = replace(part, values=values)
+        else:
+            united[key] = part
+    return [*united.values(), *rest]
+
+
+def _merge(tests: list[Test], family: Family) -> list[Test] | None:
+    """Intersect field tests on the same field and mask; None when nothing is left of one."""
+    merged: dict[object, Test] = {}
+    for test in tests:
+        if not isinstance(test, FieldTest) or test.field.is_name:
+            merged[test] = test
+            continue
+        key = (test.field, test.mask)
+        before = merged.get(key)
+        if before is None:
+            merged[key] = test
+            continue
+        assert isinstance(before, FieldTest)
+        both = _both(before, test, family)
+        if both is None:
+            return None
+        merged[key] = both
+    return list(merged.values())
+
+
+def _both(a: FieldTest, b: FieldTest, family: Family) -> FieldTest | None:
+    first = union(v for v in a.values if isinstance(v, Interval))
+    second = union(v for v in b.values if isinstance(v, Interval))
+    whole = everything(a.field, family)
+    if a.negated and b.negated:
+        result = replace(a, values=union((*first, *second)))
+        return None if covers(union((*first, *second)), whole) else result
+    if a.negated:
+        result = replace(b, values=subtraction(second, first))
+    elif b.negated:
+        result = replace(a, values=subtraction(first, second))
+    else:
+        result = replace(a, values=intersection(first, second))
+    return result if result.values else None
