@@ -1,0 +1,71 @@
+"""The backends by name; each is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from backends.contract import Backend
+from translate.errors import InputError
+
+__all__ = ["BACKENDS", "REFERENCE", "backend", "parse_backends"]
+
+REFERENCE: Final = "simulator"
+"""The backend that the others are compared with."""
+
+
+def _simulator() -> Backend:
+    from backends.simulator import SimulatorBackend
+
+    return SimulatorBackend()
+
+
+def _legacy() -> Backend:
+    from backends.kernel.xtables import IptablesBackend
+
+    return IptablesBackend("iptables-legacy")
+
+
+def _iptables_nft() -> Backend:
+    from backends.kernel.xtables import IptablesBackend
+
+    return IptablesBackend("iptables-nft")
+
+
+def _nftables() -> Backend:
+    from backends.kernel.nftables import NftablesBackend
+
+    return NftablesBackend()
+
+
+def _tc_ebpf() -> Backend:
+    from backends.kernel.tc_ebpf import TcEbpfBackend
+
+    return TcEbpfBackend()
+
+
+BACKENDS: Final[dict[str, Callable[[], Backend]]] = {
+    "simulator": _simulator,
+    "iptables-legacy": _legacy,
+    "iptables-nft": _iptables_nft,
+    "nftables": _nftables,
+    "tc-ebpf": _tc_ebpf,
+}
+
+
+def backend(name: str) -> Backend:
+    """Return the backend called ``name``; InputError when there is none."""
+    if name not in BACKENDS:
+        raise InputError(f"unknown backend {name!r}; known are {', '.join(BACKENDS)}")
+    return BACKENDS[name]()
+
+
+def parse_backends(text: str) -> tuple[str, ...]:
+    """Return the names in a comma-separated list, each once; InputError for an unknown one."""
+    names = tuple(dict.fromkeys(n.strip() for n in text.split(",") if n.strip()))
+    if not names:
+        raise InputError(f"no backend named; known are {', '.join(BACKENDS)}")
+    for name in names:
+        if name not in BACKENDS:
+            raise InputError(f"unknown backend {name!r}; known are {', '.join(BACKENDS)}")
+    return names

@@ -1,0 +1,132 @@
+"""What a command works on: flows with the rules and the node that they are meant for.
+
+A batch is one ruleset on one node with flows. Rules with a corpus file make one batch; a folder of
+cases makes one for each pair of rules and node that its cases name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backends.flow import Flow
+from backends.node import Node, node_from_json
+from harness.corpus.cases import is_case_folder, read_cases
+from harness.corpus.jsonlines import read_flows
+from harness.files import STDIN_NAME, read_bytes, read_text
+from translate.errors import InputError
+from translate.ir import Ruleset
+from translate.read import read_ruleset
+
+__all__ = ["Batch", "load_batches", "load_flows", "load_node", "load_rules", "select"]
+
+_CAPTURES = (".pcap", ".pcapng", ".cap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
+
+    ``corpus`` is None when all flows are drawn.
+    """
+
+    rules_path: str
+    ruleset: Ruleset
+    node: Node
+    flows: tuple[Flow, ...]
+    corpus: str | None
+    node_path: str | None = None
+
+
+def load_rules(path: str) -> Ruleset:
+    """Read a rules file (``-``: standard input); ParseError or InputError when that fails."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder; give the file with the rules")
+    return read_ruleset(read_bytes(path), name=STDIN_NAME if path == "-" else path)
+
+
+def load_node(path: str | None, ruleset: Ruleset) -> Node:
+    """Read a node file, or infer the node from the rules when ``path`` is None."""
+    if path is not None:
+        return node_from_json(read_text(path), name=STDIN_NAME if path == "-" else path)
+    from harness.inference import infer_node
+
+    return infer_node(ruleset)
+
+
+def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
+    """Read flows from JSON Lines or a capture, by the file's name (``-``: JSON Lines from stdin)."""
+    if path.lower().endswith(_CAPTURES):
+        from harness.corpus.pcap import import_capture
+
+        return import_capture(Path(path), node=node)
+    return read_flows(read_bytes(path), name=STDIN_NAME if path == "-" else path, node=node)
+
+
+def load_batches(*, rules: str | None, corpus: str, node: str | None) -> tuple[Batch, ...]:
+    """Read what a command was given.
+
+    ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
+    ``node`` may be left out (each case names its own) or given (they stand in for all).
+    """
+    if not is_case_folder(Path(corpus)):
+        if Path(corpus).is_dir():
+            raise InputError(f"{corpus}: no case in this folder (a case has a case.toml)")
+        if rules is None:
+            raise InputError("no rules given; only a folder of cases brings its own")
+        if [rules, corpus, node].count("-") > 1:
+            raise InputError("only one of rules, corpus and node can be standard input")
+        ruleset = load_rules(rules)
+        where = load_node(node, ruleset)
+        flows = load_flows(corpus, where)
+        one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
+        return (one,)
+    given = None if rules is None else load_rules(rules)
+    cases = read_cases(Path(corpus))
+    many = len(cases) > 1
+    groups: dict[tuple[str, str], Batch] = {}
+    for case in cases:
+        ruleset = case.ruleset if given is None else given
+        where = case.node if node is None else load_node(node, ruleset)
+        flows = tuple(replace(f, id=f"{case.name}/{f.id}") for f in case.flows) if many else case.flows
+        rules_path = ruleset.source if rules is None else rules
+        node_path = str(case.node_path) if node is None else node
+        key = (rules_path, str(Path(node_path).resolve()))
+        if key in groups:
+            groups[key] = replace(groups[key], flows=groups[key].flows + flows)
+        else:
+            groups[key] = Batch(
+                rules_path=rules_path,
+                ruleset=ruleset,
+                node=where,
+                flows=flows,
+                corpus=corpus,
+                node_path=node_path,
+            )
+    return tuple(groups.values())
+
+
+def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
+    """Keep the flows named in ``only`` (``case/flow`` or just ``flow``); all when it is empty.
+
+    InputError names what no flow is called.
+    """
+    wanted = list(only)
+    if not wanted:
+        return tuple(batches)
+    found: set[str] = set()
+    kept = []
+    for batch in batches:
+        flows = []
+        for flow in batch.flows:
+            names = [w for w in wanted if flow.id == w or flow.id.rpartition("/")[2] == w]
+            found.update(names)
+            if names:
+                flows.append(flow)
+        if flows:
+            kept.append(replace(batch, flows=tuple(flows)))
+    missing = [w for w in wanted if w not in found]
+    if missing:
+        raise InputError(f"no flow is called {', '.join(repr(m) for m in missing)}")
+    return tuple(kept)

@@ -1,0 +1,154 @@
+"""``nfparity diff``: the same packets through every backend, and where they differ."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
+from harness.batches import Batch, load_batches, load_node, load_rules, select
+from harness.cli.options import add_corpus, add_format, add_level, add_only, add_rules
+from translate.errors import InputError
+
+_EXAMPLE = """\
+example:
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl
+  nfparity diff --corpus tests/corpus/cases --backends nftables -O 0
+  nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
+
+The simulator says what may happen; every other backend must do one of these things. Exit status 0
+means parity, 1 that something differed, 3 that a backend named with --backends cannot run here.
+Backends that were not named are skipped, with the reason, when they cannot run or refuse a rule.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser, optional=True)
+    add_corpus(parser, required=False)
+    parser.add_argument(
+        "--random", metavar="N", type=_count, default=0, help="also N flows drawn around the rules' constants"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="what the random flows are drawn from; default: 0"
+    )
+    parser.add_argument(
+        "--backends", metavar="A,B", help=f"which to compare; default: all of {', '.join(BACKENDS)}"
+    )
+    add_level(parser)
+    parser.add_argument(
+        "--repeat",
+        metavar="N",
+        type=_count,
+        default=0,
+        help="run each flow with a random outcome N times more, and test the shares",
+    )
+    parser.add_argument(
+        "--false-alarms",
+        metavar="P",
+        type=_probability,
+        default=1e-6,
+        help="chance that fair shares are called unfair in the whole run; default: 1e-6",
+    )
+    add_only(parser)
+    add_format(parser, "text", "json", "junit")
+
+
+def _count(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= value <= 10_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
+    return value
+
+
+def _probability(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the report; 0 for parity, 1 for differences."""
+    from harness.deciding import deciding_rules
+    from harness.parity import Plan, choose_backends, run_parity
+    from harness.report.progress import progress
+
+    requested = arguments.backends is not None
+    names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
+    batches = _batches(arguments)
+    able, skipped = choose_backends(names, requested=requested)
+    options = ["--random", str(arguments.random), "--seed", str(arguments.seed)] if arguments.random else []
+    plan = Plan(
+        batches=batches,
+        level=arguments.level,
+        repeat=arguments.repeat,
+        false_alarm_rate=arguments.false_alarms,
+        options=tuple(options),
+    )
+    with progress(sys.stderr) as told:
+        report = run_parity(
+            plan,
+            able,
+            reference=backend(REFERENCE),
+            rules=deciding_rules,
+            requested=requested,
+            progress=told,
+        )
+    report = dataclasses.replace(report, backends=report.backends + skipped)
+    match arguments.format:
+        case "json":
+            from harness.report.jsonreport import parity_json
+
+            sys.stdout.write(parity_json(report))
+        case "junit":
+            from harness.report.junit import parity_junit
+
+            sys.stdout.write(parity_junit(report))
+        case _:
+            from harness.report.text import print_parity
+
+            print_parity(report, sys.stdout)
+    return 0 if report.parity else 1
+
+
+def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:
+    batches: tuple[Batch, ...] = ()
+    if arguments.corpus is not None:
+        batches = load_batches(rules=arguments.rules, corpus=arguments.corpus, node=arguments.node)
+    if arguments.random:
+        batches = _with_random(arguments, batches)
+    batches = select(batches, arguments.only)
+    if not any(b.flows for b in batches):
+        raise InputError("no flows to send; give --corpus, --random, or both")
+    return batches
+
+
+def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> tuple[Batch, ...]:
+    from harness.corpus.randomflows import random_flows
+
+    if not batches:
+        if arguments.rules is None:
+            raise InputError("--random needs rules, or a corpus that brings them")
+        ruleset = load_rules(arguments.rules)
+        node = load_node(arguments.node, ruleset)
+        batches = (
+            Batch(
+                rules_path=arguments.rules,
+                ruleset=ruleset,
+                node=node,
+                flows=(),
+                corpus=None,
+                node_path=arguments.node,
+            ),
+        )
+    drawn = []
+    for batch in batches:
+        flows = random_flows(batch.ruleset, batch.node, count=arguments.random, seed=arguments.seed)
+        drawn.append(dataclasses.replace(batch, flows=batch.flows + tuple(flows)))
+    return tuple(drawn)

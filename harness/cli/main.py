@@ -1,0 +1,103 @@
+"""Finds the command, runs it, and turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final, NoReturn, Protocol, cast
+
+from translate.errors import InputError, MachineError
+
+__all__ = ["COMMANDS", "VERSION", "main"]
+
+VERSION: Final = "0.1.0"
+
+COMMANDS: Final = {
+    "translate": "iptables rules as nftables rules or as a tc eBPF program",
+    "simulate": "what becomes of packets, as JSON Lines",
+    "diff": "the same packets through every backend, and where they differ",
+    "explain": "the path of one packet, rule by rule, and why",
+    "graph": "the chains and who calls whom",
+    "corpus": "check, record, import, export flows; which rules they cover",
+    "doctor": "what can run on this machine, and what to install",
+}
+
+_EPILOG: Final = """\
+exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something
+`nfparity COMMAND --help` shows the options of a command and an example
+"""
+
+_INTERRUPTED: Final = 130
+_BROKEN_PIPE: Final = 141
+
+
+class _Command(Protocol):
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``nfparity`` with these words and return the exit status."""
+    previous = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, _terminate)
+    except ValueError:
+        previous = None  # not in the main thread: whoever runs us there minds the signals
+    try:
+        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
+    except InputError as e:
+        return _fail(str(e), 2)
+    except MachineError as e:
+        return _fail(str(e), 3)
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.partition(".")[0] in ("translate", "backends", "harness"):
+            raise
+        return _fail(f"the Python package {e.name!r} is missing; nfparity doctor says what to install", 3)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain again while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _fail("interrupted", _INTERRUPTED)
+    finally:
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # As an exception, so that every session closes on the way out.
+    raise SystemExit(128 + number)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"nfparity: {message}", file=sys.stderr)
+    return status
+
+
+def _dispatch(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="nfparity",
+        description="Translate a node's iptables rules, and show with packets that they do the same.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"nfparity {VERSION}")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        sub = commands.add_parser(
+            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name == (words[0] if words else None):
+            command = cast(_Command, importlib.import_module(f"harness.cli.{name}"))
+            command.configure(sub)
+    arguments = parser.parse_args(words)
+    module = cast(_Command, importlib.import_module(f"harness.cli.{arguments.command}"))
+    return module.run(arguments)

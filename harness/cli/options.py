@@ -1,0 +1,87 @@
+"""Options that several commands share, so that they are called and mean the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from backends.node import Node
+
+__all__ = [
+    "add_corpus",
+    "add_format",
+    "add_level",
+    "add_node",
+    "add_only",
+    "add_output",
+    "add_rules",
+    "print_assumptions",
+]
+
+
+def add_rules(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Add RULES; with ``optional`` a folder of cases can bring its own."""
+    parser.add_argument(
+        "rules",
+        metavar="RULES",
+        nargs="?" if optional else None,
+        help="what iptables-save printed; - is standard input"
+        + ("; may be left out when the corpus is a folder of cases" if optional else ""),
+    )
+
+
+def add_node(parser: argparse.ArgumentParser) -> None:
+    """Add ``--node``."""
+    parser.add_argument(
+        "--node",
+        metavar="FILE",
+        help="the node's interfaces and routes (JSON); inferred from the rules if absent",
+    )
+
+
+def add_corpus(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add ``--corpus`` and ``--node``."""
+    parser.add_argument(
+        "--corpus",
+        metavar="C",
+        required=required,
+        help="flows as JSON Lines (- is standard input), a pcap or pcapng file, or a folder of cases",
+    )
+    add_node(parser)
+
+
+def add_only(parser: argparse.ArgumentParser) -> None:
+    """Add ``--only``, which may be given several times."""
+    parser.add_argument(
+        "--only", metavar="ID", action="append", default=[], help="just this flow (may be repeated)"
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add ``-O``."""
+    parser.add_argument(
+        "-O",
+        dest="level",
+        type=int,
+        choices=(0, 1),
+        default=1,
+        help="optimisation: 0 rule by rule, 1 lookups and choices as maps (default)",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
+    """Add ``--format``; the first is the default."""
+    parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``-o``."""
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", default="-", help="where to; default: standard output"
+    )
+
+
+def print_assumptions(node: Node) -> None:
+    """Say on standard error what was assumed of a node instead of given."""
+    for one in node.assumed:
+        print(f"nfparity: assumed {one}", file=sys.stderr)

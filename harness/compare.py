@@ -1,0 +1,259 @@
+"""Whether a flow went as the reference says, and if not, where it differs.
+
+The reference gives a set of branches. A backend agrees when what it showed is one of them; ports
+that the kernel picks by itself are in the set as classes. Otherwise the differences are taken to
+the *closest* branch, the one with the fewest different fields.
+
+One tie is broken here: a masquerade may pick the very port (and address) that the packet already
+had. Then nothing shows that source NAT applied, so the ``snat`` of that packet, and the ``dnat`` of
+what answers it, are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from backends.flow import Again, Flow, Pause, Reply, Send, Step
+from backends.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.packet import Port, PortClass
+from harness.outcomes import outcome_to_json
+from translate.ir import Family, TcpFlag
+
+__all__ = ["Mismatch", "compare", "matching_branches", "step_text"]
+
+_PLAIN = ("verdict", "out", "src", "dst", "ttl", "mark", "dnat", "snat", "reject_with")
+_PORTS = ("sport", "dport")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One field of one step that is not as expected; values are plain JSON values or None.
+
+    ``step`` is an index into the flow's steps, or None for the flow as a whole (``field`` is then
+    ``note``). ``branch`` is the index of the expected branch that it was compared with.
+    """
+
+    step: int | None
+    field: str
+    expected: object
+    observed: object
+    branch: int | None = None
+
+
+def compare(flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[Mismatch, ...]:
+    """Return every way in which ``observed`` is not what ``expected`` allows; empty: parity.
+
+    Notes that a backend made (a wrong checksum, a stray frame) are mismatches too.
+    """
+    found: list[Mismatch] = []
+    for branch in observed.branches:
+        found.extend(_compare_branch(flow, expected, branch))
+    found.extend(Mismatch(step=None, field="note", expected=None, observed=note) for note in observed.notes)
+    return tuple(found)
+
+
+def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> tuple[int, ...]:
+    """Return the indices of the expected branches that ``observed`` can be."""
+    return tuple(i for i, branch in enumerate(expected.branches) if not _distance(flow, branch, observed))
+
+
+def step_text(flow: Flow, step: int | None) -> str:
+    """Return what a step of a flow is, in a few words."""
+    if step is None:
+        return "the flow"
+    one = flow.steps[step]
+    kind = "first packet" if step == 0 else type(one).__name__.lower()
+    return f"{kind} {one.packet}" if isinstance(one, Send) else f"{kind} (step {step})"
+
+
+def _acting(flow: Flow) -> list[tuple[int, Step]]:
+    """The steps that have an outcome, with their index."""
+    return [(i, s) for i, s in enumerate(flow.steps) if not isinstance(s, Pause)]
+
+
+def _compare_branch(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> Iterator[Mismatch]:
+    wanted = len(_acting(flow))
+    if len(observed.outcomes) != wanted:
+        yield Mismatch(step=None, field="outcomes", expected=wanted, observed=len(observed.outcomes))
+        return
+    ranked = sorted(
+        range(len(expected.branches)),
+        key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability),
+    )
+    if not ranked:
+        yield Mismatch(step=None, field="branches", expected=0, observed=1)
+        return
+    closest = ranked[0]
+    branch = expected.branches[closest]
+    if _distance(flow, branch, observed):
+        yield from _differences(flow, branch, observed, closest)
+    else:
+        yield from _moved_ports(flow, branch, observed, closest)
+
+
+def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> int:
+    """How many fields differ; a different verdict weighs more than any field."""
+    if len(expected.outcomes) != len(observed.outcomes):
+        return 1000
+    total = 0
+    for (_, want, got), ignored in zip(
+        _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=True
+    ):
+        if want == got:
+            continue
+        total += 20 * (want.verdict is not got.verdict)
+        total += sum(getattr(want, f) != getattr(got, f) for f in _PLAIN if f not in ignored)
+        total += sum(not _port_agrees(getattr(want, f), getattr(got, f)) for f in _PORTS)
+        total += not _quoted_agrees(want, got)
+    return total
+
+
+def _paired(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
+) -> list[tuple[int, Outcome, Outcome]]:
+    steps = [i for i, _ in _acting(flow)]
+    return list(zip(steps, expected.outcomes, observed.outcomes, strict=False))
+
+
+def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
+    if isinstance(expected, PortClass):
+        if isinstance(observed, PortClass):
+            return expected.low <= observed.low and observed.high <= expected.high
+        return observed is not None and observed in expected
+    return expected == observed
+
+
+def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
+    want, got = expected.quoted, observed.quoted
+    if want is None or got is None:
+        return want is got
+    return (
+        (want.src, want.dst) == (got.src, got.dst)
+        and _port_agrees(want.sport, got.sport)
+        and _port_agrees(want.dport, got.dport)
+    )
+
+
+def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> list[frozenset[str]]:
+    """For each outcome the fields that chance has made invisible (see the module)."""
+    ignored = []
+    sent: Send | None = None
+    coincided = False
+    for (_, step), want, got in zip(_acting(flow), expected.outcomes, observed.outcomes, strict=False):
+        if isinstance(step, Send):
+            sent = step
+        if isinstance(step, Send | Again):
+            packet = None if sent is None else sent.packet
+            coincided = (
+                packet is not None
+                and isinstance(want.sport, PortClass)
+                and (got.src, got.sport) == (packet.src, packet.icmp_id if packet.is_icmp else packet.sport)
+            )
+            ignored.append(frozenset({"snat"}) if coincided else frozenset[str]())
+        else:
+            ignored.append(frozenset({"dnat"}) if coincided else frozenset[str]())
+    return ignored
+
+
+def _moved_ports(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
+) -> Iterator[Mismatch]:
+    """A port that the kernel picked stays the connection's: a later packet must show the same.
+
+    Not asked after a pause, an RST or another SYN, when the kernel may begin a new connection.
+    """
+    bound: Outcome | None = None
+    outcomes = iter(zip(expected.outcomes, observed.outcomes, strict=True))
+    for i, step in enumerate(flow.steps):
+        if isinstance(step, Pause):
+            bound = None
+            continue
+        want, got = next(outcomes)
+        if isinstance(step, Again | Reply) and _restarts(step):
+            bound = None
+        elif isinstance(step, Send):
+            bound = got if isinstance(want.sport, PortClass) else None
+        elif isinstance(step, Again) and bound is not None and isinstance(want.sport, PortClass):
+            yield from _moved(i, bound, got, index)
+
+
+def _moved(step: int, before: Outcome, now: Outcome, index: int) -> Iterator[Mismatch]:
+    if before.sport != now.sport:
+        want, have = (str(p) if isinstance(p, PortClass) else p for p in (before.sport, now.sport))
+        yield Mismatch(step=step, field="sport", expected=want, observed=have, branch=index)
+
+
+def _restarts(step: Again | Reply) -> bool:
+    flags = step.flags
+    if flags is None:
+        return False
+    return bool(flags & TcpFlag.RST) or (isinstance(step, Again) and bool(flags & TcpFlag.SYN))
+
+
+def _differences(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
+) -> Iterator[Mismatch]:
+    from deepdiff import DeepDiff
+
+    wanted, got = _plain(flow, expected, observed)
+    tree = DeepDiff(wanted, got, view="tree")
+    found: list[tuple[int, str, object, object]] = []
+    for items in tree.values():
+        for item in items:
+            step, *path = item.path(output_format="list")
+            found.append((int(step), ".".join(map(str, path)), _present(item.t1), _present(item.t2)))
+    for step, field, want, have in sorted(found, key=lambda f: (f[0], _order(f[1]), f[1])):
+        verdicts = wanted[str(step)].get("verdict"), got[str(step)].get("verdict")
+        if verdicts[0] != verdicts[1] and field != "verdict":
+            continue  # where it went is the difference; how it looked there follows from it
+        yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
+
+
+def _present(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | dict | list) else None
+
+
+def _order(field: str) -> int:
+    names = ("verdict", "with", "out", "src", "sport", "dst", "dport", "dnat", "snat", "mark", "ttl")
+    head = field.partition(".")[0]
+    return names.index(head) if head in names else len(names)
+
+
+def _plain(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
+) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
+    """Both branches as plain dictionaries by step, with what agrees made equal."""
+    wanted: dict[str, dict[str, object]] = {}
+    got: dict[str, dict[str, object]] = {}
+    family = flow.family
+    ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
+    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=True):
+        wanted[str(step)] = _readable(want, family)
+        got[str(step)] = _readable(_with_classes(want, have), family)
+        for field in unseen:
+            wanted[str(step)].pop(field, None)
+            got[str(step)].pop(field, None)
+    return wanted, got
+
+
+def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
+    for field in _PORTS:
+        want = getattr(expected, field)
+        if isinstance(want, PortClass) and _port_agrees(want, getattr(observed, field)):
+            observed = replace(observed, sport=want) if field == "sport" else replace(observed, dport=want)
+    if observed.quoted is not None and _quoted_agrees(expected, observed):
+        observed = replace(observed, quoted=expected.quoted)
+    return observed
+
+
+def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
+    """The outcome with port classes as text, so that one field has one value."""
+    plain = outcome_to_json(outcome, family)
+    for where in (plain, plain.get("quoted")):
+        if isinstance(where, dict):
+            for field in _PORTS:
+                port = where.get(field)
+                if isinstance(port, dict):
+                    where[field] = f"{port['min']}-{port['max']}"
+    return plain

@@ -1,0 +1,156 @@
+"""A corpus of cases: one folder per case, data only, with its purpose.
+
+::
+
+    cases/hairpin-dns/
+        case.toml       purpose, origin, rules, node
+        flows.jsonl     what is sent
+        expect.jsonl    what must become of it (written by ``nfparity corpus record``)
+
+``case.toml`` holds ``purpose`` (what the case is there to show), ``origin`` (where it comes from),
+``rules`` and ``node`` (paths relative to the case's folder; cases share rulesets).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from backends.flow import Flow
+from backends.node import Node, node_from_json
+from backends.outcome import FlowResult
+from harness.corpus.jsonlines import read_flows
+from harness.files import read_bytes, read_text
+from harness.outcomes import read_results
+from translate.errors import Diagnostic, InputError, ParseError
+from translate.ir import Origin, Ruleset
+from translate.read import read_ruleset
+
+__all__ = ["CASE_FILE", "EXPECT_FILE", "FLOWS_FILE", "Case", "is_case_folder", "read_case", "read_cases"]
+
+CASE_FILE = "case.toml"
+FLOWS_FILE = "flows.jsonl"
+EXPECT_FILE = "expect.jsonl"
+
+_KEYS = ("purpose", "origin", "rules", "node")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One case, read and checked. ``expected`` is None when nothing was recorded yet."""
+
+    name: str
+    folder: Path
+    purpose: str
+    origin: str
+    rules_path: Path
+    ruleset: Ruleset
+    node_path: Path
+    node: Node
+    flows: tuple[Flow, ...]
+    expected: tuple[FlowResult, ...] | None
+
+
+def is_case_folder(path: Path) -> bool:
+    """Whether ``path`` is a case, or a folder with cases in it."""
+    if not path.is_dir():
+        return False
+    return (path / CASE_FILE).is_file() or any(path.glob(f"*/{CASE_FILE}"))
+
+
+def read_cases(folder: Path) -> tuple[Case, ...]:
+    """Read a case, or every case under ``folder`` in order of name.
+
+    Raises ParseError with the problems of all cases at once: missing or unknown keys, files that
+    are not there, expectations for flows that do not exist. A flow's id is unique in its case;
+    across cases it is called ``case/flow``.
+    """
+    single = (folder / CASE_FILE).is_file()
+    folders = [folder] if single else sorted(p.parent for p in folder.glob(f"*/{CASE_FILE}"))
+    if not folders:
+        raise ParseError((Diagnostic(Origin(str(folder)), f"no case here: no {CASE_FILE} in it or below"),))
+    stray = [] if single else sorted(p for p in folder.iterdir() if p.is_dir() and p not in folders)
+    diagnostics: list[Diagnostic] = [
+        Diagnostic(Origin(str(p)), f"this folder has no {CASE_FILE}")
+        for p in stray
+        if not p.name.startswith(".")
+    ]
+    cases: list[Case] = []
+    rulesets: dict[Path, Ruleset] = {}
+    for one in folders:
+        try:
+            case = _read(one, rulesets)
+        except ParseError as e:
+            diagnostics.extend(e.diagnostics)
+            continue
+        except InputError as e:
+            diagnostics.append(Diagnostic(Origin(str(one)), str(e)))
+            continue
+        cases.append(case)
+    if diagnostics:
+        raise ParseError(tuple(diagnostics))
+    return tuple(cases)
+
+
+def read_case(folder: Path) -> Case:
+    """Read one case; ParseError when something is wrong with it."""
+    return _read(folder, {})
+
+
+def _read(folder: Path, rulesets: dict[Path, Ruleset]) -> Case:
+    path = folder / CASE_FILE
+    origin = Origin(str(path))
+    try:
+        data = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as e:
+        raise ParseError((Diagnostic(origin, f"not TOML: {e}"),)) from e
+    problems = [Diagnostic(origin, f"unknown key {k!r}") for k in data if k not in _KEYS]
+    for key in _KEYS:
+        value = data.get(key)
+        if not isinstance(value, str) or not value.strip():
+            problems.append(Diagnostic(origin, f"{key} is missing or is no text"))
+    if problems:
+        raise ParseError(tuple(problems))
+    rules_path, node_path = (folder / data[key] for key in ("rules", "node"))
+    key = rules_path.resolve()
+    if key not in rulesets:
+        rulesets[key] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path))
+    node = node_from_json(read_text(node_path), name=_shown(node_path))
+    flows_path = folder / FLOWS_FILE
+    flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)
+    if not flows:
+        raise ParseError((Diagnostic(Origin(str(flows_path)), "no flow in it"),))
+    return Case(
+        name=folder.resolve().name,
+        folder=folder,
+        purpose=data["purpose"].strip(),
+        origin=data["origin"].strip(),
+        rules_path=rules_path,
+        ruleset=rulesets[key],
+        node_path=node_path,
+        node=node,
+        flows=flows,
+        expected=_read_expected(folder / EXPECT_FILE, flows),
+    )
+
+
+def _shown(path: Path) -> str:
+    """The path without the detour through the case's folder, as people would write it."""
+    resolved = path.resolve()
+    try:
+        return str(resolved.relative_to(Path.cwd()))
+    except ValueError:
+        return str(resolved)
+
+
+def _read_expected(path: Path, flows: tuple[Flow, ...]) -> tuple[FlowResult, ...] | None:
+    if not path.exists():
+        return None
+    results = read_results(read_bytes(path), name=str(path))
+    ids, expected = {f.id for f in flows}, {r.flow_id for r in results}
+    problems = [f"expects something of {i!r}, which is no flow of this case" for i in sorted(expected - ids)]
+    problems += [f"says nothing about flow {i!r}" for i in sorted(ids - expected)]
+    if problems:
+        raise ParseError(tuple(Diagnostic(Origin(str(path)), p) for p in problems))
+    return results

@@ -1,0 +1,250 @@
+"""A packet as JSON: the part of the JSON Lines format that describes one packet.
+
+Used for the flow itself, for ``{"send": …}`` and for the packet quoted in an ICMP error.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backends.packet import DEFAULT_TTL, Packet
+from harness.jsonfields import MISSING, JsonObject
+from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
+
+__all__ = [
+    "flags_to_text",
+    "icmp_has_identifier",
+    "icmp_kinds",
+    "packet_fields",
+    "parse_flags",
+    "parse_protocol",
+    "protocol_name",
+    "read_packet",
+]
+
+_LETTERS: Final = (
+    ("S", TcpFlag.SYN),
+    ("F", TcpFlag.FIN),
+    ("R", TcpFlag.RST),
+    ("P", TcpFlag.PSH),
+    ("U", TcpFlag.URG),
+    ("A", TcpFlag.ACK),
+)
+
+_ICMP: Final = {
+    "echo-reply": (0, 0),
+    "net-unreachable": (3, 0),
+    "host-unreachable": (3, 1),
+    "protocol-unreachable": (3, 2),
+    "port-unreachable": (3, 3),
+    "fragmentation-needed": (3, 4),
+    "admin-prohibited": (3, 13),
+    "redirect": (5, 1),
+    "echo-request": (8, 0),
+    "ttl-exceeded": (11, 0),
+    "parameter-problem": (12, 0),
+    "timestamp-request": (13, 0),
+    "timestamp-reply": (14, 0),
+}
+_ICMP6: Final = {
+    "no-route": (1, 0),
+    "admin-prohibited": (1, 1),
+    "address-unreachable": (1, 3),
+    "port-unreachable": (1, 4),
+    "packet-too-big": (2, 0),
+    "ttl-exceeded": (3, 0),
+    "parameter-problem": (4, 0),
+    "echo-request": (128, 0),
+    "echo-reply": (129, 0),
+}
+# RFC 792 queries (and their answers) carry an identifier; so do echoes of RFC 4443.
+_IDENTIFIED: Final = {Family.IP: frozenset({0, 8, 13, 14, 15, 16, 17, 18}), Family.IP6: frozenset({128, 129})}
+
+
+def icmp_kinds(family: Family) -> dict[str, tuple[int, int]]:
+    """Return the names of ICMP messages that corpora may use, with type and code."""
+    return _ICMP if family is Family.IP else _ICMP6
+
+
+def icmp_has_identifier(family: Family, icmp_type: int) -> bool:
+    """Whether messages of this type are queries or answers with an identifier."""
+    return icmp_type in _IDENTIFIED[family]
+
+
+def parse_protocol(text: str) -> int:
+    """Return a protocol's number from its name or its decimal number; ValueError otherwise."""
+    name = text.upper().replace("IPV6-ICMP", "ICMPV6").replace("ICMP6", "ICMPV6")
+    if name in Protocol.__members__:
+        return int(Protocol[name])
+    digits = text.removeprefix("proto-")
+    if digits.isascii() and digits.isdigit() and int(digits) <= 255:
+        return int(digits)
+    known = ", ".join(p.name.lower() for p in Protocol)
+    raise ValueError(f"unknown protocol {text!r}; known are {known} and numbers up to 255")
+
+
+def protocol_name(proto: int) -> str:
+    """Return the protocol's name, or its number as text."""
+    try:
+        return Protocol(proto).name.lower()
+    except ValueError:
+        return str(proto)
+
+
+def parse_flags(text: str) -> TcpFlag:
+    """Return TCP flags from letters (``SA``) or names (``SYN,ACK``); ValueError otherwise."""
+    flags = TcpFlag(0)
+    letters = dict(_LETTERS)
+    if text == "":
+        return flags
+    names = text.upper().split(",")
+    if all(n in TcpFlag.__members__ for n in names):
+        for name in names:
+            flags |= TcpFlag[name]
+        return flags
+    for letter in text:
+        if letter not in letters:
+            raise ValueError(f"{text!r} are not TCP flags; write letters of SFRPUA or names like SYN,ACK")
+        flags |= letters[letter]
+    return flags
+
+
+def flags_to_text(flags: TcpFlag) -> str:
+    """Return the flags as letters, in the order SFRPUA."""
+    return "".join(letter for letter, flag in _LETTERS if flags & flag)
+
+
+def _read_icmp(obj: JsonObject, family: Family) -> tuple[int, int]:
+    kinds = icmp_kinds(family)
+    value = obj.take("icmp")
+    if value is MISSING:
+        return kinds["echo-request"]
+    if isinstance(value, str):
+        if value in kinds:
+            return kinds[value]
+        obj.problem("icmp", f"unknown ICMP message {value!r}", f"known are {', '.join(kinds)}")
+    elif isinstance(value, dict):
+        inner = obj.child("icmp", value)
+        kind = inner.integer("type", None, low=0, high=255)
+        code = inner.integer("code", 0, low=0, high=255)
+        inner.finish()
+        if kind is not None:
+            return kind, code
+        if not inner.has("type"):
+            inner.problem(None, "type is missing")
+    else:
+        obj.problem("icmp", 'expected a name or {"type": …, "code": …}')
+    return kinds["echo-request"]
+
+
+def _read_protocol(obj: JsonObject, family: Family) -> int | None:
+    value = obj.take("proto")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        obj.problem("proto" if value is not MISSING else None, "proto is missing or not a protocol")
+        return None
+    try:
+        proto = parse_protocol(str(value))
+    except ValueError as e:
+        obj.problem("proto", str(e))
+        return None
+    wrong = {Family.IP: Protocol.ICMPV6, Family.IP6: Protocol.ICMP}[family]
+    if proto == wrong:
+        obj.problem("proto", f"{protocol_name(proto)} does not go over IPv{family.version}")
+        return None
+    return proto
+
+
+def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
+    """Take a packet's keys from ``obj``; None when they do not make one.
+
+    ``quotable`` says whether the packet may itself quote one. The caller finishes ``obj``.
+    """
+    pair = (obj.address("src"), obj.address("dst"))
+    for key, address in zip(("src", "dst"), pair, strict=True):
+        if address is None and not obj.has(key):
+            obj.problem(None, f"{key} is missing")
+    src, dst = pair
+    family = src[0] if src is not None else Family.IP
+    if src is not None and dst is not None and src[0] is not dst[0]:
+        obj.problem("dst", "src and dst are of different families")
+    proto = _read_protocol(obj, family)
+    ttl = obj.integer("ttl", DEFAULT_TTL, low=1, high=255)
+    mark = obj.integer("mark", 0, low=0, high=0xFFFFFFFF)
+    bad_checksum = obj.flag("bad_checksum")
+    payload = b""
+    text = obj.text("payload", "")
+    try:
+        payload = bytes.fromhex(text)
+    except ValueError:
+        obj.problem("payload", "expected bytes in hexadecimal")
+    fields: dict[str, object] = {}
+    if proto in PORT_PROTOCOLS:
+        for key in ("sport", "dport"):
+            fields[key] = obj.integer(key, None, low=0, high=65535)
+            if not obj.has(key):
+                obj.problem(None, f"{key} is missing")
+    if proto == Protocol.TCP:
+        fields["seq"] = obj.integer("seq", 0, low=0, high=0xFFFFFFFF)
+        fields["ack"] = obj.integer("ack", 0, low=0, high=0xFFFFFFFF)
+        try:
+            fields["flags"] = parse_flags(obj.text("flags", "S"))
+        except ValueError as e:
+            obj.problem("flags", str(e))
+    if proto in (Protocol.ICMP, Protocol.ICMPV6):
+        kind, code = _read_icmp(obj, family)
+        fields["icmp_type"], fields["icmp_code"] = kind, code
+        if icmp_has_identifier(family, kind):
+            fields["icmp_id"] = obj.integer("icmp_id", 1, low=0, high=65535)
+        elif quotable and obj.has("quoted"):
+            quoted = obj.take("quoted")
+            if isinstance(quoted, dict):
+                inner = obj.child("quoted", quoted)
+                fields["quoted"] = read_packet(inner, quotable=False)
+                inner.finish()
+            else:
+                obj.problem("quoted", "expected the packet inside the error, as an object")
+    if not obj.ok or src is None or dst is None or proto is None:
+        return None
+    packet = Packet(
+        family=family,
+        src=src[1],
+        dst=dst[1],
+        proto=proto,
+        ttl=ttl,
+        mark=mark,
+        payload=payload,
+        bad_checksum=bad_checksum,
+    )
+    return packet.changed(**fields)
+
+
+def packet_fields(packet: Packet) -> dict[str, object]:
+    """Return the packet in the form that :func:`read_packet` reads, defaults left out."""
+    out: dict[str, object] = {
+        "src": format_address(packet.family, packet.src),
+        "dst": format_address(packet.family, packet.dst),
+        "proto": protocol_name(packet.proto),
+    }
+    if packet.has_ports:
+        out["sport"], out["dport"] = packet.sport, packet.dport
+    if packet.proto == Protocol.TCP:
+        if packet.flags != TcpFlag.SYN:
+            out["flags"] = flags_to_text(packet.flags)
+        out.update({k: v for k, v in (("seq", packet.seq), ("ack", packet.ack)) if v})
+    if packet.is_icmp:
+        kind = (packet.icmp_type or 0, packet.icmp_code or 0)
+        names = {v: k for k, v in icmp_kinds(packet.family).items()}
+        out["icmp"] = names.get(kind, {"type": kind[0], "code": kind[1]})
+        if icmp_has_identifier(packet.family, kind[0]) and packet.icmp_id is not None:
+            out["icmp_id"] = packet.icmp_id
+        if packet.quoted is not None:
+            out["quoted"] = packet_fields(packet.quoted)
+    if packet.ttl != DEFAULT_TTL:
+        out["ttl"] = packet.ttl
+    if packet.mark:
+        out["mark"] = packet.mark
+    if packet.payload:
+        out["payload"] = packet.payload.hex()
+    if packet.bad_checksum:
+        out["bad_checksum"] = True
+    return out

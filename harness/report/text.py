@@ -1,0 +1,88 @@
+"""Reports for people: a table and the differences; colours only on a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from harness.parity import BackendReport, Difference, ParityReport
+
+__all__ = ["format_value", "print_parity"]
+
+_SHOWN = 50
+
+
+def format_value(value: object) -> str:
+    """Return a value of a difference as people read it; what is absent is ``(nothing)``."""
+    if value is None:
+        return "(nothing)"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def print_parity(report: ParityReport, stream: TextIO) -> None:
+    """Print a parity report."""
+    for one in report.assumed:
+        print(f"assumed {one}", file=stream)
+    for number, difference in enumerate(report.differences[:_SHOWN], start=1):
+        _print_difference(number, difference, len(report.differences), stream)
+    hidden = len(report.differences) - _SHOWN
+    if hidden > 0:
+        print(f"and {hidden} more differences; --format json lists them all\n", file=stream)
+    _print_table(report, stream)
+    print(_verdict(report), file=stream)
+
+
+def _print_difference(number: int, difference: Difference, total: int, stream: TextIO) -> None:
+    source = f" ({difference.flow_source})" if difference.flow_source else ""
+    lines = [
+        f"difference {number} of {total}: {difference.backend}, flow {difference.flow_id}{source}",
+        f"  at        {difference.step_text}",
+        f"  field     {difference.field}",
+        f"  expected  {format_value(difference.expected)}",
+        f"  observed  {format_value(difference.observed)}",
+    ]
+    label = "decided by"
+    for rule in difference.rules:
+        lines.append(f"  {label:<10}{rule}" if label else f"            {rule}")
+        label = ""
+    lines.append(f"  replay    {difference.command}")
+    print("\n".join(lines) + "\n", file=stream)
+
+
+def _print_table(report: ParityReport, stream: TextIO) -> None:
+    rows = [_row(one) for one in report.backends]
+    if stream.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table("backend", "flows", "different", "")
+        for one, row in zip(report.backends, rows, strict=True):
+            style = "yellow" if one.skipped is not None else "red" if one.differing else "green"
+            table.add_row(*row, style=style)
+        Console(file=stream, highlight=False, markup=False).print(table)
+        return
+    width = max(len(r[0]) for r in rows) if rows else 0
+    print(f"{'backend':<{width}}  {'flows':>7}  {'different':>9}", file=stream)
+    for name, flows, differing, note in rows:
+        print(f"{name:<{width}}  {flows:>7}  {differing:>9}  {note}".rstrip(), file=stream)
+
+
+def _row(one: BackendReport) -> tuple[str, str, str, str]:
+    if one.skipped is not None:
+        return one.name, "-", "-", f"skipped: {one.skipped}"
+    return one.name, str(one.flows), str(one.differing), ""
+
+
+def _verdict(report: ParityReport) -> str:
+    what = f"{report.flows} flows at -O{report.level}"
+    if report.repeated:
+        what += (
+            f" ({report.repeated} of them repetitions; {report.share_tests} share tests,"
+            f" false-alarm rate {report.false_alarm_rate:g})"
+        )
+    skipped = sum(b.skipped is not None for b in report.backends)
+    tail = f"; {skipped} backend{'s' if skipped > 1 else ''} skipped" if skipped else ""
+    if report.parity:
+        return f"parity: {what}, no difference{tail}"
+    flows = len({d.flow_id for d in report.differences})
+    return f"no parity: {len(report.differences)} differences in {flows} of {what}{tail}"
