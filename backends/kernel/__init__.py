@@ -1,5 +1,34 @@
 """Real kernels: a private network namespace on TAP devices, and one module per way to load rules.
 
-Backends here import neither the simulator nor each other. Importing this package needs no root
-and no third-party library; opening a backend does.
+Backends here (``xtables``, ``nftables``, ``tc_ebpf``) import neither the simulator nor each other.
+Importing this package needs no root and no third-party library; opening a backend does.
+
+How the pieces stand on each other, lowest first:
+
+``frames``
+    packets as bytes and back, every checksum checked;
+``netlink``, ``command``
+    the few requests to the kernel, and running of tools;
+``tapnode``
+    a Node in the current namespace: sends packets, sees what comes out, with its mark;
+``quiet``
+    keeps the stack's own resets away from conntrack;
+``loader``
+    the one thing that a backend must supply, :class:`~backends.kernel.loader.Loader`;
+``replayer``
+    flows through a TAP node, outcomes out;
+``worker``
+    a child process in its own namespace that dies with its parent;
+``session``
+    ``open_session(node, loader)``: all of it, behind the Session protocol;
+``availability``
+    ``kernel_lacks(loader)``: a probe that tries in a throwaway namespace.
+
+A backend is therefore: translate in ``open``, in the harness's process, where UnsupportedError
+belongs; put the result as plain data into a picklable ``Loader`` whose ``load(tap)`` runs in the
+child; ``return open_session(job.node, loader)``. A loader whose connections do not live in
+conntrack overrides ``forget``; one that must not have conntrack switched on sets
+``quiet = Quiet.ALL``.
 """
+
+__all__: list[str] = []

@@ -1,0 +1,46 @@
+"""What a kernel backend adds to the TAP node: a way to load rules there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from backends.kernel.quiet import Quiet
+from backends.kernel.tapnode import TapNode
+
+__all__ = ["Loader", "RuleId"]
+
+RuleId = tuple[str, str, int]
+"""Table, chain, and index in the chain, from 0."""
+
+
+class Loader(ABC):
+    """Loads one translated ruleset into the network namespace of a :class:`TapNode`.
+
+    A loader is made by the backend in the harness's process, from text and plain data, and is
+    pickled to the process that holds the node, where every method here runs: keep tools, handles
+    and file descriptors out of it until :meth:`load`. The class must be importable by name.
+    Errors of the NfparityError tree raised by any method reach the caller of ``open``.
+    """
+
+    quiet: Quiet = Quiet.UNTRACKED
+    """Which of the stack's own resets must not be seen; see :mod:`backends.kernel.quiet`."""
+
+    @abstractmethod
+    def load(self, tap: TapNode) -> None:
+        """Load the rules. Devices, addresses, routes and sysctls are already in place.
+
+        Raises MachineError with what the tool or the kernel said. ``tap.indexes`` has the
+        interface indexes.
+        """
+
+    def forget(self, tap: TapNode) -> None:
+        """Forget every connection; called between flows that could meet."""
+        tap.conntrack.flush()
+
+    def counters(self) -> Mapping[RuleId, int]:
+        """Return how many packets each rule has matched; empty where nobody counts."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027  # most loaders leave it to the end of the namespace
+        """Let go of what does not end with the namespace. Not called when the process is killed."""

@@ -1,0 +1,147 @@
+"""The few netlink requests that a node needs, packed by hand.
+
+pyroute2 would do, but importing it takes longer than everything else that a replay does before
+its first packet, and forgetting a connection between two flows must cost microseconds.
+Only requests with an acknowledgement; see rtnetlink(7) and ``linux/netfilter/nfnetlink*.h``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from typing import Final, Self
+
+from translate.ir import Family
+
+__all__ = ["Conntrack", "Routing"]
+
+_HEADER: Final = struct.Struct("=IHHII")
+_NLMSG_ERROR: Final = 2
+_REQUEST: Final = 0x1
+_ACK: Final = 0x4
+_CREATE: Final = 0x400
+_EXCL: Final = 0x200
+
+_RTM_NEWLINK: Final = 16
+_RTM_NEWADDR: Final = 20
+_RTM_NEWROUTE: Final = 24
+_IFF_UP: Final = 0x1
+_IFF_NOARP: Final = 0x80
+_IFLA_ADDRESS: Final = 1
+_IFLA_TXQLEN: Final = 13
+_IFA_ADDRESS: Final = 1
+_IFA_LOCAL: Final = 2
+_RTA_DST: Final = 1
+_RTA_OIF: Final = 4
+_RTA_GATEWAY: Final = 5
+_RT_TABLE_MAIN: Final = 254
+_RTPROT_STATIC: Final = 4
+_SCOPE_UNIVERSE: Final = 0
+_SCOPE_LINK: Final = 253
+_RTN_UNICAST: Final = 1
+
+_NETLINK_NETFILTER: Final = 12
+_CT_DELETE: Final = 1 << 8 | 2  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE
+
+
+class _Netlink:
+    """A netlink socket of the current network namespace."""
+
+    def __init__(self, protocol: int) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
+        self._socket.bind((0, 0))
+        self._sequence = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _request(self, kind: int, flags: int, body: bytes) -> int:
+        """Send one request, wait for its acknowledgement, return its errno (0: done)."""
+        self._sequence += 1
+        header = _HEADER.pack(16 + len(body), kind, flags | _REQUEST | _ACK, self._sequence, 0)
+        self._socket.send(header + body)
+        while True:
+            answer = self._socket.recv(65536)
+            _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
+            if kind == _NLMSG_ERROR and sequence == self._sequence:
+                return -int(struct.unpack_from("=i", answer, 16)[0])
+
+    def _demand(self, kind: int, flags: int, body: bytes) -> None:
+        errno = self._request(kind, flags, body)
+        if errno:
+            raise OSError(errno, os.strerror(errno))
+
+
+class Routing(_Netlink):
+    """Links, addresses and routes. Methods raise OSError with the kernel's reason."""
+
+    def __init__(self) -> None:
+        super().__init__(socket.NETLINK_ROUTE)
+
+    def set_up(
+        self, index: int, *, mac: bytes | None = None, queue: int | None = None, arp: bool = True
+    ) -> None:
+        """Bring a link up, with a hardware address, a queue length, and without ARP if asked."""
+        flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
+        body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, flags, flags)
+        if mac is not None:
+            body += _attribute(_IFLA_ADDRESS, mac)
+        if queue is not None:
+            body += _attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
+        self._demand(_RTM_NEWLINK, 0, body)
+
+    def add_address(self, index: int, family: Family, value: int, length: int) -> None:
+        """Give a link an address."""
+        packed = value.to_bytes(family.bits // 8, "big")
+        body = struct.pack("=BBBBi", family.socket_family, length, 0, 0, index)
+        body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
+        self._demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
+
+    def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
+        """Add a unicast route to the main table."""
+        scope = _SCOPE_LINK if via is None and family is Family.IP else _SCOPE_UNIVERSE
+        body = struct.pack(
+            "=BBBBBBBBI",
+            family.socket_family,
+            length,
+            0,
+            0,
+            _RT_TABLE_MAIN,
+            _RTPROT_STATIC,
+            scope,
+            _RTN_UNICAST,
+            0,
+        )
+        size = family.bits // 8
+        if length:
+            body += _attribute(_RTA_DST, dst.to_bytes(size, "big"))
+        body += _attribute(_RTA_OIF, struct.pack("=i", index))
+        if via is not None:
+            body += _attribute(_RTA_GATEWAY, via.to_bytes(size, "big"))
+        self._demand(_RTM_NEWROUTE, _CREATE | _EXCL, body)
+
+
+class Conntrack(_Netlink):
+    """Forgets connections of the current network namespace."""
+
+    def __init__(self) -> None:
+        super().__init__(_NETLINK_NETFILTER)
+
+    def flush(self) -> None:
+        """Forget every connection.
+
+        ``nf_ct_iterate_cleanup_net`` walks the hash table of the whole machine, unless this
+        namespace has no connection at all: milliseconds where memory is large.
+        """
+        self._demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

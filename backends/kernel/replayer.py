@@ -1,0 +1,242 @@
+"""Drives flows through a TapNode and says what became of each packet.
+
+Runs in the process that holds the node. The order of looking is the order of certainty: a packet
+that was seen to leave or to be delivered did so, whatever else came out; only when it did not,
+an answer to its sender (an ICMP error that quotes it, a RST that fits it) makes it rejected;
+and only when there is none, after everything under way has settled, it was dropped.
+
+A packet that the node sends to itself crosses ``lo`` and is ``local``, with ``out`` None, like
+any other delivery: ``lo`` is no way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from backends.exchange import Arrival, Emission, Exchange
+from backends.flow import Flow, Pause, Send
+from backends.kernel.frames import FrameError, Identity, build, identity, parse
+from backends.kernel.loader import Loader
+from backends.kernel.tapnode import Sighting, TapNode
+from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.packet import IcmpType, Packet, Port
+from translate.errors import MachineError
+from translate.ir import Protocol, RejectKind, TcpFlag
+
+__all__ = ["Replayer"]
+
+_ONE: Final = Fraction(1)
+_DROP: Final = Outcome(verdict=Verdict.DROP)
+_UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
+
+_REJECT_CODES: Final = {
+    0: RejectKind.ICMP_NET_UNREACHABLE,
+    1: RejectKind.ICMP_HOST_UNREACHABLE,
+    2: RejectKind.ICMP_PROTO_UNREACHABLE,
+    3: RejectKind.ICMP_PORT_UNREACHABLE,
+    9: RejectKind.ICMP_NET_PROHIBITED,
+    10: RejectKind.ICMP_HOST_PROHIBITED,
+    13: RejectKind.ICMP_ADMIN_PROHIBITED,
+}
+
+_Key = tuple[int, Port | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A sighting, read."""
+
+    packet: Packet
+    sighting: Sighting
+    faults: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Replayer:
+    """Replays flows on ``tap``, whose rules ``loader`` has loaded."""
+
+    tap: TapNode
+    loader: Loader
+    _used: set[_Key] = field(default_factory=set)
+
+    def replay(self, flows: Iterable[Flow]) -> list[FlowResult]:
+        """Run the flows one after the other."""
+        return [self._flow(flow) for flow in flows]
+
+    def _flow(self, flow: Flow) -> FlowResult:
+        keys = {_key(s.packet) for s in flow.steps if isinstance(s, Send)}
+        if not keys.isdisjoint(self._used):
+            self.loader.forget(self.tap)
+            self._used.clear()
+        exchange = Exchange(flow)
+        outcomes: list[Outcome] = []
+        notes: list[str] = []
+        for number, step in enumerate(flow.steps, 1):
+            if isinstance(step, Pause):
+                self.tap.wait(step.seconds)
+                continue
+            emission = exchange.emit(step)
+            if emission is None:
+                outcomes.append(_UNSENT)
+                continue
+            said: list[str] = []
+            outcome, arrival = self._packet(emission, said)
+            if arrival is not None:
+                exchange.arrived(arrival)
+                self._remember(arrival.packet)
+            self._remember(emission.packet)
+            outcomes.append(outcome)
+            notes.extend(f"step {number}: {one}" for one in said)
+        return FlowResult(flow.id, (OutcomeBranch(_ONE, tuple(outcomes)),), tuple(notes))
+
+    def _remember(self, packet: Packet) -> None:
+        # A later connection meets this one if its source port stands at either end of either
+        # direction: both ports of the packet as sent and as it arrived.
+        self._used.add(_key(packet))
+        if packet.dport is not None:
+            self._used.add((packet.proto, packet.dport))
+
+    def _packet(self, emission: Emission, notes: list[str]) -> tuple[Outcome, Arrival | None]:
+        """Send one packet and say what became of it."""
+        sent = emission.packet
+        tap = self.tap
+        tap.listen(sent.proto)
+        data = build(sent)
+        if emission.entry is None:
+            tap.originate(data, mark=sent.mark)
+        else:
+            try:
+                tap.inject(emission.entry, data)
+            except KeyError:
+                raise MachineError(f"the node has no interface {emission.entry!r}") from None
+        seen = self._read(tap.drain(), notes)
+        wanted = identity(sent)
+        arrived = _arrivals(seen, wanted)
+        if not arrived:
+            seen += self._read(tap.settle(), notes)
+            arrived = _arrivals(seen, wanted)
+        if arrived:
+            return self._arrived(emission, arrived[0], seen, notes)
+        reject: str | None = None
+        for one in seen:
+            kind = _answer(sent, wanted, one.packet)
+            if kind is not None and reject is None:
+                reject = kind
+                notes.extend(f"{f}, in the answer" for f in _faults(one))
+            elif kind is None or kind != reject:
+                notes.extend(_stray(one))
+        if reject is not None:
+            return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
+        return _DROP, None
+
+    def _arrived(
+        self, emission: Emission, found: _Seen, seen: list[_Seen], notes: list[str]
+    ) -> tuple[Outcome, Arrival]:
+        sent, got, place = emission.packet, found.packet, found.sighting
+        faults = _faults(found)
+        if sent.bad_checksum:
+            # That one was asked for; an address that changed leaves it as wrong as it was.
+            faults = tuple(f for f in faults if not _is_transport_checksum(f))
+        notes.extend(faults)
+        local = place.out is None
+        for one in seen:
+            if one is found or (local and _stack_answers(sent, one.packet)):
+                continue
+            notes.extend(_stray(one))
+        if place.mark is None:
+            notes.append(f"no mark seen on {place.out}")
+        got = got.changed(mark=place.mark or 0)
+        quoted = got.quoted
+        outcome = Outcome(
+            verdict=Verdict.LOCAL if local else Verdict.FORWARD,
+            out=place.out,
+            src=got.src,
+            dst=got.dst,
+            sport=got.icmp_id if got.is_icmp else got.sport,
+            dport=got.dport,
+            ttl=got.ttl,
+            mark=place.mark,
+            dnat=got.dst != sent.dst or got.dport != sent.dport,
+            snat=got.src != sent.src or got.sport != sent.sport or got.icmp_id != sent.icmp_id,
+            quoted=None if quoted is None else _quoted(quoted),
+        )
+        return outcome, Arrival(got, place.out)
+
+    def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Seen]:
+        seen = []
+        for sighting in sightings:
+            try:
+                parsed = parse(sighting.data)
+            except FrameError as e:
+                notes.append(f"unreadable frame {_where(sighting)}: {e}")
+                continue
+            seen.append(_Seen(parsed.packet, sighting, parsed.faults))
+        return seen
+
+
+def _key(packet: Packet) -> _Key:
+    return packet.proto, packet.icmp_id if packet.is_icmp else packet.sport
+
+
+def _arrivals(seen: list[_Seen], wanted: Identity) -> list[_Seen]:
+    return [one for one in seen if identity(one.packet) == wanted]
+
+
+def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
+    """Return how ``got`` rejects ``sent``, or None if it does not."""
+    if got.is_icmp and got.quoted is not None:
+        if sent.quoted is not None or identity(got.quoted) != wanted:
+            return None
+        if got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES:
+            return _REJECT_CODES[got.icmp_code].value
+        if got.icmp_type == IcmpType.REDIRECT:
+            return None
+        return f"icmp-{got.icmp_type}-{got.icmp_code}"
+    if sent.proto == Protocol.TCP and _resets(sent, got):
+        return RejectKind.TCP_RESET.value
+    return None
+
+
+def _resets(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
+    if got.proto != Protocol.TCP or not got.flags & TcpFlag.RST or got.dport != sent.sport:
+        return False
+    if sent.flags & TcpFlag.ACK:
+        return got.seq == sent.ack
+    phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
+    return got.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
+
+
+def _stack_answers(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` is what the stack says to a packet that it delivered and nobody wants."""
+    if got.is_icmp and got.quoted is not None:
+        unwanted = got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in (2, 3)
+        return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
+    return sent.proto == Protocol.TCP and _resets(sent, got)
+
+
+def _faults(seen: _Seen) -> tuple[str, ...]:
+    # What crosses lo between two sockets of the node never gets a checksum (CHECKSUM_PARTIAL).
+    return tuple(f"{fault} {_where(seen.sighting)}" for fault in seen.faults)
+
+
+def _is_transport_checksum(fault: str) -> bool:
+    return fault.startswith("wrong ") and "checksum" in fault and not fault.startswith("wrong IP ")
+
+
+def _stray(seen: _Seen) -> tuple[str, ...]:
+    if seen.packet.is_icmp and seen.packet.icmp_type == IcmpType.REDIRECT:
+        return ()
+    return (f"stray frame {_where(seen.sighting)}: {seen.packet}",)
+
+
+def _where(sighting: Sighting) -> str:
+    return "delivered to the node" if sighting.out is None else f"on {sighting.out}"
+
+
+def _quoted(packet: Packet) -> QuotedTuple:
+    ident = packet.icmp_id if packet.is_icmp else packet.sport
+    return QuotedTuple(packet.src, packet.dst, ident, packet.dport)

@@ -1,0 +1,112 @@
+"""A node with rules in it, seen from the harness's process: flows in, results out."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from backends.flow import Flow
+from backends.kernel.loader import Loader, RuleId
+from backends.kernel.quiet import quieten
+from backends.kernel.replayer import Replayer
+from backends.kernel.tapnode import TapNode
+from backends.kernel.worker import Worker
+from backends.node import Node
+from backends.outcome import FlowResult
+
+__all__ = ["KernelSession", "open_session"]
+
+_BATCH_SECONDS: Final = 0.1
+_BATCH_LIMIT: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    flows: tuple[Flow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Asks for the rule counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Builds the node and loads the rules, in the child."""
+
+    node: Node
+    loader: Loader
+
+    def __call__(self) -> _Server:
+        tap = TapNode(self.node)
+        quieten(self.loader.quiet)
+        self.loader.load(tap)
+        tap.apply_sysctls()
+        return _Server(Replayer(tap, self.loader))
+
+
+@dataclass(slots=True)
+class _Server:
+    """Serves a session's requests, in the child."""
+
+    replayer: Replayer
+
+    def __call__(self, message: Any) -> Any:
+        match message:
+            case _Replay(flows):
+                return self.replayer.replay(flows)
+            case _Count():
+                return dict(self.replayer.loader.counters())
+        raise TypeError(f"no such request: {message!r}")
+
+    def close(self) -> None:
+        self.replayer.loader.close()
+
+
+@dataclass(slots=True)
+class KernelSession:
+    """Replays flows on the node; see :func:`open_session`."""
+
+    _worker: Worker = field(repr=False)
+
+    @property
+    def pid(self) -> int:
+        """The process that holds the node, for ``nsenter --net=/proc/PID/ns/net``."""
+        return self._worker.pid
+
+    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
+        """Run the flows in order and yield one result each, a tenth of a second's worth at a time.
+
+        Raises MachineError when the machine fails, UnsupportedError for a packet without wire form.
+        """
+        size = 1
+        remaining = iter(flows)
+        while batch := tuple(itertools.islice(remaining, size)):
+            began = time.monotonic()
+            results: list[FlowResult] = self._worker.ask(_Replay(batch))
+            spent = time.monotonic() - began
+            yield from results
+            if spent > 2 * _BATCH_SECONDS:
+                size = max(1, size // 2)
+            elif spent < _BATCH_SECONDS / 2:
+                size = min(_BATCH_LIMIT, size * 2)
+
+    def counters(self) -> Mapping[RuleId, int]:
+        """Return how many packets each rule has matched since it was loaded, where counted."""
+        found: dict[RuleId, int] = self._worker.ask(_Count())
+        return found
+
+
+@contextmanager
+def open_session(node: Node, loader: Loader) -> Iterator[KernelSession]:
+    """Build ``node`` in a private namespace, load rules with ``loader``, and give it for replays.
+
+    When the context ends, in whatever way, the namespace ends with all that was in it.
+    Raises what :class:`TapNode` and the loader raise.
+    """
+    with Worker(_Start(node, loader)) as worker:
+        yield KernelSession(worker)

@@ -1,0 +1,353 @@
+"""The node under test: TAP devices in this process's network namespace, and eyes on all of them.
+
+A TAP per interface, its other end held here, makes this process the rest of the world. Writing a
+frame runs the stack to the end before ``write`` returns (``tun_get_user`` calls
+``netif_receive_skb`` itself), so what came of it is already waiting:
+
+* frames that left are read from the TAPs, and once more from a packet socket, which knows the
+  mark (``SO_RCVMARK``) with which they passed the device;
+* packets delivered to the node are read from raw sockets, which get them after INPUT;
+* packets made on the node are sent through a raw socket with ``IP_HDRINCL``.
+
+Only what crosses ``lo``, or is redirected to a device's ingress, takes the detour of the per-CPU
+backlog. :meth:`TapNode.settle` waits for that without sleeping.
+
+The devices have no ARP (``IFF_NOARP``): neighbours are valid at once, nothing ages, and the
+machine-wide limit of the neighbour table does not bound the number of addresses in a corpus.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backends.kernel.netlink import Conntrack, Routing
+from backends.node import DEFAULT_SYSCTLS, Node, Route
+from translate.errors import MachineError
+from translate.ir import Family, Protocol
+
+__all__ = ["Sighting", "TapNode", "mac_of_device"]
+
+_TUNSETIFF: Final = 0x400454CA
+_IFF_TAP_NO_PI: Final = 0x1002
+_SIOCETHTOOL: Final = 0x8946
+_OFFLOADS: Final = {
+    "rx checksum": 0x15,
+    "tx checksum": 0x17,
+    "scatter-gather": 0x19,
+    "tso": 0x1F,
+    "gso": 0x24,
+    "gro": 0x2C,
+}
+_SO_RCVMARK: Final = 75
+_SO_ATTACH_FILTER: Final = 26
+_ETH_P_ALL: Final = 3
+_ETH_P_IP: Final = 0x0800
+_ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
+_PACKET_OUTGOING: Final = 4
+_QUEUE: Final = 1000
+_FENCE_SECONDS: Final = 5.0
+
+_OWN_SYSCTLS: Final = {
+    # Echo requests must show as delivered, not as answered.
+    "net.ipv4.icmp_echo_ignore_all": "1",
+    # Errors are limited per peer and per namespace; both limits turn rejects into drops.
+    "net.ipv4.icmp_ratelimit": "0",
+    "net.ipv4.icmp_msgs_per_sec": "1000000000",
+    "net.ipv4.icmp_msgs_burst": "1000000000",
+    # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
+    "net.ipv4.conf.{dev}.accept_local": "0",
+    "net.ipv4.conf.{dev}.send_redirects": "0",
+    "net.ipv4.conf.{dev}.log_martians": "0",
+    "net.ipv4.conf.{dev}.src_valid_mark": "0",
+    "net.ipv4.conf.{dev}.rp_filter": "0",
+    "net.ipv4.conf.{dev}.route_localnet": "0",
+    # No neighbour discovery, no MLD, in the middle of somebody's outcome.
+    "net.ipv6.conf.{dev}.disable_ipv6": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An IP packet that came out: on device ``out``, or delivered to the node when None.
+
+    ``mark`` is the packet mark there; None when the device's packet socket did not see it pass.
+    """
+
+    data: bytes
+    out: str | None
+    mark: int | None
+
+
+def mac_of_device(number: int) -> bytes:
+    """Return the hardware address of the node's interface ``number`` (from 1, in order)."""
+    return bytes((2, 0, 0, 0, 1, number & 0xFF))
+
+
+class TapNode:
+    """A Node, built in the current network namespace, which must be a fresh and private one.
+
+    Raises MachineError, with what the kernel said, for whatever cannot be set up.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.conntrack = Conntrack()
+        self.indexes: dict[str, int] = {}
+        """The interface index of every device."""
+        self._taps: dict[str, int] = {}
+        self._tap_names: dict[int, str] = {}
+        self._headers: dict[str, bytes] = {}
+        self._raw: dict[int, socket.socket] = {}
+        self._listening: dict[int, socket.socket] = {}
+        self._poll = select.epoll()
+        self._sysctls_of_machine()
+        self._links()
+        self._sniffer = self._open_sniffer()
+        self._sender = self._open_sender()
+        self._sender_mark = 0
+        self._fence = self._open_fence()
+        for proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+            self.listen(proto)
+
+    # What is sent
+
+    def inject(self, device: str, data: bytes) -> None:
+        """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown."""
+        os.write(self._taps[device], self._headers[device] + data)
+
+    def originate(self, data: bytes, *, mark: int) -> int:
+        """Send an IP packet from the node itself; return the errno of ``sendto``, or 0."""
+        sender = self._sender
+        if mark != self._sender_mark:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, struct.pack("=I", mark))
+            self._sender_mark = mark
+        try:
+            sender.sendto(data, (socket.inet_ntoa(data[16:20]), 0))
+        except OSError as e:
+            return e.errno or errno.EIO
+        return 0
+
+    def listen(self, proto: int) -> None:
+        """See packets of protocol ``proto`` that are delivered to the node, from now on."""
+        if proto in self._listening or proto == socket.IPPROTO_RAW:
+            return
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
+        raw.setsockopt(socket.SOL_SOCKET, _SO_RCVMARK, 1)
+        self._listening[proto] = raw
+        self._raw[raw.fileno()] = raw
+        self._poll.register(raw.fileno(), select.EPOLLIN)
+
+    # What is seen
+
+    def drain(self) -> list[Sighting]:
+        """Return what has come out since the last call, in order of each device."""
+        left: list[tuple[bytes, str]] = []
+        marks: dict[tuple[str, bytes], list[int]] = {}
+        sightings: list[Sighting] = []
+        sniffer = self._sniffer.fileno()
+        while ready := self._poll.poll(0):
+            for fd, _ in ready:
+                name = self._tap_names.get(fd)
+                if name is not None:
+                    frame = os.read(fd, 65536)
+                    if frame[12:14] == b"\x08\x00":
+                        left.append((frame[14:], name))
+                elif fd == sniffer:
+                    data, extra, _, address = self._sniffer.recvmsg(65536, 64)
+                    marks.setdefault((address[0], data), []).append(_mark(extra))
+                else:
+                    data, extra, _, _ = self._raw[fd].recvmsg(65536, 64)
+                    sightings.append(Sighting(data, None, _mark(extra)))
+        for data, name in left:
+            seen = marks.get((name, data))
+            sightings.append(Sighting(data, name, seen.pop(0) if seen else None))
+        return sightings
+
+    def settle(self) -> list[Sighting]:
+        """Wait until nothing sent before is under way in the stack, and drain.
+
+        A frame of our own through ``lo`` stands in the backlog behind everything else of this CPU;
+        when it is back, the rest has been dealt with. Twice, because what waited may have been
+        answered through ``lo``.
+        """
+        for _ in range(2):
+            self._fence.send(bytes(12) + _ETH_P_FENCE.to_bytes(2, "big"))
+            try:
+                self._fence.recv(64)
+            except TimeoutError as e:
+                raise MachineError("the kernel keeps a frame on lo for seconds; is it overloaded?") from e
+        return self.drain()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and throw away what comes out meanwhile."""
+        deadline = _now() + seconds
+        while (left := deadline - _now()) > 0:
+            self._poll.poll(left, 1)
+            self.drain()
+
+    # How it is built
+
+    def apply_sysctls(self) -> None:
+        """Set the node's sysctls, once more, so that those that rules bring with them count too.
+
+        Conntrack's exist only after something has asked for conntrack.
+        """
+        for name, value in DEFAULT_SYSCTLS.items():
+            _set_sysctl(name, value, missing_ok=True)
+        for name, value in self.node.sysctls.items():
+            _set_sysctl(name, value, missing_ok=name.startswith("net.netfilter."))
+
+    def _sysctls_of_machine(self) -> None:
+        # Switching ip_forward resets others (inet_forward_change), so the defaults come first.
+        for name, value in DEFAULT_SYSCTLS.items():
+            _set_sysctl(name, value, missing_ok=True)
+        for name, value in _OWN_SYSCTLS.items():
+            for device in ("all", "default", "lo") if "{dev}" in name else ("",):
+                _set_sysctl(name.format(dev=device), value, missing_ok=True)
+
+    def _links(self) -> None:
+        with Routing() as routing:
+            routing.set_up(1)
+            for number, interface in enumerate(self.node.interfaces, 1):
+                name = interface.name
+                index = self._open_tap(name)
+                try:
+                    routing.set_up(index, mac=mac_of_device(number), queue=_QUEUE, arp=False)
+                except OSError as e:
+                    raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
+                self._headers[name] = (
+                    mac_of_device(number) + bytes((2, 0, 0, 0, 2, number & 0xFF)) + b"\x08\x00"
+                )
+                for address in interface.addresses:
+                    if address.family is not Family.IP:
+                        continue
+                    try:
+                        routing.add_address(index, address.family, address.value, address.prefix_length)
+                    except OSError as e:
+                        raise MachineError(f"cannot give {name} the address {address}: {e.strerror}") from e
+            self.apply_sysctls()
+            # A gateway must be reachable when its route is added: those on the link come first.
+            for route in sorted(self.node.routes, key=lambda r: r.via is not None):
+                if route.family is Family.IP:
+                    self._add_route(routing, route)
+
+    def _add_route(self, routing: Routing, route: Route) -> None:
+        length = route.dst.prefix_length(route.family.bits)
+        if length is None:
+            raise MachineError(f"route {route}: not a prefix")
+        try:
+            routing.add_route(self.indexes[route.dev], route.family, route.dst.low, length, route.via)
+        except OSError as e:
+            raise MachineError(f"cannot add the route {route}: {e.strerror}") from e
+
+    def _open_tap(self, name: str) -> int:
+        try:
+            fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            fcntl.ioctl(fd, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP_NO_PI))
+        except OSError as e:
+            raise MachineError(f"cannot make the TAP device {name}: {e.strerror}") from e
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+            for command in _OFFLOADS.values():
+                _ethtool(control, name, command)
+        index = socket.if_nametoindex(name)
+        self.indexes[name] = index
+        self._taps[name] = fd
+        self._tap_names[fd] = name
+        self._poll.register(fd, select.EPOLLIN)
+        return index
+
+    def _open_sniffer(self) -> socket.socket:
+        # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
+        # those that leave, are IPv4, and do so elsewhere than on lo, whose index is always 1.
+        # Nothing is sent before the first drain, so no packet slips in ahead of the filter.
+        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+        sniffer = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
+        _attach_filter(
+            sniffer,
+            (
+                (0x30, 0, 0, 0xFFFFF004),  # packet type
+                (0x15, 0, 5, _PACKET_OUTGOING),
+                (0x20, 0, 0, 0xFFFFF008),  # interface index
+                (0x15, 3, 0, 1),
+                (0x28, 0, 0, 0xFFFFF000),  # protocol
+                (0x15, 0, 1, _ETH_P_IP),
+                (0x06, 0, 0, 0x40000),
+                (0x06, 0, 0, 0),
+            ),
+        )
+        try:
+            sniffer.setsockopt(socket.SOL_SOCKET, _SO_RCVMARK, 1)
+        except OSError as e:
+            raise MachineError("this kernel has no SO_RCVMARK (Linux 5.19 has)") from e
+        sniffer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self._poll.register(sniffer.fileno(), select.EPOLLIN)
+        return sniffer
+
+    def _open_sender(self) -> socket.socket:
+        return socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+
+    def _open_fence(self) -> socket.socket:
+        fence = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_FENCE))
+        fence.bind(("lo", _ETH_P_FENCE))
+        fence.settimeout(_FENCE_SECONDS)
+        return fence
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _mark(extra: list[tuple[int, int, bytes]]) -> int:
+    for level, kind, value in extra:
+        if level == socket.SOL_SOCKET and kind == socket.SO_MARK:
+            return int.from_bytes(value[:4], "little" if _LITTLE else "big")
+    return 0
+
+
+_LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _ethtool(control: socket.socket, name: str, command: int) -> None:
+    value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
+    try:
+        fcntl.ioctl(control, _SIOCETHTOOL, struct.pack("16sP16x", name.encode(), ctypes.addressof(value)))
+    except OSError as e:
+        # A device that cannot switch an offload does not have it.
+        if e.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise MachineError(f"cannot switch offloads off on {name}: {e.strerror}") from e
+
+
+def _attach_filter(sock: socket.socket, program: tuple[tuple[int, int, int, int], ...]) -> None:
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in program))
+    sock.setsockopt(
+        socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    )
+
+
+def _set_sysctl(name: str, value: str, *, missing_ok: bool) -> None:
+    # As sysctl(8): where the first separator is a dot, dots separate, and "/" stands for a dot.
+    first = min((i for i in (name.find("."), name.find("/")) if i >= 0), default=0)
+    path = name.translate(_SWAPPED) if name[first : first + 1] == "." else name
+    if not path.startswith("net/"):
+        raise MachineError(f"sysctl {name}: only net.* belongs to a network namespace")
+    try:
+        Path("/proc/sys", path).write_text(value)
+    except FileNotFoundError as e:
+        if not missing_ok:
+            raise MachineError(f"this kernel has no sysctl {name}") from e
+    except OSError as e:
+        raise MachineError(f"cannot set sysctl {name} to {value!r}: {e.strerror}") from e
+
+
+_SWAPPED: Final[Mapping[int, str]] = str.maketrans("./", "/.")

@@ -1,0 +1,104 @@
+"""The two iptables: x_tables itself (legacy), and the iptables command over nf_tables.
+
+Both load what was read, written back by ``translate.write``. iptables-legacy on a real kernel is
+what the simulator is judged by.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backends.contract import Availability, Job
+from backends.kernel.availability import kernel_lacks
+from backends.kernel.command import find_tool, run
+from backends.kernel.loader import Loader, RuleId
+from backends.kernel.session import KernelSession, open_session
+from backends.kernel.tapnode import TapNode
+from translate.errors import MachineError, Refusal, UnsupportedError
+from translate.ir import Family, Origin
+
+__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader"]
+
+VARIANTS: Final = ("iptables-legacy", "iptables-nft")
+_COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
+
+
+class IptablesLoader(Loader):
+    """Loads ``iptables-save`` text with the restore command of one variant."""
+
+    def __init__(self, variant: str, text: str) -> None:
+        self._variant = variant
+        self._text = text
+
+    def load(self, tap: TapNode) -> None:
+        """Load the rules; raises MachineError with what the command said."""
+        self._run(f"{self._variant}-restore", self._text)
+
+    def counters(self) -> Mapping[RuleId, int]:
+        """Return the packet counter of every rule, read back with ``-c``."""
+        found: dict[RuleId, int] = {}
+        table = ""
+        lengths: dict[str, int] = {}
+        for line in self._run(f"{self._variant}-save", "", "-c").splitlines():
+            if line.startswith("*"):
+                table, lengths = line[1:], {}
+            elif match := _COUNTED.match(line):
+                chain = match[2]
+                index = lengths.get(chain, 0)
+                lengths[chain] = index + 1
+                found[table, chain, index] = int(match[1])
+        return found
+
+    def _run(self, command: str, text: str, *arguments: str) -> str:
+        # The lock is one file for the whole machine, namespaces or not; ours is nobody else's.
+        folder = tempfile.mkdtemp(prefix="nfparity-")
+        try:
+            lock = {"XTABLES_LOCKFILE": str(Path(folder, "lock"))}
+            done = run((command, *arguments), text, environment=lock)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if done.returncode:
+            said = done.stderr.strip() or f"status {done.returncode}"
+            raise MachineError(f"{command} does not take the rules: {said}")
+        return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class IptablesBackend:
+    """Runs packets through one of :data:`VARIANTS` on this kernel."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in VARIANTS:
+            raise ValueError(f"no iptables variant {self.name!r}")
+
+    def probe(self) -> Availability:
+        """Say whether the tool is there, and this kernel takes a rule of it in a namespace."""
+        command = f"{self.name}-restore"
+        if find_tool(command) is None:
+            return Availability(False, f"{command} is not installed (Debian package iptables)")
+        return kernel_lacks(IptablesLoader(self.name, _PROBE))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Load the job's rules as they were read into a fresh node."""
+        from translate.write import write_save
+
+        if job.ruleset.family is not Family.IP:
+            origin = Origin(job.ruleset.source)
+            reason = "IPv6 rules cannot be replayed on a kernel yet"
+            raise UnsupportedError((Refusal(origin, self.name, "ipv6", reason),))
+        return open_session(job.node, IptablesLoader(self.name, write_save(job.ruleset)))
+
+
+_PROBE: Final = (
+    "*filter\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n"
+    "*nat\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n"
+)
