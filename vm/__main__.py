@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import contextlib
+import fcntl
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from translate.errors import MachineError
@@ -18,7 +21,8 @@ from vm.guest import Guest, run
 from vm.kernel import ensure_kernel
 
 PROJECT = Path(__file__).resolve().parent.parent
-# What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done here.
+# What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done
+# here.
 PACKAGES = ("translate", "backends", "harness")
 
 
@@ -26,18 +30,28 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, start the guest, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m vm",
-        description="Boot a Debian kernel under QEMU over this machine's file system and run a command in it as root.",
+        description="Boot a Debian kernel over this machine's file system and run a command in it as root.",
         epilog="example: python -m vm --kernel 6.12 -- nft --version",
     )
-    parser.add_argument("--kernel", default="6.1", metavar="SERIES", help="Debian kernel series (default: 6.1)")
+    parser.add_argument(
+        "--kernel", default="6.1", metavar="SERIES", help="Debian kernel series (default: 6.1)"
+    )
     parser.add_argument("--memory", default="3G", help="the guest's memory (default: 3G)")
     parser.add_argument("--cpus", type=int, default=2, help="the guest's processors (default: 2)")
     parser.add_argument(
-        "--limit", type=float, default=3600, metavar="SECONDS", help="end the guest after this long (default: 3600)"
+        "--limit",
+        type=float,
+        default=3600,
+        metavar="SECONDS",
+        help="end the guest after this long (default: 3600)",
     )
     parser.add_argument("--emulate", action="store_true", help="do not even try KVM")
-    parser.add_argument("--build", type=Path, default=PROJECT / "build", help="where kernels and logs are kept")
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run in the guest")
+    parser.add_argument(
+        "--build", type=Path, default=PROJECT / "build", help="where kernels and logs are kept"
+    )
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run in the guest"
+    )
     options = parser.parse_args(arguments)
     command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)
     if not command:
@@ -69,11 +83,26 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
         limit=options.limit,
         environment={"BCC_KERNEL_SOURCE": str(kernel.modules)},
     )
-    _say(f"starting kernel {kernel.version}, {'KVM' if kvm else 'emulated'} ({reason}); console: {guest.serial}")
+    how = "under KVM" if kvm else "emulated"
+    _say(f"starting kernel {kernel.version}, {how}: {reason}; its console goes to {guest.serial}")
     began = time.monotonic()
-    status = run(guest, command, folder=PROJECT, write=_pass_on)
-    _say(f"kernel {kernel.version}: {command[0]} ended with status {status}, {time.monotonic() - began:.0f} s in all")
+    with _alone(guest):
+        status = run(guest, command, folder=PROJECT, write=_pass_on)
+    seconds = time.monotonic() - began
+    _say(f"kernel {kernel.version}: {command[0]} ended with status {status}, {seconds:.0f} s in all")
     return status
+
+
+@contextlib.contextmanager
+def _alone(guest: Guest) -> Iterator[None]:
+    """Keep a second run off the same exchange folder."""
+    guest.exchange.parent.mkdir(parents=True, exist_ok=True)
+    with guest.exchange.with_name(f"{guest.exchange.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MachineError(f"another guest uses {guest.exchange}; wait for it to end") from error
+        yield
 
 
 def _pass_on(data: bytes) -> None:

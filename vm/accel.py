@@ -1,9 +1,9 @@
 """Whether KVM works here, found out by booting something under it.
 
-The device node proves nothing: nested or restricted machines show ``/dev/kvm`` and then fail an assertion on an MSR
-(``-cpu host``) or hang where the firmware hands over to the kernel. So the kernel itself is started under KVM, without
-a root file system, and must come as far as missing it; a time limit tells a hang. The answer holds until the machine
-reboots and is kept in the build folder.
+The device node proves nothing: nested or restricted machines show ``/dev/kvm`` and then fail an assertion on
+an MSR (``-cpu host``) or hang where the firmware hands over to the kernel. So the kernel itself is started
+under KVM, without a root file system, and must come as far as missing it; a time limit tells a hang. The
+answer holds until the machine reboots and is kept in the build folder.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A private view of Debian's package archive, for packages that are unpacked and never installed.
 
-Debian 12's archive carries both kernels that the differential test needs (6.1 in the release, 6.12 in its security
-suite), so this reads Debian 12's lists whatever the machine itself runs: Debian 12, 13 or Ubuntu. Everything apt
-writes stays under one folder of the build tree, so an ordinary user can do it and the machine's own lists, caches
-and installed packages are never touched. The machine's apt configuration (proxies, time limits) still applies.
+Debian 12's archive carries both kernels that the differential test needs (6.1 in the release, 6.12 in its
+security suite), so this reads Debian 12's lists whatever the machine itself runs: Debian 12, 13 or Ubuntu.
+Everything apt writes stays under one folder of the build tree, so an ordinary user can do it and the
+machine's own lists, caches and installed packages are never touched. The machine's apt configuration
+(proxies, time limits) still applies.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ class Sources:
 def machine_sources(indextargets: str) -> Sources:
     """Return the mirrors that this machine's apt already uses for Debian.
 
-    ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line. The
-    paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of another
-    distribution or a third party ends otherwise and is left alone, as is one that is not fetched over the network.
+    ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line.
+    The paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of
+    another distribution or a third party ends otherwise and is left alone, as is one that is not fetched over
+    the network.
     """
     main = security = None
     for line in indextargets.splitlines():

@@ -1,15 +1,16 @@
 """Start a guest on a kernel, run one command in it, bring back what it printed and how it ended.
 
-virtme-ng builds the machine: the host's file system over 9p, read-only, and one exchange folder that is writable.
-9p and the plain PC machine are asked for outright. virtiofs and microvm would be faster where they work, but which
-of them does depends on the distribution's QEMU; 9p works with all of them and the same way.
+virtme-ng builds the machine: the host's file system over 9p, read-only, and one exchange folder that is
+writable. 9p and the plain PC machine are asked for outright. virtiofs and microvm would be faster where they
+work, but which of them does depends on the distribution's QEMU; 9p works with all of them and the same way.
 
-Nothing survives a run: the guest lives in a process group of its own, which is killed when the run ends for any
-reason, and ``timeout`` bounds its life should even this process be killed.
+Nothing survives a run: the guest lives in a process group of its own, which is killed when the run ends for
+any reason, and ``timeout`` bounds its life should even this process be killed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -97,7 +98,8 @@ def run(
     with (
         guest.serial.open("wb") as serial,
         output.open("rb") as following,
-        # QEMU opens its standard streams again by path, which only pipes and files allow, and truncates files.
+        # QEMU opens its standard streams again by path, which only pipes and files allow, and truncates
+        # files.
         subprocess.Popen(
             command_line(guest),
             stdin=subprocess.DEVNULL,
@@ -153,17 +155,17 @@ def _copy(read: Callable[[], bytes | None], write: Callable[[bytes], object]) ->
 
 
 def _kill_group(machine: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):  # all of it may have ended
         os.killpg(machine.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # all of it has ended
     machine.wait()
 
 
 def _find_virtme_run() -> Path:
-    """virtme-ng's own front door, ``vng``, builds a shell line out of its arguments; this one takes them as they are."""
+    """Find the program under ``vng``, which takes its arguments as they are where vng builds a shell line."""
     beside = Path(sys.executable).parent / "virtme-run"
     found = beside if beside.exists() else shutil.which("virtme-run")
     if found is None:
-        raise MachineError("virtme-ng is not installed in this environment; run make setup, or: pip install virtme-ng")
+        raise MachineError(
+            "virtme-ng is not installed in this environment; run make setup, or: pip install virtme-ng"
+        )
     return Path(found)

@@ -1,8 +1,9 @@
 """One Debian kernel unpacked under the build folder: image, modules and headers, never installed.
 
-The *generic* image is taken, not the cloud one, which has no 9p and so cannot mount the guest's root. The headers are
-unpacked beside the modules and the modules' ``build`` and ``source`` links are turned to them: BCC follows
-``/lib/modules/$(uname -r)/build`` in the guest and finds the headers of exactly the kernel that runs.
+The *generic* image is taken, not the cloud one, which has no 9p and so cannot mount the guest's root. The
+headers are unpacked beside the modules and the modules' ``build`` and ``source`` links are turned to them:
+BCC follows ``/lib/modules/$(uname -r)/build`` in the guest and finds the headers of exactly the kernel that
+runs.
 """
 
 from __future__ import annotations

@@ -1,0 +1,41 @@
+"""Boots for real. Not part of ``make test``; run with: ``.venv/bin/python -m pytest -m vm``."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import vm.__main__
+from vm.accel import QEMU
+
+pytestmark = [
+    pytest.mark.vm,
+    pytest.mark.skipif(shutil.which(QEMU) is None, reason=f"{QEMU} is not installed; run make setup"),
+]
+
+# What the differential test asks of a guest: root, the kernel, both iptables, nft, TAP devices, clsact,
+# headers.
+NEEDS = """
+set -e
+id -u; uname -r
+iptables-legacy -w -A FORWARD -m statistic --mode random --probability 0.5 -j MARK --set-xmark 0x4000/0x4000
+iptables-nft -w -t nat -A POSTROUTING -j MASQUERADE --random-fully
+nft add table ip parity
+ip tuntap add dev probe mode tap
+tc qdisc add dev probe clsact
+test -e /lib/modules/$(uname -r)/build/include/generated/autoconf.h
+test -e $BCC_KERNEL_SOURCE/source/include/linux/bpf.h
+! touch /etc/parity 2>/dev/null
+exit 7
+"""
+
+
+@pytest.mark.parametrize("series", ["6.1", "6.12"])
+def test_a_guest_has_what_the_differential_test_needs(series: str, capfd: pytest.CaptureFixture[str]) -> None:
+    status = vm.__main__.main(["--kernel", series, "--", "sh", "-c", NEEDS])
+    out, err = capfd.readouterr()
+    assert status == 7, f"{out}\n{err}"
+    uid, release, *_ = out.splitlines()
+    assert uid == "0"
+    assert release.startswith(f"{series}.")
