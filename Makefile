@@ -1,16 +1,18 @@
-# The front door. `make` alone lists what there is; every target installs what it needs first.
+# The front door. Every target installs what it needs first; `make` alone lists them.
 KERNEL ?= 6.1
 CASES ?= tests/corpus/cases
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
-PYTHON_RUN = .venv/bin/python
+
+PYTHON_RUN := .venv/bin/python
+DIFF := sh vm/each-level.sh .venv/bin/nfparity diff --corpus $(CASES) --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check diff-test diff-test-host mutation golden clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## .venv with .venv/bin/nfparity, and the system packages that the tests and the VM need
+setup: ## .venv with .venv/bin/nfparity, and the system packages that tests and VM need
 	@harness/setup.sh vm
 
 test: ## unit tests and, as root, tests on the running kernel; skips say why
@@ -22,12 +24,21 @@ check: ## lint, types and unit tests; needs no root
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
 	$(PYTHON_RUN) -m pytest -q tests/unit tests/vm -m "not vm"
 
-diff-test: ## every backend against the simulator on a Debian kernel in a VM (KERNEL=6.1 or 6.12); needs no root
+diff-test: ## every backend against the simulator, on a Debian kernel in a VM (KERNEL=6.1 or 6.12); no root
 	@harness/setup.sh vm
-	$(PYTHON_RUN) -m vm --kernel $(KERNEL) -- $(PYTHON_RUN) -P -m harness.corpus_test
+	$(PYTHON_RUN) -m vm --kernel $(KERNEL) -- $(DIFF)
 
-golden: ## write the expected outputs under tests/golden anew; review them as a diff
+diff-test-host: ## the same on the running kernel, in network namespaces; needs root
+	@harness/setup.sh test
+	$(DIFF)
+
+mutation: ## plant faults in the translations and show which ones the packets catch; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.mutation
+
+golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check
+	$(PYTHON_RUN) -m pytest -q tests/unit -k golden --golden-write
 
-clean: ## remove the virtual environment, the build folder and caches
+clean: ## remove .venv, the build folder and caches
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis
