@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from typing import Final
@@ -26,6 +28,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end with ``text`` on its input, in the C locale.
 
+    For the process that holds the node alone, which has one thread: the tool dies with it.
     Raises MachineError when there is no such tool; its exit status is for the caller to judge.
     """
     path = find_tool(command[0])
@@ -33,5 +36,20 @@ def run(
         raise MachineError(f"{command[0]} is not installed")
     full = {**os.environ, "LC_ALL": "C", **(environment or {})}
     return subprocess.run(
-        (path, *command[1:]), input=text, capture_output=True, text=True, env=full, check=False
+        (path, *command[1:]),
+        input=text,
+        capture_output=True,
+        text=True,
+        env=full,
+        check=False,
+        preexec_fn=_die_with_parent,
     )
+
+
+_LIBC: Final = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def _die_with_parent() -> None:
+    # A tool that is still loading rules would keep the namespace alive after its owner was killed.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -2,54 +2,62 @@
 
 Nobody listens on the node, so the stack answers each TCP segment that is delivered with a RST. It
 passes OUTPUT, and conntrack (priority -200) closes the connection for it: the reply that the test
-sends next would be INVALID. A chain before everything else drops it. What tells it apart:
+sends next would be INVALID. A chain before everything else drops it. What tells it apart is whose
+it is:
 
-* packets that the replay makes belong to a socket with an owner, the stack's own to none with a
-  file (``nft_meta_get_eval_skugid``);
-* REJECT's RST has the connection of the rejected packet attached before it is sent
-  (``nf_ct_attach`` in ``nf_send_reset``), so that its state is not ``invalid``, which in this
-  place means "no connection" (``nft_ct_get_eval``).
+* packets that the replay makes belong to a socket that somebody opened, hence with an owner
+  (``nft_meta_get_eval_skugid``);
+* the stack's belong to its control socket (``ip_send_unicast_reply``), which has a cgroup like
+  any socket, but no owner;
+* REJECT's belong to no socket at all (``nf_send_reset``), and a test of the cgroup does not
+  match them.
 
-A rule set that runs without conntrack gets the variant that never mentions ``ct``, since any such
-expression would switch conntrack on in the namespace.
+A kernel without ``CONFIG_CGROUP_NET_CLASSID`` cannot ask for the cgroup. There the state of the
+connection must do: REJECT's RST has that of the rejected packet attached before it is sent
+(``nf_ct_attach``), the stack's has none yet, which nft calls ``invalid``. That is not exact for a
+REJECT of packets without a connection, and it switches conntrack on; so it is not used for rules
+that must do without conntrack.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from backends.kernel.command import run
 from translate.errors import MachineError
 
-__all__ = ["Quiet", "quiet_text", "quieten"]
-
-TABLE = "nfparity_quiet"
+__all__ = ["Quiet", "quieten"]
 
 
 class Quiet(Enum):
-    """Which resets the quiet table drops."""
+    """How the stack's resets are known on a kernel that cannot tell by the socket's cgroup."""
 
-    UNTRACKED = "ct state invalid "
-    """Those without a connection attached; switches conntrack on."""
+    UNTRACKED = "ct state invalid"
+    """They are those without a connection; switches conntrack on."""
     ALL = ""
-    """All that the stack makes; for rules that reject in some other place than netfilter."""
+    """All resets are; for rules that reject in some other place than netfilter's OUTPUT."""
 
 
-def quiet_text(quiet: Quiet) -> str:
-    """Return the table, as nft reads it."""
-    return (
-        f"table ip {TABLE} {{\n"
-        "  chain output {\n"
-        "    type filter hook output priority -400; policy accept;\n"
-        "    meta skuid 0 return\n"
-        f"    tcp flags & rst == rst {quiet.value}drop\n"
-        "  }\n"
-        "}\n"
-    )
+_BY_SOCKET: Final = "meta cgroup 0"
 
 
 def quieten(quiet: Quiet) -> None:
     """Load the table into the current network namespace. Raises MachineError."""
-    done = run(("nft", "-f", "-"), quiet_text(quiet))
+    done = run(("nft", "-f", "-"), _text(_BY_SOCKET))
+    if done.returncode:
+        done = run(("nft", "-f", "-"), _text(quiet.value))
     if done.returncode:
         raise MachineError(f"nft does not take the harness's own table: {done.stderr.strip()}")
+
+
+def _text(test: str) -> str:
+    return (
+        "table ip nfparity_quiet {\n"
+        "  chain output {\n"
+        "    type filter hook output priority -400; policy accept;\n"
+        "    meta skuid 0 return\n"
+        f"    tcp flags & rst == rst {test} drop\n"
+        "  }\n"
+        "}\n"
+    )

@@ -115,17 +115,21 @@ class Replayer:
         seen = self._read(tap.drain(), notes)
         wanted = identity(sent)
         arrived = _arrivals(seen, wanted)
-        if not arrived:
+        if not arrived or emission.entry is None:
+            # What the node says to itself crosses the backlog, and so may an answer to it.
             seen += self._read(tap.settle(), notes)
             arrived = _arrivals(seen, wanted)
         if arrived:
             return self._arrived(emission, arrived[0], seen, notes)
         reject: str | None = None
+        # What crosses lo from the stack to the node never gets a checksum (CHECKSUM_PARTIAL), so
+        # that nothing can be said about an answer's that was delivered here.
         for one in seen:
             kind = _answer(sent, wanted, one.packet)
             if kind is not None and reject is None:
                 reject = kind
-                notes.extend(f"{f}, in the answer" for f in _faults(one))
+                if one.sighting.out is not None:
+                    notes.extend(f"{f}, in the answer" for f in _faults(one))
             elif kind is None or kind != reject:
                 notes.extend(_stray(one))
         if reject is not None:
@@ -219,7 +223,6 @@ def _stack_answers(sent: Packet, got: Packet) -> bool:
 
 
 def _faults(seen: _Seen) -> tuple[str, ...]:
-    # What crosses lo between two sockets of the node never gets a checksum (CHECKSUM_PARTIAL).
     return tuple(f"{fault} {_where(seen.sighting)}" for fault in seen.faults)
 
 

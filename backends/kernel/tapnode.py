@@ -26,7 +26,6 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -350,4 +349,4 @@ def _set_sysctl(name: str, value: str, *, missing_ok: bool) -> None:
         raise MachineError(f"cannot set sysctl {name} to {value!r}: {e.strerror}") from e
 
 
-_SWAPPED: Final[Mapping[int, str]] = str.maketrans("./", "/.")
+_SWAPPED: Final = str.maketrans("./", "/.")

@@ -137,6 +137,8 @@ def child_main(fd: int, parent: int) -> None:
                     answer = server(message)
             except NfparityError as e:
                 _send(channel, ("error", _freeze(e)))
+            except OSError as e:
+                _send(channel, ("error", (MachineError, f"the kernel refuses: {e}")))
             except Exception:  # a bug of ours: its traceback belongs into the parent's
                 _send(channel, ("bug", traceback.format_exc()))
             else:
