@@ -2,4 +2,47 @@
 
 Imports ``translate.ir`` and the words of ``backends`` alone; it reads the Ruleset as written and
 never sees a lowered Program, so that an error of lowering cannot hide on both sides of a diff.
+``harness`` imports what is named here; the modules inside follow the kernel's own division:
+``routing``, ``conntrack``, ``tcp``, ``nat``, ``evaluate``, ``reject``, ``stack``.
 """
+
+from backends.simulator.backend import SimulatorBackend
+from backends.simulator.routing import NoRoute, Path
+from backends.simulator.simulate import Simulation, simulate, trace
+from backends.simulator.trace import (
+    Answered,
+    Bound,
+    Ended,
+    Event,
+    HookEntered,
+    Manip,
+    PolicyApplied,
+    Rewritten,
+    Routed,
+    RuleVisited,
+    TracedBranch,
+    TracedStep,
+    Tracked,
+)
+
+__all__ = [
+    "Answered",
+    "Bound",
+    "Ended",
+    "Event",
+    "HookEntered",
+    "Manip",
+    "NoRoute",
+    "Path",
+    "PolicyApplied",
+    "Rewritten",
+    "Routed",
+    "RuleVisited",
+    "Simulation",
+    "SimulatorBackend",
+    "TracedBranch",
+    "TracedStep",
+    "Tracked",
+    "simulate",
+    "trace",
+]

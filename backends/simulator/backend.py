@@ -1,0 +1,38 @@
+"""The simulator behind the Backend protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+from backends.contract import Availability, Job, Session
+from backends.flow import Flow
+from backends.outcome import FlowResult
+from backends.simulator.prepare import NAME
+from backends.simulator.simulate import Simulation
+
+__all__ = ["SimulatorBackend"]
+
+
+class SimulatorBackend:
+    """The reference backend: pure Python, always available."""
+
+    name = NAME
+
+    def probe(self) -> Availability:
+        """Say that it can run: it needs nothing."""
+        return Availability(ok=True)
+
+    def open(self, job: Job) -> AbstractContextManager[Session]:
+        """Prepare the job; raises UnsupportedError when a rule cannot be simulated."""
+        return nullcontext(_SimulatorSession(Simulation(job)))
+
+
+class _SimulatorSession:
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
+        """Simulate the flows in order."""
+        for flow in flows:
+            yield self._simulation.simulate(flow)

@@ -1,0 +1,67 @@
+"""Chance as an oracle: every branch of a run, each with its exact probability.
+
+The simulator is plain imperative code that asks a :class:`Chooser` whenever the kernel would draw
+a random number. :func:`branches` runs it once per way that the answers can fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+__all__ = ["Chooser", "branches"]
+
+T = TypeVar("T")
+
+
+class Chooser:
+    """Answers the choices of one run: first from a script, then always the first possible one."""
+
+    __slots__ = ("_script", "_taken", "_untaken", "probability")
+
+    def __init__(self, script: tuple[int, ...] = ()) -> None:
+        self._script = script
+        self._taken: list[int] = []
+        self._untaken: list[tuple[int, ...]] = []
+        self.probability = Fraction(1)
+
+    def choose(self, weights: Sequence[Fraction]) -> int:
+        """Return the index of one alternative; ``weights`` are probabilities that sum to 1.
+
+        Alternatives of probability 0 are never taken; a sure one is no choice at all.
+        """
+        possible = [i for i, w in enumerate(weights) if w]
+        if len(possible) == 1:
+            return possible[0]
+        place = len(self._taken)
+        if place < len(self._script):
+            index = self._script[place]
+        else:
+            index = possible[0]
+            prefix = tuple(self._taken)
+            self._untaken.extend((*prefix, other) for other in possible[1:])
+        self._taken.append(index)
+        self.probability *= weights[index]
+        return index
+
+    def happens(self, probability: Fraction) -> bool:
+        """Return whether something of this probability happens in this run."""
+        return self.choose((probability, 1 - probability)) == 0
+
+    def untaken(self) -> tuple[tuple[int, ...], ...]:
+        """Return the scripts that lead to the alternatives first passed over in this run."""
+        return tuple(self._untaken)
+
+
+def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
+    """Call ``run`` once per branch and yield its probability and result, depth first.
+
+    ``run`` must depend on nothing but its chooser. The probabilities sum to 1.
+    """
+    pending: list[tuple[int, ...]] = [()]
+    while pending:
+        chooser = Chooser(pending.pop())
+        result = run(chooser)
+        yield chooser.probability, result
+        pending.extend(reversed(chooser.untaken()))

@@ -1,0 +1,252 @@
+"""Connection tracking: which connection a packet belongs to, and in what state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backends.packet import Packet, Tuple
+from backends.simulator.ports import PickedPort, Ports
+from backends.simulator.skb import ORIGINAL, REPLY, Skb
+from backends.simulator.tcp import TcpTrack, TcpVerdict, valid_flags
+from backends.simulator.tuples import ICMP_ERRORS, ICMP_REQUESTS, NR_ICMP_TYPES, invert, tuple_of
+from translate.ir import ConnectionState, ConnectionStatus, Protocol
+
+__all__ = ["Conntrack", "Entry", "TrackSettings"]
+
+_NO_STATUS = ConnectionStatus(0)
+_UDP_TIMEOUT = 30.0
+_UDP_STREAM_TIMEOUT = 120.0
+_ICMP_TIMEOUT = 30.0
+_GENERIC_TIMEOUT = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackSettings:
+    """The sysctls of ``net.netfilter.nf_conntrack_*`` that change what conntrack says."""
+
+    checksum: bool
+    tcp_loose: bool
+    tcp_be_liberal: bool
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A ``struct nf_conn``. ``mark`` is the connection's; ``expires`` is on the virtual clock.
+
+    ``source_done``/``destination_done``: NAT has decided (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``).
+    ``masquerade_out`` is the device that a masquerade was bound for.
+    """
+
+    original: Tuple
+    reply: Tuple
+    status: ConnectionStatus = _NO_STATUS
+    mark: int = 0
+    tcp: TcpTrack | None = None
+    udp_stream_after: float = 0.0
+    expires: float = 0.0
+    confirmed: bool = False
+    source_done: bool = False
+    destination_done: bool = False
+    masquerade_out: str | None = None
+
+    def tuple(self, direction: int) -> Tuple:
+        """Return the tuple of packets that go in ``direction``."""
+        return self.original if direction == ORIGINAL else self.reply
+
+
+@dataclass(slots=True)
+class Conntrack:
+    """The connection table of one run, and the trackers of the protocols."""
+
+    settings: TrackSettings
+    ports: Ports
+    now: float = 0.0
+    _table: dict[Tuple, tuple[Entry, int]] = field(default_factory=dict)
+    _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
+    by_source: list[Entry] = field(default_factory=list)
+
+    # The table
+
+    def find(self, t: Tuple) -> tuple[Entry, int] | None:
+        """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``)."""
+        found = self._table.get(t)
+        if found is not None and found[0].expires <= self.now:
+            self.kill(found[0])
+            found = None
+        if found is not None:
+            return found
+        for picked, entry, direction in self._picked:
+            if entry.expires > self.now and self._alike(picked, t) and self._equal(picked, t):
+                return entry, direction
+        return None
+
+    def _alike(self, a: Tuple, b: Tuple) -> bool:
+        if (a.src, a.dst, a.proto) != (b.src, b.dst, b.proto):
+            return False
+        return self.ports.could_equal(a.sport, b.sport) and self.ports.could_equal(a.dport, b.dport)
+
+    def _equal(self, a: Tuple, b: Tuple) -> bool:
+        return self.ports.equal(a.sport, b.sport) and self.ports.equal(a.dport, b.dport)
+
+    def taken(self, t: Tuple, ignored: Entry) -> bool:
+        """Whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
+        found = self.find(t)
+        return found is not None and found[0] is not ignored and found[0].original != ignored.original
+
+    def ports_in_use(self, t: Tuple, *, source: bool) -> list[int]:
+        """The source (or destination) ports of known tuples that equal ``t`` in all else."""
+        used = []
+        for known, (entry, _) in self._table.items():
+            if entry.expires <= self.now or (known.src, known.dst, known.proto) != (t.src, t.dst, t.proto):
+                continue
+            other_equal = known.dport == t.dport if source else known.sport == t.sport
+            port = known.sport if source else known.dport
+            if other_equal and isinstance(port, int):
+                used.append(port)
+        return used
+
+    def kill(self, entry: Entry) -> None:
+        """Forget a connection (``nf_ct_kill``); packets that already hold it keep it."""
+        for direction in (ORIGINAL, REPLY):
+            t = entry.tuple(direction)
+            if self._table.get(t, (None, 0))[0] is entry:
+                del self._table[t]
+        self._picked = [p for p in self._picked if p[1] is not entry]
+        self.by_source = [e for e in self.by_source if e is not entry]
+
+    def confirm(self, skb: Skb) -> bool:
+        """Enter a new connection whose first packet has passed every hook (``__nf_conntrack_confirm``).
+
+        False when another connection has one of its tuples by now: the packet is dropped.
+        """
+        entry = skb.entry
+        if entry is None or entry.confirmed or skb.direction != ORIGINAL:
+            return True
+        if self.find(entry.original) is not None or self.find(entry.reply) is not None:
+            return False
+        entry.confirmed = True
+        entry.status |= ConnectionStatus.CONFIRMED
+        entry.expires += self.now
+        for direction in (ORIGINAL, REPLY):
+            t = entry.tuple(direction)
+            self._table[t] = (entry, direction)
+            if isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
+                self._picked.append((t, entry, direction))
+        return True
+
+    # Packets
+
+    def track(self, skb: Skb, *, incoming: bool) -> None:
+        """Attach a packet to its connection (``nf_conntrack_in``).
+
+        ``incoming`` says that this is PREROUTING, the only hook where checksums are verified.
+        """
+        if skb.entry is not None or skb.state is ConnectionState.UNTRACKED:
+            return
+        skb.state = ConnectionState.INVALID
+        packet = skb.packet
+        if packet.bad_checksum and incoming and self.settings.checksum and _summed(packet):
+            return
+        if packet.proto == Protocol.ICMP:
+            kind = packet.icmp_type or 0
+            if kind > NR_ICMP_TYPES:
+                return
+            if kind in ICMP_ERRORS:
+                self._relate(skb)
+                return
+        if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
+            return
+        self._attach(skb)
+
+    def _relate(self, skb: Skb) -> None:
+        """An ICMP error belongs to the connection that it quotes (``nf_conntrack_inet_error``)."""
+        quoted = skb.packet.quoted
+        if quoted is None:
+            return
+        inner = invert(tuple_of(quoted))
+        found = None if inner is None else self.find(inner)
+        if found is None:
+            return
+        entry, direction = found
+        if skb.packet.dst != entry.tuple(direction).dst:
+            return
+        skb.entry, skb.direction = entry, direction
+        skb.state = ConnectionState.RELATED
+
+    def _attach(self, skb: Skb) -> None:
+        """``resolve_normal_ct`` and ``nf_conntrack_handle_packet``."""
+        t = tuple_of(skb.packet)
+        found = self.find(t)
+        if found is None:
+            reply = invert(t)
+            if reply is None:
+                return
+            entry, direction = Entry(t, reply), ORIGINAL
+        else:
+            entry, direction = found
+        if direction == REPLY or entry.status & ConnectionStatus.SEEN_REPLY:
+            state = ConnectionState.ESTABLISHED
+        else:
+            state = ConnectionState.NEW
+        match self._follow(entry, direction, skb.packet):
+            case TcpVerdict.INVALID:
+                return
+            case TcpVerdict.REOPEN:
+                self.kill(entry)
+                self._attach(skb)
+                return
+            case TcpVerdict.KILL:
+                self.kill(entry)
+            case TcpVerdict.ACCEPT | TcpVerdict.IGNORE:
+                pass
+        skb.entry, skb.direction, skb.state = entry, direction, state
+        if direction == REPLY and state is ConnectionState.ESTABLISHED:
+            entry.status |= ConnectionStatus.SEEN_REPLY
+
+    def _follow(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+        match packet.proto:
+            case Protocol.TCP:
+                return self._follow_tcp(entry, direction, packet)
+            case Protocol.UDP:
+                self._follow_udp(entry)
+            case Protocol.ICMP:
+                assert isinstance(entry.original.dport, int)
+                if entry.original.dport >> 8 not in ICMP_REQUESTS:
+                    return TcpVerdict.INVALID
+                self._refresh(entry, _ICMP_TIMEOUT)
+            case _:
+                self._refresh(entry, _GENERIC_TIMEOUT)
+        return TcpVerdict.ACCEPT
+
+    def _follow_tcp(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+        if entry.tcp is None:
+            entry.tcp = TcpTrack(loose=self.settings.tcp_loose, liberal=self.settings.tcp_be_liberal)
+            if not entry.tcp.start(packet):
+                return TcpVerdict.INVALID
+        seen_reply = bool(entry.status & ConnectionStatus.SEEN_REPLY)
+        verdict = entry.tcp.packet(packet, direction, seen_reply=seen_reply)
+        if verdict is TcpVerdict.ACCEPT:
+            if entry.tcp.assured:
+                entry.status |= ConnectionStatus.ASSURED
+            self._refresh(entry, entry.tcp.timeout(packet, seen_reply=seen_reply))
+        return verdict
+
+    def _follow_udp(self, entry: Entry) -> None:
+        """``nf_conntrack_udp_packet``."""
+        if not entry.confirmed:
+            entry.udp_stream_after = self.now + 2
+        if entry.status & ConnectionStatus.SEEN_REPLY:
+            stream = self.now > entry.udp_stream_after
+            self._refresh(entry, _UDP_STREAM_TIMEOUT if stream else _UDP_TIMEOUT)
+            if stream:
+                entry.status |= ConnectionStatus.ASSURED
+        else:
+            self._refresh(entry, _UDP_TIMEOUT)
+
+    def _refresh(self, entry: Entry, timeout: float) -> None:
+        """``nf_ct_refresh_acct``: an entry not yet confirmed counts from its confirmation."""
+        entry.expires = timeout if not entry.confirmed else self.now + timeout
+
+
+def _summed(packet: Packet) -> bool:
+    return packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP)

@@ -1,0 +1,300 @@
+"""NAT: what a connection's first packet binds, and how every packet is rewritten by it.
+
+Follows nf_nat_core.c (``nf_nat_inet_fn``, ``nf_nat_setup_info``, ``get_unique_tuple``),
+nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_nat_redirect.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from backends.packet import Port, Tuple
+from backends.simulator.conntrack import Conntrack, Entry
+from backends.simulator.hashing import jhash2, reciprocal_scale
+from backends.simulator.ports import Ports
+from backends.simulator.routing import Router
+from backends.simulator.skb import ORIGINAL, Skb
+from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
+from backends.simulator.tuples import invert, rewrite_destination, rewrite_source
+from translate.ir import (
+    PORT_PROTOCOLS,
+    ConnectionState,
+    ConnectionStatus,
+    Dnat,
+    Hook,
+    Interval,
+    Masquerade,
+    NatPorts,
+    Protocol,
+    Redirect,
+    Snat,
+)
+
+__all__ = ["Nat", "NatAction"]
+
+NatAction = Dnat | Snat | Masquerade | Redirect
+
+_LOCALHOST = 0x7F000001
+_IDENTIFIERS = Interval(0, 65535)
+_NO_PORTS = NatPorts()
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
+
+    addresses: Interval | None
+    ports: NatPorts
+
+    @property
+    def random(self) -> bool:
+        """``NF_NAT_RANGE_PROTO_RANDOM_ALL``."""
+        return self.ports.random or self.ports.fully_random
+
+
+@dataclass(slots=True)
+class Nat:
+    """The NAT engine over one connection table."""
+
+    conntrack: Conntrack
+    router: Router
+    ports: Ports
+    recorder: Recorder
+
+    def hook(self, hook: Hook, skb: Skb, out: str, chain: Callable[[], NatAction | bool]) -> bool:
+        """Take a packet through a NAT hook; False when it is dropped (``nf_nat_ipv4_fn``).
+
+        ``chain`` evaluates the nat table's chain at this hook; it is called only for a packet whose
+        connection has no binding for this side yet, and returns a target, or whether to go on.
+        """
+        entry = skb.entry
+        if entry is None:
+            return True
+        if skb.state is ConnectionState.RELATED and skb.packet.proto == Protocol.ICMP:
+            return self._translate_error(hook, skb, entry)
+        manip = _manip(hook)
+        done = entry.source_done if manip is Manip.SOURCE else entry.destination_done
+        if skb.state in (ConnectionState.NEW, ConnectionState.RELATED) and not done:
+            decided = chain()
+            if decided is False:
+                return False
+            if decided is True:
+                self._bind_nothing(hook, entry, manip)
+            else:
+                assert not isinstance(decided, bool)
+                if not self._bind(hook, skb, entry, out, decided):
+                    return False
+        elif (
+            hook is Hook.POSTROUTING and skb.direction == ORIGINAL and entry.masquerade_out not in (None, out)
+        ):
+            # nf_nat_oif_changed: the route has moved, so the masquerade is void.
+            self.conntrack.kill(entry)
+            return False
+        self._rewrite(hook, skb, entry, manip)
+        return True
+
+    # Binding
+
+    def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, action: NatAction) -> bool:
+        match action:
+            case Dnat():
+                wanted = _Range(action.addresses, action.ports)
+            case Snat():
+                wanted = _Range(action.addresses, action.ports)
+            case Redirect():
+                address = _LOCALHOST if hook is Hook.OUTPUT else self.router.first_address(skb.dev)
+                if not address:
+                    return False
+                wanted = _Range(Interval.point(address), action.ports)
+            case Masquerade():
+                if entry.original.src == 0:
+                    self._bind_nothing(hook, entry, Manip.SOURCE)
+                    return True
+                assert skb.path is not None
+                via = skb.packet.dst if skb.path.via is None else skb.path.via
+                address = self.router.select_address(out, via)
+                if not address:
+                    return False
+                entry.masquerade_out = out
+                wanted = _Range(Interval.point(address), action.ports)
+        self._setup(hook, entry, _manip(hook), wanted, null=False)
+        return True
+
+    def _bind_nothing(self, hook: Hook, entry: Entry, manip: Manip) -> None:
+        """``nf_nat_alloc_null_binding``: the address stays; a clashing port may still change."""
+        address = entry.reply.dst if manip is Manip.SOURCE else entry.reply.src
+        self._setup(hook, entry, manip, _Range(Interval.point(address), _NO_PORTS), null=True)
+
+    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: _Range, *, null: bool) -> None:
+        """``nf_nat_setup_info``."""
+        if entry.confirmed:
+            return
+        current = invert(entry.reply)
+        assert current is not None
+        chosen = self._unique(current, wanted, entry, manip)
+        if chosen != current:
+            reply = invert(chosen)
+            assert reply is not None
+            entry.reply = reply
+            entry.status |= ConnectionStatus.SNAT if manip is Manip.SOURCE else ConnectionStatus.DNAT
+        if manip is Manip.SOURCE:
+            entry.source_done = True
+            self.conntrack.by_source.insert(0, entry)
+        else:
+            entry.destination_done = True
+        if self.recorder.enabled:
+            self.recorder.add(
+                Bound(hook=hook, manip=manip, original=entry.original, reply=entry.reply, null=null)
+            )
+
+    # get_unique_tuple
+
+    def _unique(self, original: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+        if manip is Manip.SOURCE and not wanted.random:
+            if self._in_range(original, wanted):
+                if not self._used(original, entry):
+                    return original
+            else:
+                same = self._same_source(original, wanted, entry)
+                if same is not None and not self._used(same, entry):
+                    return same
+        chosen = _with_address(original, wanted, manip)
+        if not wanted.random:
+            given = wanted.ports.interval
+            if given is None:
+                if not self._used(chosen, entry):
+                    return chosen
+            elif self._port_in(chosen, manip, given) and (given.is_point or not self._used(chosen, entry)):
+                return chosen
+        return self._pick(chosen, wanted, entry, manip)
+
+    def _used(self, t: Tuple, entry: Entry) -> bool:
+        """``nf_nat_used_tuple``."""
+        reply = invert(t)
+        assert reply is not None
+        return self.conntrack.taken(reply, entry)
+
+    def _in_range(self, t: Tuple, wanted: _Range) -> bool:
+        """``in_range``, for sources."""
+        if wanted.addresses is not None and t.src not in wanted.addresses:
+            return False
+        given = wanted.ports.interval
+        return given is None or self._port_in(t, Manip.SOURCE, given)
+
+    def _port_in(self, t: Tuple, manip: Manip, given: Interval) -> bool:
+        """``l4proto_in_range``."""
+        if t.proto != Protocol.ICMP and t.proto not in PORT_PROTOCOLS:
+            return True
+        source = manip is Manip.SOURCE or t.proto == Protocol.ICMP
+        return self.ports.within(t.sport if source else t.dport, (given,))
+
+    def _same_source(self, original: Tuple, wanted: _Range, entry: Entry) -> Tuple | None:
+        """``find_appropriate_src``: what another connection from the same source was mapped to."""
+        for other in self.conntrack.by_source:
+            o = other.original
+            if other is entry or (o.proto, o.src, o.sport) != (original.proto, original.src, original.sport):
+                continue
+            mapped = invert(other.reply)
+            assert mapped is not None
+            result = replace(mapped, dst=original.dst, dport=original.dport)
+            if self._in_range(result, wanted):
+                return result
+        return None
+
+    def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+        """``nf_nat_l4proto_unique_tuple``."""
+        given = wanted.ports.interval
+        if t.proto == Protocol.ICMP:
+            return self._with_pick(t, given or _IDENTIFIERS, entry, source=True)
+        if t.proto not in PORT_PROTOCOLS:
+            return t
+        source = manip is Manip.SOURCE
+        if given is None:
+            if not source:
+                return t
+            given = self._class(t.sport)
+        return self._with_pick(t, given, entry, source=source)
+
+    def _class(self, port: Port) -> Interval:
+        if self.ports.within(port, (Interval(0, 511),)):
+            return Interval(1, 511)
+        if self.ports.within(port, (Interval(512, 1023),)):
+            return Interval(600, 1023)
+        return Interval(1024, 65535)
+
+    def _with_pick(self, t: Tuple, given: Interval, entry: Entry, *, source: bool) -> Tuple:
+        reply = invert(t)
+        assert reply is not None
+        # Seen from the reply, a source port is the destination port (an identifier stays put).
+        in_reply_source = not source or t.proto == Protocol.ICMP
+        taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
+        port = self.ports.pick(given.low, given.high, taken)
+        return replace(t, sport=port) if source else replace(t, dport=port)
+
+    # Rewriting
+
+    def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> None:
+        """``nf_nat_packet``."""
+        if not _applies(entry, manip, skb.direction):
+            return
+        target = invert(entry.tuple(1 - skb.direction))
+        assert target is not None
+        before = skb.packet
+        rewrite = rewrite_source if manip is Manip.SOURCE else rewrite_destination
+        skb.packet = rewrite(before, target)
+        if self.recorder.enabled and skb.packet != before:
+            self.recorder.add(Rewritten(hook=hook, before=before, after=skb.packet))
+
+    def _translate_error(self, hook: Hook, skb: Skb, entry: Entry) -> bool:
+        """``nf_nat_icmp_reply_translation``: the packet inside goes the other way."""
+        packet = skb.packet
+        if packet.bad_checksum:
+            return False
+        if packet.icmp_type == 5:
+            bound = entry.source_done and entry.destination_done
+            if not bound or entry.status & (ConnectionStatus.SNAT | ConnectionStatus.DNAT):
+                return False
+        manip = _manip(hook)
+        if not _applies(entry, manip, skb.direction):
+            return True
+        there = entry.tuple(1 - skb.direction)
+        back = invert(there)
+        assert back is not None
+        assert packet.quoted is not None
+        if manip is Manip.SOURCE:
+            inner = rewrite_destination(packet.quoted, there)
+            skb.packet = packet.changed(src=back.src, quoted=inner)
+        else:
+            inner = rewrite_source(packet.quoted, there)
+            skb.packet = packet.changed(dst=back.dst, quoted=inner)
+        if self.recorder.enabled and skb.packet != packet:
+            self.recorder.add(Rewritten(hook=hook, before=packet, after=skb.packet))
+        return True
+
+
+def _manip(hook: Hook) -> Manip:
+    """``HOOK2MANIP``."""
+    return Manip.SOURCE if hook in (Hook.POSTROUTING, Hook.INPUT) else Manip.DESTINATION
+
+
+def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
+    source = (manip is Manip.SOURCE) == (direction == ORIGINAL)
+    return bool(entry.status & (ConnectionStatus.SNAT if source else ConnectionStatus.DNAT))
+
+
+def _with_address(t: Tuple, wanted: _Range, manip: Manip) -> Tuple:
+    """``find_best_ips_proto``: the address of a range is a hash of source and destination."""
+    if wanted.addresses is None:
+        return t
+    address = wanted.addresses.low
+    if not wanted.addresses.is_point:
+        seed = 0 if wanted.ports.persistent else _swapped(t.dst)
+        drawn = jhash2((_swapped(t.src), 0, 0, 0), seed)
+        address += reciprocal_scale(drawn, wanted.addresses.size)
+    return replace(t, src=address) if manip is Manip.SOURCE else replace(t, dst=address)
+
+
+def _swapped(address: int) -> int:
+    """An address as a little-endian machine reads its four bytes."""
+    return int.from_bytes(address.to_bytes(4, "big"), "little")

@@ -1,0 +1,85 @@
+"""A Ruleset made ready to run, once per job: chains by name, rules that cannot be run refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import (
+    TABLE_HOOKS,
+    Chain,
+    Family,
+    Hook,
+    Origin,
+    Policy,
+    Recent,
+    Rule,
+    Ruleset,
+    SetTest,
+    TableName,
+    tables_at,
+)
+
+__all__ = ["NAME", "Prepared", "PreparedTable", "prepare"]
+
+NAME = "simulator"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTable:
+    """A table's chains by name, and its built-in chains by hook."""
+
+    name: TableName
+    chains: dict[str, Chain]
+    base: dict[Hook, Chain]
+
+    def policy(self, hook: Hook) -> Policy:
+        """Return the policy of the built-in chain at ``hook``; ACCEPT when it is not declared."""
+        chain = self.base.get(hook)
+        return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Which tables are at which hook with which priority, in the kernel's order."""
+
+    at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
+
+
+def prepare(ruleset: Ruleset) -> Prepared:
+    """Make a ruleset ready to run.
+
+    Raises UnsupportedError that names every rule with a test that is not simulated.
+    """
+    refusals = []
+    if ruleset.family is not Family.IP:
+        reason = "the simulator routes and tracks IPv4 only"
+        refusals.append(Refusal(Origin(ruleset.source), NAME, "ipv6", reason))
+    tables = {}
+    for table in ruleset.tables:
+        chains = {c.name: c for c in table.chains}
+        base = {hook: chains[hook.value] for hook in TABLE_HOOKS[table.name] if hook.value in chains}
+        tables[table.name] = PreparedTable(table.name, chains, base)
+        refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule)]
+    if refusals:
+        raise UnsupportedError(tuple(refusals))
+    at = {}
+    for hook in Hook:
+        found = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
+        at[hook] = tuple(found)
+    return Prepared(at)
+
+
+def _refusals(rule: Rule) -> list[Refusal]:
+    found = []
+    for test in rule.tests:
+        match test:
+            case SetTest():
+                reason = f"the members of ipset {test.name} are not known"
+                found.append(Refusal(rule.origin, NAME, "set", reason))
+            case Recent():
+                reason = f"the list {test.name} of -m recent is not simulated"
+                found.append(Refusal(rule.origin, NAME, "recent", reason))
+            case _:
+                pass
+    return found

@@ -1,0 +1,317 @@
+"""Routing as IPv4 does it: the local and main tables, source validation, source selection.
+
+The tables are those of a namespace without policy routing, where ``fib_lookup`` searches local and
+main as one trie: the longest prefix wins, local before main at equal length, first added first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from backends.node import Address, Node
+from translate.ir import AddressType, Family, Interval
+
+__all__ = ["LOOPBACK", "NoRoute", "Path", "Router"]
+
+LOOPBACK = "lo"
+_LOCALHOST = Address(Family.IP, 0x7F000001, 8)
+_BROADCAST = 0xFFFFFFFF
+_ALL_HOSTS = 0xE0000001
+
+
+class NoRoute(Enum):
+    """Why a packet has no route, and what the stack does then."""
+
+    MARTIAN = "martian source or destination"  # dropped
+    NOT_FORWARDING = "forwarding is off"  # dropped: ip_error is silent on such an interface
+    NET_UNREACHABLE = "no route"  # answered with an ICMP error (ip_error)
+    FAILED = "no route from here"  # an error to the caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """Where a packet goes: to the node itself, or out of ``dev`` to the neighbour ``via``.
+
+    ``dev`` is ``lo`` for a local destination. ``via`` None: the destination itself is the
+    neighbour. ``source`` is the address that a packet without one would get.
+    """
+
+    type: AddressType
+    dev: str
+    via: int | None = None
+    source: int = 0
+
+    @property
+    def local(self) -> bool:
+        """Whether the packet is for this node (``RTCF_LOCAL``)."""
+        return self.dev == LOOPBACK
+
+    @property
+    def answerable(self) -> bool:
+        """Whether an ICMP error may be sent about it (not ``RTCF_BROADCAST|RTCF_MULTICAST``)."""
+        return self.type not in (AddressType.BROADCAST, AddressType.MULTICAST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    dst: Interval
+    type: AddressType
+    dev: str
+    via: int | None
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    name: str
+    addresses: tuple[Address, ...]
+    primary: tuple[Address, ...]
+
+
+class Router:
+    """The routing tables and address lists of a Node, for one family (IPv4 for now)."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        given = {i.name: i.addresses for i in node.interfaces}
+        self._devices: dict[str, _Device] = {}
+        for name, addresses in {LOOPBACK: (_LOCALHOST,), **given}.items():
+            four = tuple(a for a in addresses if a.family is Family.IP)
+            self._devices[name] = _Device(name, four, _primary(four))
+        self._local = frozenset(a.value for d in self._devices.values() for a in d.addresses)
+        entries = [e for d in self._devices.values() for e in _local_entries(d)]
+        entries += [e for d in self._devices.values() for e in _connected_entries(d)]
+        for r in node.routes:
+            if r.family is Family.IP:
+                source = self.select_address(r.dev, r.via or 0)
+                entries.append(_Entry(r.dst, AddressType.UNICAST, r.dev, r.via, source))
+        self._by_length: list[tuple[int, dict[int, _Entry]]] = []
+        lengths: dict[int, dict[int, _Entry]] = {}
+        for e in entries:
+            lengths.setdefault(e.dst.size, {}).setdefault(e.dst.low, e)
+        self._by_length = sorted(lengths.items())
+
+    # Tables
+
+    def _find(self, address: int) -> _Entry | None:
+        for size, entries in self._by_length:
+            entry = entries.get(address & -size)
+            if entry is not None:
+                return entry
+        return None
+
+    def address_type(self, address: int, dev: str | None = None) -> AddressType:
+        """Return what an address is to this node (``__inet_dev_addr_type``).
+
+        With ``dev``, a local or broadcast address counts only if it belongs to that interface.
+        """
+        if address >> 24 == 0 or address == _BROADCAST:
+            return AddressType.BROADCAST
+        if _multicast(address):
+            return AddressType.MULTICAST
+        entry = self._find(address)
+        if entry is None or (dev is not None and entry.dev != dev):
+            return AddressType.UNICAST
+        return entry.type
+
+    def select_address(self, dev: str, dst: int) -> int:
+        """Return the source address for sending out of ``dev`` to ``dst`` (``inet_select_addr``).
+
+        The first primary address in the same network as ``dst``, else the first primary address
+        of the device, else that of the first device that has one; 0 when there is none.
+        127.0.0.1 has host scope, and no caller asks for so narrow a scope.
+        """
+        own = [a for a in self._devices[dev].primary if not _loopback(a.value)]
+        for a in own:
+            if dst and dst in a.network:
+                return a.value
+        if own:
+            return own[0].value
+        for d in self._devices.values():
+            for a in d.primary:
+                if not _loopback(a.value):
+                    return a.value
+        return 0
+
+    def first_address(self, dev: str) -> int:
+        """Return the first address of an interface, or 0 (``nf_nat_redirect_ipv4``)."""
+        addresses = self._devices[dev].addresses
+        return addresses[0].value if addresses else 0
+
+    # Input
+
+    def route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+        """Route a packet that came in on ``dev`` (``ip_route_input_slow``)."""
+        if _multicast(dst):
+            return self._multicast_input(src, dst, dev)
+        if _multicast(src) or src == _BROADCAST:
+            return NoRoute.MARTIAN
+        if dst == _BROADCAST or (src == 0 and dst == 0):
+            return self._broadcast_input(src, dev)
+        if src >> 24 == 0 or dst >> 24 == 0:
+            return NoRoute.MARTIAN
+        if (_loopback(dst) or _loopback(src)) and not self._flag("route_localnet", dev):
+            return NoRoute.MARTIAN
+        entry = self._find(dst)
+        if entry is None:
+            return NoRoute.NET_UNREACHABLE if self.forwards(dev) else NoRoute.NOT_FORWARDING
+        if entry.type is AddressType.BROADCAST:
+            return self._broadcast_input(src, dev)
+        if entry.type is AddressType.LOCAL:
+            if not self._source_valid(src, None, dev):
+                return NoRoute.MARTIAN
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=dst)
+        if not self.forwards(dev):
+            return NoRoute.NOT_FORWARDING
+        if not self._source_valid(src, entry.dev, dev):
+            return NoRoute.MARTIAN
+        return Path(type=entry.type, dev=entry.dev, via=entry.via, source=entry.source)
+
+    def _broadcast_input(self, src: int, dev: str) -> Path | NoRoute:
+        if src >> 24 and not self._source_valid(src, None, dev):
+            return NoRoute.MARTIAN
+        return Path(type=AddressType.BROADCAST, dev=LOOPBACK)
+
+    def _multicast_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+        # ip_check_mc_rcu: of all groups, only all-hosts is joined without anyone asking for it.
+        if dst != _ALL_HOSTS or _multicast(src) or src == _BROADCAST:
+            return NoRoute.MARTIAN
+        if _loopback(src) and not self._flag("route_localnet", dev):
+            return NoRoute.MARTIAN
+        if src >> 24 and not self._source_valid(src, None, dev):
+            return NoRoute.MARTIAN
+        return Path(type=AddressType.MULTICAST, dev=LOOPBACK)
+
+    def _source_valid(self, src: int, out: str | None, dev: str) -> bool:
+        """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``."""
+        strict = self._rp_filter(dev)
+        if not strict and (dev != out or not self._flag("send_redirects", dev, default="1")):
+            return self._flag("accept_local", dev) or src not in self._local
+        entry = self._find(src)
+        if entry is None:
+            return not strict
+        if entry.type is not AddressType.UNICAST and not (
+            entry.type is AddressType.LOCAL and self._flag("accept_local", dev)
+        ):
+            return False
+        if entry.dev == dev:
+            return True
+        return strict != 1 if self._devices[dev].addresses else not strict
+
+    def forwards(self, dev: str) -> bool:
+        """Whether packets that come in on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
+        given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
+        return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
+
+    def _flag(self, name: str, dev: str, *, default: str = "0") -> bool:
+        """``IN_DEV_ORCONF``: on for all interfaces, or on for this one."""
+        get = self._node.sysctls.get
+        of_all = get(f"net.ipv4.conf.all.{name}", default)
+        of_default = get(f"net.ipv4.conf.default.{name}", default)
+        return of_all != "0" or get(f"net.ipv4.conf.{dev}.{name}", of_default) != "0"
+
+    def _rp_filter(self, dev: str) -> int:
+        """``IN_DEV_MAXCONF(RP_FILTER)``."""
+        node = self._node
+        of_default = node.sysctl("net.ipv4.conf.default.rp_filter")
+        own = node.sysctls.get(f"net.ipv4.conf.{dev}.rp_filter", of_default)
+        return max(int(node.sysctl("net.ipv4.conf.all.rp_filter")), int(own))
+
+    # Output
+
+    def route_output(self, dst: int, src: int = 0, *, any_source: bool = False) -> Path | NoRoute:
+        """Route a packet made on the node (``ip_route_output_key_hash_rcu``).
+
+        ``src`` 0 means that none is chosen yet: a raw socket with its own header asks this way.
+        """
+        if src:
+            if _multicast(src) or src == _BROADCAST or src >> 24 == 0:
+                return NoRoute.FAILED
+            if _multicast(dst) or dst == _BROADCAST:
+                owner = self._owner(src)
+                if owner is None:
+                    return NoRoute.FAILED
+                return self._made(
+                    dst, src, _Entry(Interval.point(dst), AddressType.UNICAST, owner, None, src)
+                )
+            if not any_source and src not in self._local:
+                return NoRoute.FAILED
+        if dst == 0:
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
+        entry = self._find(dst)
+        if entry is None:
+            return NoRoute.FAILED
+        if entry.type is AddressType.LOCAL:
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or entry.source or dst)
+        return self._made(dst, src, entry)
+
+    def _made(self, dst: int, src: int, entry: _Entry) -> Path | NoRoute:
+        """``__mkroute_output``."""
+        source = src or entry.source
+        if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
+            return NoRoute.FAILED
+        if dst >> 24 == 0:
+            return NoRoute.FAILED
+        kind = entry.type
+        if dst == _BROADCAST:
+            kind = AddressType.BROADCAST
+        elif _multicast(dst):
+            kind = AddressType.MULTICAST
+        return Path(type=kind, dev=entry.dev, via=entry.via, source=source)
+
+    def reroute(self, dst: int, src: int) -> Path | NoRoute:
+        """Route a packet again after NAT or a new mark (``ip_route_me_harder``)."""
+        kind = self.address_type(src)
+        if kind in (AddressType.LOCAL, AddressType.UNICAST):
+            return self.route_output(dst, src, any_source=True)
+        return self.route_output(dst)
+
+    def _owner(self, address: int) -> str | None:
+        for d in self._devices.values():
+            if any(a.value == address for a in d.addresses):
+                return d.name
+        return None
+
+
+def _multicast(address: int) -> bool:
+    return address >> 28 == 0xE
+
+
+def _loopback(address: int) -> bool:
+    return address >> 24 == 127
+
+
+def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
+    """Without ``IFA_F_SECONDARY``: later addresses of a network that the device is already in."""
+    seen: set[Interval] = set()
+    found = []
+    for a in addresses:
+        if a.network not in seen:
+            seen.add(a.network)
+            found.append(a)
+    return tuple(found)
+
+
+def _local_entries(device: _Device) -> list[_Entry]:
+    """What ``fib_add_ifaddr`` puts into the local table."""
+    entries = []
+    primary = {a.network: a for a in device.primary}
+    for a in device.addresses:
+        source = primary[a.network].value
+        entries.append(_Entry(Interval.point(a.value), AddressType.LOCAL, device.name, None, source))
+        if device.name == LOOPBACK:
+            entries.append(_Entry(a.network, AddressType.LOCAL, device.name, None, a.value))
+        if a.prefix_length < 31 and a is primary[a.network]:
+            last = Interval.point(a.network.high)
+            entries.append(_Entry(last, AddressType.BROADCAST, device.name, None, source))
+    return entries
+
+
+def _connected_entries(device: _Device) -> list[_Entry]:
+    """What ``fib_add_ifaddr`` puts into the main table: the networks the device stands in."""
+    return [
+        _Entry(a.network, AddressType.UNICAST, device.name, None, a.value)
+        for a in device.primary
+        if device.name != LOOPBACK and a.prefix_length < 32
+    ]

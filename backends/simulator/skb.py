@@ -1,0 +1,41 @@
+"""The packet on its way through the stack, with what the kernel keeps beside its headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backends.packet import Packet
+from backends.simulator.routing import Path
+from translate.ir import ConnectionState
+
+if TYPE_CHECKING:
+    from backends.simulator.conntrack import Entry
+
+__all__ = ["ORIGINAL", "REPLY", "Skb"]
+
+ORIGINAL = 0
+REPLY = 1
+
+
+@dataclass(slots=True)
+class Skb:
+    """A ``struct sk_buff``.
+
+    ``dev`` is where it came in, empty for a packet made on the node until it goes through ``lo``.
+    ``entry``, ``direction`` and ``state`` are what ``skb->_nfct`` points to; without an entry the
+    state is INVALID or UNTRACKED, and None before conntrack has seen the packet.
+    """
+
+    packet: Packet
+    mark: int = 0
+    dev: str = ""
+    path: Path | None = None
+    entry: Entry | None = None
+    direction: int = ORIGINAL
+    state: ConnectionState | None = field(default=None)
+
+    @property
+    def ct_state(self) -> ConnectionState:
+        """What ``--ctstate`` sees: INVALID when conntrack knows nothing (``xt_conntrack``)."""
+        return ConnectionState.INVALID if self.state is None else self.state

@@ -1,0 +1,341 @@
+"""The way of a packet through the stack: hooks, routing, delivery, and what the node answers.
+
+Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.packet import Packet
+from backends.simulator.conntrack import Conntrack
+from backends.simulator.evaluate import Decision, Evaluator
+from backends.simulator.fields import View
+from backends.simulator.nat import Nat, NatAction
+from backends.simulator.prepare import Prepared, PreparedTable
+from backends.simulator.reject import UNREACHABLE_CODES, icmp_due, reset, reset_due
+from backends.simulator.routing import LOOPBACK, NoRoute, Path, Router
+from backends.simulator.skb import ORIGINAL, REPLY, Skb
+from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
+from translate.ir import (
+    CONNTRACK_PRIORITY,
+    Accept,
+    AddressType,
+    ConnectionState,
+    ConnectionStatus,
+    Dnat,
+    Drop,
+    Hook,
+    Masquerade,
+    Protocol,
+    Redirect,
+    Reject,
+    RejectKind,
+    Snat,
+    TableName,
+)
+
+__all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """It left on ``out``."""
+
+    packet: Packet
+    mark: int
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The node got it."""
+
+    packet: Packet
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """It is gone; ``why`` says where."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """It is gone, and its sender was told so."""
+
+    kind: str
+    why: str
+
+
+Fate = Forwarded | Delivered | Dropped | Rejected
+
+
+@dataclass(slots=True)
+class Stack:
+    """One node's network stack in one run."""
+
+    prepared: Prepared
+    router: Router
+    conntrack: Conntrack
+    nat: Nat
+    evaluator: Evaluator
+    recorder: Recorder
+
+    # Ways in
+
+    def receive(self, packet: Packet, dev: str) -> Fate:
+        """A packet comes in on ``dev`` (``ip_rcv``)."""
+        skb = Skb(packet.changed(mark=0) if packet.mark else packet, dev=dev)
+        return self._input(skb)
+
+    def send(self, packet: Packet) -> Fate:
+        """A packet made on the node is sent through a raw socket (``raw_sendmsg``)."""
+        skb = Skb(packet, mark=packet.mark)
+        path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
+        if isinstance(path, NoRoute):
+            return Dropped(path.value)
+        if packet.src == 0:
+            skb.packet = packet.changed(src=path.source)
+        skb.path = path
+        return self._made(skb)
+
+    # The path
+
+    def _input(self, skb: Skb) -> Fate:
+        before = skb.packet.dst
+        if (gone := self._hook(Hook.PREROUTING, skb)) is not None:
+            return gone
+        if skb.path is None or skb.packet.dst != before:
+            packet = skb.packet
+            found = self.router.route_input(packet.src, packet.dst, skb.dev)
+            self._routed("packet that came in", packet.dst, found)
+            match found:
+                case NoRoute.NET_UNREACHABLE:
+                    # ip_error: the route of the packet is one that may be answered.
+                    skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
+                    kind = RejectKind.ICMP_NET_UNREACHABLE
+                    return self._unreachable(skb, kind, "no route to its destination")
+                case NoRoute():
+                    return Dropped(found.value)
+                case _:
+                    skb.path = found
+        if skb.path.local:
+            return self._deliver(skb)
+        return self._forward(skb)
+
+    def _deliver(self, skb: Skb) -> Fate:
+        """``ip_local_deliver``."""
+        if (gone := self._hook(Hook.INPUT, skb)) is not None:
+            return gone
+        if not self.conntrack.confirm(skb):
+            return Dropped("another connection has the same tuple")
+        return Delivered(skb.packet, skb.mark)
+
+    def _forward(self, skb: Skb) -> Fate:
+        """``ip_forward``: the TTL is spent before the rules see the packet."""
+        if skb.packet.ttl <= 1:
+            return self._error(skb, 11, 0, "icmp-11-0", "its TTL is spent")
+        skb.packet = skb.packet.changed(ttl=skb.packet.ttl - 1)
+        if (gone := self._hook(Hook.FORWARD, skb)) is not None:
+            return gone
+        return self._output(skb)
+
+    def _made(self, skb: Skb) -> Fate:
+        """``ip_local_out``."""
+        if (gone := self._hook(Hook.OUTPUT, skb)) is not None:
+            return gone
+        return self._output(skb)
+
+    def _output(self, skb: Skb) -> Fate:
+        """``ip_output``; out of ``lo`` the packet comes in again, as the same skb."""
+        if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
+            return gone
+        if not self.conntrack.confirm(skb):
+            return Dropped("another connection has the same tuple")
+        assert skb.path is not None
+        if skb.path.dev != LOOPBACK:
+            return Forwarded(skb.packet, skb.mark, skb.path.dev)
+        skb.dev = LOOPBACK
+        return self._input(skb)
+
+    # Hooks
+
+    def _hook(self, hook: Hook, skb: Skb) -> Fate | None:
+        """Run everything that is registered at a hook; None when the packet goes on."""
+        iif, oif = self._interfaces(hook, skb)
+        if self.recorder.enabled:
+            entered = HookEntered(
+                hook=hook, packet=skb.packet, mark=skb.mark, iif=iif, oif=oif, answer=self.recorder.answer
+            )
+            self.recorder.add(entered)
+        tracked = hook not in (Hook.PREROUTING, Hook.OUTPUT)
+        view = View(skb, hook, iif, oif, self.router)
+        for table, priority in self.prepared.at[hook]:
+            if not tracked and priority > CONNTRACK_PRIORITY:
+                self._track(hook, skb)
+                tracked = True
+            if (gone := self._table(table, view)) is not None:
+                return gone
+        if not tracked:
+            self._track(hook, skb)
+        return None
+
+    def _interfaces(self, hook: Hook, skb: Skb) -> tuple[str, str]:
+        """The interfaces that a hook knows; POSTROUTING has both since Linux 5.7 (``ip_output``)."""
+        out = "" if skb.path is None else skb.path.dev
+        match hook:
+            case Hook.PREROUTING | Hook.INPUT:
+                return skb.dev, ""
+            case Hook.OUTPUT:
+                return "", out
+            case Hook.FORWARD | Hook.POSTROUTING:
+                return skb.dev, out
+
+    def _track(self, hook: Hook, skb: Skb) -> None:
+        self.conntrack.track(skb, incoming=hook is Hook.PREROUTING)
+        if self.recorder.enabled:
+            entry = skb.entry
+            self.recorder.add(
+                Tracked(
+                    state=skb.ct_state,
+                    original=entry.original if entry else None,
+                    reply=entry.reply if entry else None,
+                    status=entry.status if entry else ConnectionStatus(0),
+                    direction=skb.direction,
+                )
+            )
+
+    def _table(self, table: PreparedTable, view: View) -> Fate | None:
+        if table.name is TableName.NAT:
+            return self._nat(table, view)
+        skb = view.skb
+        before = (skb.packet, skb.mark)
+        decision = self.evaluator.table(table, view)
+        match decision:
+            case Accept():
+                pass
+            case Drop():
+                return Dropped(f"dropped in table {table.name}, {view.hook}")
+            case Reject():
+                return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
+            case Dnat() | Snat() | Masquerade() | Redirect():
+                raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
+        if table.name is TableName.MANGLE and view.hook is Hook.OUTPUT and before != (skb.packet, skb.mark):
+            # ipt_mangle_out
+            return self._reroute(skb, "mangle OUTPUT changed the packet")
+        return None
+
+    def _nat(self, table: PreparedTable, view: View) -> Fate | None:
+        skb, hook = view.skb, view.hook
+        fate: list[Fate] = []
+
+        def chain() -> NatAction | bool:
+            decision: Decision = self.evaluator.table(table, view)
+            match decision:
+                case Accept():
+                    return True
+                case Drop():
+                    return False
+                case Reject():
+                    fate.append(self._reject(skb, decision.kind, f"rejected in table nat, {hook}"))
+                    return False
+                case Dnat() | Snat() | Masquerade() | Redirect():
+                    return decision
+
+        if not self.nat.hook(hook, skb, view.oif, chain):
+            return fate[0] if fate else Dropped(f"dropped in table nat, {hook}")
+        if hook is Hook.OUTPUT and skb.entry is not None:
+            # nf_nat_ipv4_local_fn
+            here, there = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
+            if here.dst != there.src:
+                return self._reroute(skb, "NAT changed the destination")
+        return None
+
+    def _reroute(self, skb: Skb, why: str) -> Fate | None:
+        """``ip_route_me_harder``."""
+        packet = skb.packet
+        found = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src))
+        if isinstance(found, NoRoute):
+            return Dropped(found.value)
+        skb.path = found
+        return None
+
+    def _routed(self, why: str, dst: int, found: Path | NoRoute) -> Path | NoRoute:
+        if self.recorder.enabled:
+            self.recorder.add(Routed(why, dst, found))
+        return found
+
+    # Answers
+
+    def _reject(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
+        if kind is RejectKind.TCP_RESET:
+            return self._reset(skb, why)
+        return self._unreachable(skb, kind, why)
+
+    def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
+        if skb.packet.bad_checksum and skb.packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+            return self._silent(kind, "its checksum is wrong", why)
+        return self._error(skb, 3, UNREACHABLE_CODES[kind], kind, why)
+
+    def _error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:
+        """Send an ICMP error about the packet to its source (``__icmp_send``)."""
+        packet = skb.packet
+        assert skb.path is not None
+        if not skb.path.answerable:
+            return self._silent(kind, "broadcasts and multicasts are not answered", why)
+        if not icmp_due(packet):
+            return self._silent(kind, "ICMP errors are not answered with ICMP errors", why)
+        own = packet.dst if skb.path.type is AddressType.LOCAL else 0
+        path = self.router.route_output(packet.src, own)
+        if isinstance(path, NoRoute):
+            return self._silent(kind, "there is no route back", why)
+        error = Packet(
+            family=packet.family,
+            src=own or path.source,
+            dst=packet.src,
+            proto=Protocol.ICMP,
+            icmp_type=icmp_type,
+            icmp_code=code,
+            quoted=packet,
+        )
+        return self._answer(skb, error, path, kind, why)
+
+    def _reset(self, skb: Skb, why: str) -> Fate:
+        """Send a RST (``nf_send_reset``)."""
+        kind = RejectKind.TCP_RESET
+        assert skb.path is not None
+        if not reset_due(skb.packet):
+            return self._silent(kind, "it is no TCP segment that may be reset", why)
+        if not skb.path.answerable:
+            return self._silent(kind, "broadcasts and multicasts are not answered", why)
+        rst = reset(skb.packet)
+        path = self.router.reroute(rst.dst, rst.src)
+        if isinstance(path, NoRoute):
+            return self._silent(kind, "there is no route back", why)
+        return self._answer(skb, rst, path, kind, why)
+
+    def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
+        """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``)."""
+        made = Skb(answer, path=path)
+        if skb.entry is not None:
+            made.entry = skb.entry
+            made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
+            made.state = ConnectionState.RELATED
+        elif skb.state is ConnectionState.UNTRACKED:
+            made.state = ConnectionState.UNTRACKED
+        if self.recorder.enabled:
+            self.recorder.add(Answered(kind=kind, packet=answer))
+        outer, self.recorder.answer = self.recorder.answer, True
+        fate = self._made(made)
+        self.recorder.answer = outer
+        if isinstance(fate, Forwarded | Delivered):
+            return Rejected(str(kind), why)
+        return Dropped(f"{why}, and the answer was {fate.why}")
+
+    def _silent(self, kind: RejectKind | str, reason: str, why: str) -> Fate:
+        if self.recorder.enabled:
+            self.recorder.add(Answered(kind=kind, packet=None, why=reason))
+        return Dropped(f"{why}; {reason}")

@@ -1,0 +1,192 @@
+"""What happened to a packet, as a list of plain facts for people and for coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from backends.exchange import Emission
+from backends.flow import Step
+from backends.outcome import Outcome
+from backends.packet import Packet, Tuple
+from backends.simulator.routing import NoRoute, Path
+from translate.ir import (
+    ConnectionState,
+    ConnectionStatus,
+    Hook,
+    Policy,
+    RejectKind,
+    Rule,
+    TableName,
+    Test,
+)
+
+__all__ = [
+    "Answered",
+    "Bound",
+    "Ended",
+    "Event",
+    "HookEntered",
+    "Manip",
+    "PolicyApplied",
+    "Recorder",
+    "Rewritten",
+    "Routed",
+    "RuleVisited",
+    "TracedBranch",
+    "TracedStep",
+    "Tracked",
+]
+
+
+class Manip(StrEnum):
+    """Which side of a connection a NAT binding is about (``enum nf_nat_manip_type``)."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEntered:
+    """The packet reached a hook. ``iif`` and ``oif`` are empty where the hook has none.
+
+    ``answer`` says that this is the error or RST that the node made about the packet.
+    """
+
+    hook: Hook
+    packet: Packet
+    mark: int
+    iif: str
+    oif: str
+    answer: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleVisited:
+    """A rule was looked at. ``failed`` is the first test that did not hold, None when it matched.
+
+    ``index`` counts the chain's rules from 1, as ``iptables -L --line-numbers`` does.
+    ``mark`` is the packet's mark after the rule.
+    """
+
+    table: TableName
+    hook: Hook
+    chain: str
+    index: int
+    rule: Rule
+    failed: Test | None
+    mark: int
+    answer: bool = False
+
+    @property
+    def matched(self) -> bool:
+        """Whether all tests of the rule held."""
+        return self.failed is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyApplied:
+    """A built-in chain ended, or was returned from: its policy decides."""
+
+    table: TableName
+    hook: Hook
+    policy: Policy
+    answer: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """Conntrack named the packet's state; tuples are None without an entry."""
+
+    state: ConnectionState
+    original: Tuple | None
+    reply: Tuple | None
+    status: ConnectionStatus
+    direction: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """NAT decided about one side of a connection. ``null`` says that no rule asked for anything."""
+
+    hook: Hook
+    manip: Manip
+    original: Tuple
+    reply: Tuple
+    null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """The packet's headers changed by a NAT binding."""
+
+    hook: Hook
+    before: Packet
+    after: Packet
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A routing decision, or why there is none. ``why`` names the occasion."""
+
+    why: str
+    dst: int
+    path: Path | NoRoute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The node made an error or RST about the packet; ``packet`` None: none is due, or none can go."""
+
+    kind: RejectKind | str
+    packet: Packet | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Where the packet ended, and why there."""
+
+    outcome: Outcome
+    why: str
+
+
+Event = HookEntered | RuleVisited | PolicyApplied | Tracked | Bound | Rewritten | Routed | Answered | Ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedStep:
+    """One step of the flow: what it sent (None: nothing) and what happened, in order."""
+
+    step: Step
+    emission: Emission | None
+    events: tuple[Event, ...]
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedBranch:
+    """One way the flow can go, with its probability and everything that happened on it."""
+
+    probability: Fraction
+    steps: tuple[TracedStep, ...]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects events; ``answer`` is on while a packet of the node's own making is on its way."""
+
+    enabled: bool
+    answer: bool = False
+    _events: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        """Keep an event."""
+        self._events.append(event)
+
+    def take(self) -> tuple[Event, ...]:
+        """Return the events since the last call."""
+        events = tuple(self._events)
+        self._events.clear()
+        return events
