@@ -93,6 +93,8 @@ if [ "$(cat $stamp 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/
 python=$(find_python) || die "no Python of at least 3.11 with venv and ensurepip; install python3-venv"
 say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
 "$python" -m venv --clear .venv || die "cannot make .venv (see above)"
-.venv/bin/python -m pip install -qq --disable-pip-version-check --editable '.[test,check,vm]' ||
-    die "cannot install the Python packages (see above); pip uses your own configuration for where to fetch them"
+# Once in silence; when that fails, again with everything pip has to say.
+set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm]'
+"$@" -qq 2>/dev/null || "$@" ||
+    die "cannot install the Python packages (see above); where from is your pip's own configuration"
 printf '%s\n' "$wanted" >$stamp
