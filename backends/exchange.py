@@ -118,7 +118,9 @@ class Exchange:
         if talk is None or talk.arrived is None:
             return None
         got = talk.arrived.packet
-        packet = got.changed(src=got.dst, dst=got.src, sport=got.dport, dport=got.sport, ttl=64, mark=0)
+        packet = got.changed(
+            src=got.dst, dst=got.src, sport=got.dport, dport=got.sport, ttl=64, mark=0, bad_checksum=False
+        )
         if packet.proto == Protocol.TCP:
             first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
             default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
@@ -152,7 +154,7 @@ class Exchange:
             proto=Protocol.ICMP,
             icmp_type=step.type,
             icmp_code=step.code,
-            quoted=got,
+            quoted=got.changed(mark=0, bad_checksum=False),
         )
         self._original, self._last = False, None
         return Emission(error, last.out)
