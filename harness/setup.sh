@@ -94,12 +94,7 @@ python=$(find_python) || die "no Python of at least 3.11 with venv and ensurepip
 say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
 "$python" -m venv --clear .venv || die "cannot make .venv (see above)"
 # Once in silence; when that fails, again with everything pip has to say.
-pip_install() {
-    .venv/bin/python -m pip install --disable-pip-version-check -qq "$@" 2>/dev/null ||
-        .venv/bin/python -m pip install --disable-pip-version-check "$@" ||
-        die "cannot install the Python packages (see above); where from is your pip's own configuration"
-}
-# Built without isolation: the pip that comes with Debian 12 forgets a configured certificate in the isolated build.
-pip_install 'setuptools>=70.1'
-pip_install --no-build-isolation --editable '.[test,check,vm]'
+set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm]'
+"$@" -qq 2>/dev/null || "$@" ||
+    die "cannot install the Python packages (see above); where from is your pip's own configuration"
 printf '%s\n' "$wanted" >$stamp
