@@ -19,6 +19,7 @@ from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
 from backends.simulator.tuples import invert, rewrite_destination, rewrite_source
 from translate.ir import (
     PORT_PROTOCOLS,
+    Accept,
     ConnectionState,
     ConnectionStatus,
     Dnat,
@@ -62,11 +63,12 @@ class Nat:
     ports: Ports
     recorder: Recorder
 
-    def hook(self, hook: Hook, skb: Skb, out: str, chain: Callable[[], NatAction | bool]) -> bool:
+    def hook(self, hook: Hook, skb: Skb, out: str, chain: Callable[[], NatAction | Accept | None]) -> bool:
         """Take a packet through a NAT hook; False when it is dropped (``nf_nat_ipv4_fn``).
 
         ``chain`` evaluates the nat table's chain at this hook; it is called only for a packet whose
-        connection has no binding for this side yet, and returns a target, or whether to go on.
+        connection has no binding for this side yet, and returns a target, or Accept to leave the
+        address as it is, or None when the packet is gone.
         """
         entry = skb.entry
         if entry is None:
@@ -77,14 +79,12 @@ class Nat:
         done = entry.source_done if manip is Manip.SOURCE else entry.destination_done
         if skb.state in (ConnectionState.NEW, ConnectionState.RELATED) and not done:
             decided = chain()
-            if decided is False:
+            if decided is None:
                 return False
-            if decided is True:
+            if isinstance(decided, Accept):
                 self._bind_nothing(hook, entry, manip)
-            else:
-                assert not isinstance(decided, bool)
-                if not self._bind(hook, skb, entry, out, decided):
-                    return False
+            elif not self._bind(hook, skb, entry, out, decided):
+                return False
         elif (
             hook is Hook.POSTROUTING and skb.direction == ORIGINAL and entry.masquerade_out not in (None, out)
         ):

@@ -45,8 +45,8 @@ class Ports:
     def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
         """Return whether ``port`` is in one of ``intervals``, splitting the run when unknown."""
         if not isinstance(port, PickedPort):
-            assert isinstance(port, int)
-            return any(port in i for i in intervals)
+            number = _point(port).low
+            return any(number in i for i in intervals)
         possible = self._possible[port.serial]
         inside = _intersection(possible, intervals)
         share = Fraction(_size(inside), _size(possible))
@@ -70,7 +70,7 @@ class Ports:
         if isinstance(a, PickedPort):
             if isinstance(b, PickedPort):
                 return a == b
-            return any(b in i for i in self._possible[a.serial])
+            return any(_point(b).low in i for i in self._possible[a.serial])
         return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
 
     def shown(self, port: Port | None) -> Port | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from backends.packet import Packet
-from backends.simulator.tuples import ICMP_ERRORS, NR_ICMP_TYPES
+from backends.simulator.tuples import NR_ICMP_TYPES
 from translate.ir import Protocol, RejectKind, TcpFlag
 
 __all__ = ["UNREACHABLE_CODES", "icmp_due", "reset", "reset_due"]
@@ -25,12 +25,16 @@ UNREACHABLE_CODES: Final = {
 """The ICMP code of each kind of destination unreachable (``reject_tg``)."""
 
 
+_NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
+"""ICMP types that count as errors when it comes to answering (``icmp_pointers[].error``)."""
+
+
 def icmp_due(packet: Packet) -> bool:
     """Return whether an ICMP error may be sent about a packet (``__icmp_send``): not about one."""
     if packet.proto != Protocol.ICMP:
         return True
     kind = packet.icmp_type or 0
-    return kind <= NR_ICMP_TYPES and kind not in ICMP_ERRORS
+    return kind <= NR_ICMP_TYPES and kind not in _NOT_ANSWERED
 
 
 def reset_due(packet: Packet) -> bool:

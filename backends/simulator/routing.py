@@ -106,7 +106,7 @@ class Router:
 
         With ``dev``, a local or broadcast address counts only if it belongs to that interface.
         """
-        if address >> 24 == 0 or address == _BROADCAST:
+        if address == 0 or address == _BROADCAST:
             return AddressType.BROADCAST
         if _multicast(address):
             return AddressType.MULTICAST
@@ -149,7 +149,7 @@ class Router:
             return NoRoute.MARTIAN
         if dst == _BROADCAST or (src == 0 and dst == 0):
             return self._broadcast_input(src, dev)
-        if src >> 24 == 0 or dst >> 24 == 0:
+        if src == 0 or dst == 0:
             return NoRoute.MARTIAN
         if (_loopback(dst) or _loopback(src)) and not self._flag("route_localnet", dev):
             return NoRoute.MARTIAN
@@ -169,7 +169,7 @@ class Router:
         return Path(type=entry.type, dev=entry.dev, via=entry.via, source=entry.source)
 
     def _broadcast_input(self, src: int, dev: str) -> Path | NoRoute:
-        if src >> 24 and not self._source_valid(src, None, dev):
+        if src and not self._source_valid(src, None, dev):
             return NoRoute.MARTIAN
         return Path(type=AddressType.BROADCAST, dev=LOOPBACK)
 
@@ -179,14 +179,14 @@ class Router:
             return NoRoute.MARTIAN
         if _loopback(src) and not self._flag("route_localnet", dev):
             return NoRoute.MARTIAN
-        if src >> 24 and not self._source_valid(src, None, dev):
+        if src and not self._source_valid(src, None, dev):
             return NoRoute.MARTIAN
         return Path(type=AddressType.MULTICAST, dev=LOOPBACK)
 
     def _source_valid(self, src: int, out: str | None, dev: str) -> bool:
         """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``."""
         strict = self._rp_filter(dev)
-        if not strict and (dev != out or not self._flag("send_redirects", dev, default="1")):
+        if not strict and (dev != out or not self._flag("send_redirects", dev)):
             return self._flag("accept_local", dev) or src not in self._local
         entry = self._find(src)
         if entry is None:
@@ -204,11 +204,15 @@ class Router:
         given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
         return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
 
-    def _flag(self, name: str, dev: str, *, default: str = "0") -> bool:
-        """``IN_DEV_ORCONF``: on for all interfaces, or on for this one."""
+    def _flag(self, name: str, dev: str) -> bool:
+        """``IN_DEV_ORCONF``: on for all interfaces, or on for this one; off when not said.
+
+        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP
+        redirects would come out beside what is being tested.
+        """
         get = self._node.sysctls.get
-        of_all = get(f"net.ipv4.conf.all.{name}", default)
-        of_default = get(f"net.ipv4.conf.default.{name}", default)
+        of_all = get(f"net.ipv4.conf.all.{name}", "0")
+        of_default = get(f"net.ipv4.conf.default.{name}", "0")
         return of_all != "0" or get(f"net.ipv4.conf.{dev}.{name}", of_default) != "0"
 
     def _rp_filter(self, dev: str) -> int:
@@ -226,7 +230,7 @@ class Router:
         ``src`` 0 means that none is chosen yet: a raw socket with its own header asks this way.
         """
         if src:
-            if _multicast(src) or src == _BROADCAST or src >> 24 == 0:
+            if _multicast(src) or src == _BROADCAST:
                 return NoRoute.FAILED
             if _multicast(dst) or dst == _BROADCAST:
                 owner = self._owner(src)
@@ -251,8 +255,6 @@ class Router:
         source = src or entry.source
         if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
             return NoRoute.FAILED
-        if dst >> 24 == 0:
-            return NoRoute.FAILED
         kind = entry.type
         if dst == _BROADCAST:
             kind = AddressType.BROADCAST
@@ -268,7 +270,8 @@ class Router:
         return self.route_output(dst)
 
     def _owner(self, address: int) -> str | None:
-        for d in self._devices.values():
+        """``__ip_dev_find``: of several devices with an address, the one that got it last."""
+        for d in reversed(self._devices.values()):
             if any(a.value == address for a in d.addresses):
                 return d.name
         return None

@@ -134,6 +134,7 @@ def _why(fate: Fate) -> str:
 
 
 def _outcome(sent: Packet, fate: Fate, ports: Ports) -> Outcome:
+    out: str | None = None
     match fate:
         case Dropped():
             return Outcome(verdict=Verdict.DROP)
@@ -142,7 +143,7 @@ def _outcome(sent: Packet, fate: Fate, ports: Ports) -> Outcome:
         case Forwarded():
             verdict, out = Verdict.FORWARD, fate.out
         case Delivered():
-            verdict, out = Verdict.LOCAL, None
+            verdict = Verdict.LOCAL
     packet = fate.packet
     sport, dport = _shown_ports(packet, ports)
     before_sport, before_dport = _shown_ports(sent, ports)

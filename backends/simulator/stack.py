@@ -97,6 +97,8 @@ class Stack:
         path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
         if isinstance(path, NoRoute):
             return Dropped(path.value)
+        if path.type is AddressType.BROADCAST:
+            return Dropped("a socket needs SO_BROADCAST for that")
         if packet.src == 0:
             skb.packet = packet.changed(src=path.source)
         skb.path = path
@@ -232,17 +234,15 @@ class Stack:
         skb, hook = view.skb, view.hook
         fate: list[Fate] = []
 
-        def chain() -> NatAction | bool:
+        def chain() -> NatAction | Accept | None:
             decision: Decision = self.evaluator.table(table, view)
             match decision:
-                case Accept():
-                    return True
                 case Drop():
-                    return False
+                    return None
                 case Reject():
                     fate.append(self._reject(skb, decision.kind, f"rejected in table nat, {hook}"))
-                    return False
-                case Dnat() | Snat() | Masquerade() | Redirect():
+                    return None
+                case _:
                     return decision
 
         if not self.nat.hook(hook, skb, view.oif, chain):

@@ -15,7 +15,7 @@ from translate.ir import TcpFlag
 
 __all__ = ["TCP_TIMEOUTS", "WINDOW", "TcpState", "TcpTrack", "TcpVerdict", "valid_flags"]
 
-WINDOW: Final = 65535
+WINDOW: Final = 64240
 """The window that every segment announces."""
 
 _MAX_ACK_WINDOW: Final = 66000
@@ -97,14 +97,14 @@ def _rows(*rows: str) -> tuple[tuple[TcpState, ...], ...]:
 _TRANSITIONS: Final = (
     _rows(
         "SS SS IG IG IG IG IG SS SS S2",
-        "IV IV IG IG IG IG IG IG IG SR",
+        "IV IV SR IV IV IV IV IV IV SR",
         "IV IV FW FW LA LA LA TW CL IV",
         "ES IV ES ES CW CW TW TW CL IV",
         "IV CL CL CL CL CL CL CL CL CL",
         "IV IV IV IV IV IV IV IV IV IV",
     ),
     _rows(
-        "IV S2 IV IV IV IV IV IV IV S2",
+        "IV S2 IV IV IV IV IV SS IV S2",
         "IV SR IG IG IG IG IG IG IG SR",
         "IV IV FW FW LA LA LA TW CL IV",
         "IV IG SR ES CW CW TW TW CL IG",
@@ -234,7 +234,7 @@ class TcpTrack:
             case _:
                 pass
         if check_window:
-            match self._in_window(packet, direction, index, old):
+            match self._in_window(packet, direction, index):
                 case _Window.IGNORE:
                     return TcpVerdict.IGNORE
                 case _Window.INVALID:
@@ -335,7 +335,7 @@ class TcpTrack:
             return None, new, False
         return None, new, True
 
-    def _in_window(self, packet: Packet, direction: int, index: _Index, old: TcpState) -> _Window:
+    def _in_window(self, packet: Packet, direction: int, index: _Index) -> _Window:
         """``tcp_in_window``."""
         sender, receiver = self.seen[direction], self.seen[1 - direction]
         seq, ack, end = packet.seq, packet.ack, _end(packet)
@@ -355,14 +355,14 @@ class TcpTrack:
                     receiver.end = receiver.maxend = ack
                 elif ack == (receiver.end + 1) & 0xFFFFFFFF:
                     receiver.end = ack
-        elif syn and _before(sender.end, end) and old in (TcpState.SYN_SENT, TcpState.SYN_RECV):
+        elif syn and _before(sender.end, end) and self.state in (TcpState.SYN_SENT, TcpState.SYN_RECV):
             sender.end = sender.maxend = end
             sender.maxwin = WINDOW
             if direction == 1 and not has_ack:
                 return _Window.ACCEPT
         if not has_ack or (rst and ack == 0):
             ack = receiver.end
-        if rst and seq == 0 and old is TcpState.SYN_SENT:
+        if rst and seq == 0 and self.state is TcpState.SYN_SENT:
             seq = end = sender.end
         liberal = self.liberal or sender.liberal
         in_window = not receiver.maxwin or _before(sender.end - receiver.maxwin - 1, end)
