@@ -1,0 +1,100 @@
+"""Addresses, prefixes and masks as iptables writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from translate.ir import Family, Field, FieldTest, Interval, parse_address
+from translate.read.declaration import OptionError
+from translate.read.names import HOSTS
+
+__all__ = ["AddressMask", "address_test", "parse_address_mask", "parse_host"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressMask:
+    """An address and the mask under which it is compared."""
+
+    address: int
+    mask: int
+    family: Family
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every address matches (mask 0)."""
+        return self.mask == 0
+
+    def test(self, field: Field, *, negated: bool) -> FieldTest:
+        """Return the test of ``field``: an interval for a prefix, otherwise a masked point."""
+        bits = self.family.bits
+        full = (1 << bits) - 1
+        host = full ^ self.mask
+        if host & (host + 1) == 0:
+            low = self.address & self.mask
+            return FieldTest(field=field, values=(Interval(low, low | host),), negated=negated)
+        value = Interval.point(self.address & self.mask)
+        return FieldTest(field=field, values=(value,), mask=self.mask, negated=negated)
+
+
+def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> int:
+    """Return the integer of one address; raises OptionError.
+
+    A dotted form with fewer than four parts is filled with zeros at the right, as
+    ``xtables_numeric_to_ipaddr`` does (``10.1`` is 10.1.0.0). Names are not looked up, but for
+    the few of :data:`translate.read.names.HOSTS`.
+    """
+    text = HOSTS.get((family, text), text)
+    if family is Family.IP:
+        parts = text.split(".")
+        if len(parts) <= 4 and all(p.isascii() and p.isdigit() and len(p) <= 3 for p in parts):
+            numbers = [int(p) for p in parts]
+            if max(numbers) <= 255 and not any(len(p) > 1 and p[0] == "0" for p in parts):
+                numbers += [0] * (4 - len(numbers))
+                return int.from_bytes(bytes(numbers), "big")
+    else:
+        try:
+            return parse_address(family, text)
+        except ValueError:
+            pass
+    other = Family.IP6 if family is Family.IP else Family.IP
+    hint = "host names are not looked up; write the address"
+    if (other is Family.IP6 and ":" in text) or (other is Family.IP and text[:1].isdigit()):
+        hint = f"is the file for IPv{other.version}?"
+    raise OptionError(
+        f'"{text}" is not an IPv{family.version} address', option=option, offset=offset, hint=hint
+    )
+
+
+def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask:
+    """Return ``address``, ``address/length`` or ``address/mask``; raises OptionError."""
+    full = (1 << family.bits) - 1
+    text = HOSTS.get((family, text), text)
+    host_text, slash, mask_text = text.partition("/")
+    address = parse_host(family, host_text, option=option)
+    if not slash:
+        return AddressMask(address=address, mask=full, family=family)
+    after = len(host_text) + 1
+    if mask_text.isascii() and mask_text.isdigit() and len(mask_text) <= 3:
+        length = int(mask_text)
+        if length > family.bits:
+            raise OptionError(f"prefix length {length} is over {family.bits}", option=option, offset=after)
+        mask = full ^ (full >> length)
+    else:
+        try:
+            mask = parse_address(family, mask_text)
+        except ValueError:
+            raise OptionError(
+                f'"{mask_text}" is neither a prefix length nor a mask', option=option, offset=after
+            ) from None
+    return AddressMask(address=address, mask=mask, family=family)
+
+
+def address_test(family: Family, field: Field, text: str, *, negated: bool, option: int) -> FieldTest | None:
+    """Return the test of an address option, or None when it holds of every packet.
+
+    A negated ``/0`` never holds (``ip_packet_match``); it is kept as a test that says so.
+    """
+    parsed = parse_address_mask(family, text, option=option)
+    if parsed.is_everything and not negated:
+        return None
+    return parsed.test(field, negated=negated)

@@ -1,0 +1,176 @@
+"""What an extension declares of itself: its options, and a function from them to meaning.
+
+The rule reader knows nothing of any extension; it collects options by these declarations (number
+of arguments, whether ``!`` may stand before, aliases) and hands them to ``meaning`` as
+:class:`Given`. A ``meaning`` raises :class:`OptionError` and never guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from translate.ir import PORT_PROTOCOLS, Action, Family, Hook, Option, Protocol, TableName, Test
+
+__all__ = [
+    "MARK_BITS",
+    "Context",
+    "Given",
+    "MatchExtension",
+    "OptionError",
+    "OptionSpec",
+    "TargetExtension",
+    "parse_mark",
+]
+
+MARK_BITS: Final = 0xFFFFFFFF
+_NUMBER: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,16})|0([0-7]{1,16})|([0-9]{1,10})", re.ASCII)
+
+
+class OptionError(Exception):
+    """An option, or the lack of one, that makes a rule wrong.
+
+    ``option`` is its index among the extension's options, or None for the extension as a whole;
+    ``argument`` counts that option's words: 0 is its name, 1 its first argument. ``offset`` is
+    where in that word the fault is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        option: int | None = None,
+        argument: int = 1,
+        offset: int = 0,
+        hint: str | None = None,
+    ) -> None:
+        self.message = message
+        self.option = option
+        self.argument = argument
+        self.offset = offset
+        self.hint = hint
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionSpec:
+    """One option: its name as ``iptables-save`` prints it, other spellings, and its shape.
+
+    ``refused`` says why an option that iptables has is not read here.
+    """
+
+    name: str
+    arguments: int = 1
+    aliases: tuple[str, ...] = ()
+    invertible: bool = False
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What else of the rule an extension may need to know.
+
+    ``protocol`` is the number that ``-p`` asks for, None when absent, ``all`` or negated.
+    """
+
+    family: Family
+    table: TableName
+    protocol: int | None
+
+    @property
+    def has_ports(self) -> bool:
+        """Whether ``-p`` names a protocol with ports."""
+        return self.protocol in PORT_PROTOCOLS
+
+    @property
+    def sees_fragments(self) -> bool:
+        """Whether a later fragment can reach the rule.
+
+        Not in ``nat``: only packets with a conntrack entry are looked up there
+        (``nf_nat_inet_fn``), and conntrack reassembles before (``nf_defrag_ipv4``, priority -400).
+        """
+        return self.table is not TableName.NAT
+
+    def require(self, extension: str, *protocols: Protocol) -> None:
+        """Raise OptionError unless ``-p`` asks for one of ``protocols``, as the kernel requires."""
+        if self.protocol not in protocols:
+            names = " or ".join(f'"-p {p.name.lower()}"' for p in protocols)
+            raise OptionError(f"{extension} needs {names} in the same rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that a rule gives to one extension, in order, under their canonical names."""
+
+    options: tuple[Option, ...]
+
+    def find(self, name: str) -> tuple[int, Option] | None:
+        """Return the index and the option called ``name``, or None."""
+        for index, option in enumerate(self.options):
+            if option.name == name:
+                return index, option
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether the option was given."""
+        return self.find(name) is not None
+
+    def need(self, name: str, extension: str) -> tuple[int, Option]:
+        """Return the option, or raise OptionError because the extension makes no sense without."""
+        found = self.find(name)
+        if found is None:
+            raise OptionError(f'{extension} needs the option "{name}"')
+        return found
+
+
+def _by_spelling(options: tuple[OptionSpec, ...]) -> Mapping[str, OptionSpec]:
+    return MappingProxyType({text: spec for spec in options for text in (spec.name, *spec.aliases)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchExtension:
+    """A match (``-m name``). ``meaning`` returns tests that all must hold."""
+
+    name: str
+    options: tuple[OptionSpec, ...]
+    meaning: Callable[[Given, Context], tuple[Test, ...]]
+    family: Family | None = None
+    spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spellings", _by_spelling(self.options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetExtension:
+    """A target (``-j name``) and where the kernel lets it stand (``struct xt_target``).
+
+    ``tables`` is None when any table will do; ``hooks`` are those from which its chain may be
+    reached.
+    """
+
+    name: str
+    options: tuple[OptionSpec, ...]
+    meaning: Callable[[Given, Context], Action]
+    tables: frozenset[TableName] | None = None
+    hooks: frozenset[Hook] | None = None
+    spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spellings", _by_spelling(self.options))
+
+
+def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) -> int:
+    """Return a 32-bit number written in decimal, ``0x`` or octal form (``xtables_strtoui``)."""
+    found = _NUMBER.fullmatch(text)
+    value = -1
+    if found is not None:
+        digits = found[1] or found[2] or found[3]
+        value = int(digits, 16 if found[1] else 8 if found[2] else 10)
+    if not 0 <= value <= MARK_BITS:
+        message = f'"{text}" is not a number from 0 to 0xffffffff'
+        raise OptionError(message, option=option, argument=argument, offset=offset)
+    return value

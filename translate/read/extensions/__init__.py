@@ -1,0 +1,79 @@
+"""One file per family of matches and targets, and the registries that name them.
+
+An extension is syntax: it declares its options and turns them into tests or an action
+(:mod:`translate.read.declaration`). Only the rule reader, and the tables that report coverage,
+import from here. A name that is in no registry is refused, never skipped.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from translate.read.extensions.addrtype import ADDRTYPE
+from translate.read.extensions.comment import COMMENT
+from translate.read.extensions.conntrack import CONNTRACK, STATE
+from translate.read.extensions.icmp import ICMP, ICMP6
+from translate.read.extensions.ipset import SET
+from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
+from translate.read.extensions.multiport import MULTIPORT
+from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
+from translate.read.extensions.recent import RECENT
+from translate.read.extensions.statistic import STATISTIC
+from translate.read.extensions.transport import SCTP, TCP, UDP
+from translate.read.extensions.verdict import ACCEPT, CT, DROP, NOTRACK, REJECT, RETURN
+
+__all__ = ["MATCHES", "TARGETS", "UNREAD_TARGETS"]
+
+MATCHES: Final = MappingProxyType(
+    {
+        match.name: match
+        for match in (
+            ADDRTYPE,
+            COMMENT,
+            CONNTRACK,
+            ICMP,
+            ICMP6,
+            MARK_MATCH,
+            MULTIPORT,
+            RECENT,
+            SCTP,
+            SET,
+            STATE,
+            STATISTIC,
+            TCP,
+            UDP,
+        )
+    }
+)
+"""Every match that is read, by the name that ``-m`` gives."""
+
+TARGETS: Final = MappingProxyType(
+    {
+        target.name: target
+        for target in (
+            ACCEPT,
+            CT,
+            DNAT,
+            DROP,
+            MARK_TARGET,
+            MASQUERADE,
+            NOTRACK,
+            REDIRECT,
+            REJECT,
+            RETURN,
+            SNAT,
+        )
+    }
+)
+"""Every target that is read, by the name that ``-j`` gives."""
+
+UNREAD_TARGETS: Final = frozenset(
+    {
+        *("AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNMARK", "CONNSECMARK", "DNPT", "DSCP"),
+        *("ECN", "HL", "HMARK", "IDLETIMER", "LED", "LOG", "NETMAP", "NFLOG", "NFQUEUE", "QUEUE"),
+        *("RATEEST", "SECMARK", "SET", "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS"),
+        *("TPROXY", "TRACE", "TTL", "ULOG"),
+    }
+)
+"""Targets that iptables has and that are not read: never taken for the name of a chain."""

@@ -1,0 +1,24 @@
+"""``-m comment``: says something and tests nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Test
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+
+__all__ = ["COMMENT"]
+
+_LONGEST: Final = 255  # XT_MAX_COMMENT_LEN, less its NUL
+
+
+def _comment(given: Given, _context: Context) -> tuple[Test, ...]:
+    index, option = given.need("--comment", "comment")
+    length = len(option.arguments[0].encode("utf-8", "surrogateescape"))
+    if length > _LONGEST:
+        raise OptionError(f"a comment of {length} bytes is over the kernel's {_LONGEST}", option=index)
+    return ()
+
+
+COMMENT: Final = MatchExtension(name="comment", options=(OptionSpec(name="--comment"),), meaning=_comment)
+"""``-m comment`` (``xt_comment``)."""

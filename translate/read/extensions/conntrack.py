@@ -1,0 +1,164 @@
+"""``-m conntrack`` and ``-m state``: what connection tracking knows of the packet.
+
+Two rules of ``conntrack_mt`` (``xt_conntrack.c``) decide the shape of the tests:
+
+- ``--ctstate`` is one list over two fields: SNAT and DNAT are bits of the entry's status, the rest
+  are states. Negation applies to the list as a whole.
+- A packet without an entry is decided by ``--ctstate`` alone: once that has passed, every other
+  option is ignored (``if (ct == NULL) return info->match_flags & XT_CONNTRACK_STATE``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from translate.ir import (
+    AnyOf,
+    ConnectionState,
+    ConnectionStatus,
+    Field,
+    FieldTest,
+    Interval,
+    Test,
+)
+from translate.read.address import parse_address_mask
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.names import protocol_number
+from translate.read.ports import parse_port_range
+
+__all__ = ["CONNTRACK", "STATE"]
+
+_STATES: Final = {state.name: state for state in ConnectionState}
+_VIRTUAL: Final = {"SNAT": ConnectionStatus.SNAT, "DNAT": ConnectionStatus.DNAT}
+_STATUSES: Final = {
+    "NONE": 0,
+    "EXPECTED": ConnectionStatus.EXPECTED,
+    "SEEN_REPLY": ConnectionStatus.SEEN_REPLY,
+    "ASSURED": ConnectionStatus.ASSURED,
+    "CONFIRMED": ConnectionStatus.CONFIRMED,
+}
+_ENTRYLESS: Final = frozenset({ConnectionState.INVALID, ConnectionState.UNTRACKED})
+_ADDRESSES: Final = {
+    "--ctorigsrc": Field.CT_ORIGINAL_SADDR,
+    "--ctorigdst": Field.CT_ORIGINAL_DADDR,
+    "--ctreplsrc": Field.CT_REPLY_SADDR,
+    "--ctrepldst": Field.CT_REPLY_DADDR,
+}
+_PORTS: Final = {
+    "--ctorigsrcport": Field.CT_ORIGINAL_SPORT,
+    "--ctorigdstport": Field.CT_ORIGINAL_DPORT,
+    "--ctreplsrcport": Field.CT_REPLY_SPORT,
+    "--ctrepldstport": Field.CT_REPLY_DPORT,
+}
+_DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
+
+
+def _names(text: str, known: Callable[[str], bool], *, option: int, what: str) -> list[str]:
+    names = []
+    offset = 0
+    for name in text.split(","):
+        if not known(name.upper()):
+            raise OptionError(f'unknown {what} "{name}"', option=option, offset=offset)
+        names.append(name.upper())
+        offset += len(name) + 1
+    return names
+
+
+def _points(states: set[ConnectionState]) -> tuple[Interval, ...]:
+    return tuple(Interval.point(int(state)) for state in sorted(states))
+
+
+def _state_test(text: str, *, negated: bool, option: int, virtual: bool) -> tuple[Test, bool]:
+    """Return the test, and whether a packet without a conntrack entry can pass it."""
+    names = _names(
+        text,
+        lambda name: name in _STATES or (virtual and name in _VIRTUAL),
+        option=option,
+        what="connection state",
+    )
+    states = {_STATES[name] for name in names if name in _STATES}
+    bits = sorted({_VIRTUAL[name] for name in names if name in _VIRTUAL})
+    listed = _ENTRYLESS & states
+    entryless = listed != _ENTRYLESS if negated else bool(listed)
+    if not bits:
+        return FieldTest(field=Field.CT_STATE, values=_points(states), negated=negated), entryless
+    parts = [FieldTest(field=Field.CT_STATE, values=_points(states))] if states else []
+    parts += [
+        FieldTest(field=Field.CT_STATUS, values=(Interval.point(int(bit)),), mask=int(bit)) for bit in bits
+    ]
+    if len(parts) == 1 and not negated:
+        return parts[0], entryless
+    return AnyOf(tests=tuple(parts), negated=negated), entryless
+
+
+def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
+    option = given.options[index]
+    text = option.arguments[0]
+    negated = option.negated
+    if option.name in _ADDRESSES:
+        parsed = parse_address_mask(context.family, text, option=index)
+        return parsed.test(_ADDRESSES[option.name], negated=negated)
+    if option.name in _PORTS:
+        ports = parse_port_range(text, option=index)
+        return FieldTest(field=_PORTS[option.name], values=(ports,), negated=negated)
+    if option.name == "--ctproto":
+        number = protocol_number(text)
+        if number is None:
+            raise OptionError(f'unknown protocol "{text}"', option=index)
+        return FieldTest(field=Field.CT_PROTO, values=(Interval.point(number),), negated=negated)
+    if option.name == "--ctdir":
+        direction = _DIRECTIONS.get(text.upper())
+        if direction is None:
+            raise OptionError(f'unknown direction "{text}"', option=index, hint="ORIGINAL or REPLY")
+        return FieldTest(field=Field.CT_DIRECTION, values=(Interval.point(direction),))
+    mask = 0
+    for name in _names(text, _STATUSES.__contains__, option=index, what="connection status"):
+        mask |= _STATUSES[name]
+    # "any of these bits"; NONE adds no bit, so that NONE alone never holds (conntrack_ps_status)
+    return FieldTest(field=Field.CT_STATUS, values=(Interval.point(0),), mask=mask, negated=not negated)
+
+
+def _conntrack(given: Given, context: Context) -> tuple[Test, ...]:
+    if not given.options:
+        raise OptionError("conntrack needs at least one option")
+    tests: list[Test] = []
+    entryless = False
+    state = given.find("--ctstate")
+    if state is not None:
+        index, option = state
+        test, entryless = _state_test(option.arguments[0], negated=option.negated, option=index, virtual=True)
+        tests.append(test)
+    without_entry = FieldTest(field=Field.CT_STATE, values=_points(set(_ENTRYLESS)))
+    for index, option in enumerate(given.options):
+        if option.name == "--ctstate":
+            continue
+        entry = _entry_test(index, given, context)
+        tests.append(AnyOf(tests=(without_entry, entry)) if entryless else entry)
+    return tuple(tests)
+
+
+def _state(given: Given, _context: Context) -> tuple[Test, ...]:
+    index, option = given.need("--state", "state")
+    test, _ = _state_test(option.arguments[0], negated=option.negated, option=index, virtual=False)
+    return (test,)
+
+
+CONNTRACK: Final = MatchExtension(
+    name="conntrack",
+    options=(
+        OptionSpec(name="--ctstate", invertible=True),
+        OptionSpec(name="--ctproto", invertible=True),
+        *(OptionSpec(name=name, invertible=True) for name in (*_ADDRESSES, *_PORTS)),
+        OptionSpec(name="--ctstatus", invertible=True),
+        OptionSpec(name="--ctexpire", invertible=True, refused="timers of conntrack are not modelled"),
+        OptionSpec(name="--ctdir"),
+    ),
+    meaning=_conntrack,
+)
+"""``-m conntrack`` (``xt_conntrack``)."""
+
+STATE: Final = MatchExtension(
+    name="state", options=(OptionSpec(name="--state", invertible=True),), meaning=_state
+)
+"""``-m state``, the older name of a part of conntrack (``xt_state``)."""

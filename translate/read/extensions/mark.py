@@ -1,0 +1,75 @@
+"""``-m mark`` and ``-j MARK``: the packet's mark."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Field, FieldTest, Interval, Option, SetMark, Test
+from translate.read.declaration import (
+    MARK_BITS,
+    Context,
+    Given,
+    MatchExtension,
+    OptionError,
+    OptionSpec,
+    TargetExtension,
+    parse_mark,
+)
+
+__all__ = ["MARK_MATCH", "MARK_TARGET"]
+
+
+def _value_mask(option: Option, *, index: int) -> tuple[int, int]:
+    text = option.arguments[0]
+    value_text, slash, mask_text = text.partition("/")
+    value = parse_mark(value_text, option=index)
+    mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
+    return value, mask
+
+
+def _match(given: Given, _context: Context) -> tuple[Test, ...]:
+    index, option = given.need("--mark", "mark")
+    value, mask = _value_mask(option, index=index)
+    return (
+        FieldTest(
+            field=Field.MARK,
+            values=(Interval.point(value),),
+            mask=None if mask == MARK_BITS else mask,
+            negated=option.negated,
+        ),
+    )
+
+
+def _target(given: Given, _context: Context) -> SetMark:
+    if not given.options:
+        raise OptionError("MARK needs one of its options", hint="for example --set-xmark 0x1/0x1")
+    if len(given.options) > 1:
+        raise OptionError("MARK takes one option", option=1, argument=0)
+    option = given.options[0]
+    if option.name in ("--set-mark", "--set-xmark"):
+        value, mask = _value_mask(option, index=0)
+        return SetMark(value, value | mask if option.name == "--set-mark" else mask)
+    bits = parse_mark(option.arguments[0], option=0)
+    match option.name:
+        case "--and-mark":
+            return SetMark(0, MARK_BITS ^ bits)
+        case "--or-mark":
+            return SetMark(bits, bits)
+        case _:
+            return SetMark(bits, 0)
+
+
+MARK_MATCH: Final = MatchExtension(
+    name="mark", options=(OptionSpec(name="--mark", invertible=True),), meaning=_match
+)
+"""``-m mark`` (``xt_mark``)."""
+
+MARK_TARGET: Final = TargetExtension(
+    name="MARK",
+    options=tuple(
+        OptionSpec(name=name)
+        for name in ("--set-xmark", "--set-mark", "--and-mark", "--or-mark", "--xor-mark")
+    ),
+    meaning=_target,
+)
+"""``-j MARK``; the five options are five ways to write one value and mask (``libxt_MARK``)."""

@@ -1,0 +1,162 @@
+"""``-j DNAT``, ``SNAT``, ``MASQUERADE``, ``REDIRECT``: the bindings of the nat table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import (
+    Dnat,
+    Family,
+    Hook,
+    Interval,
+    Masquerade,
+    NatPorts,
+    Redirect,
+    Snat,
+    TableName,
+)
+from translate.read.address import parse_host
+from translate.read.declaration import Context, Given, OptionError, OptionSpec, TargetExtension
+from translate.read.ports import parse_port
+
+__all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
+
+_NAT: Final = frozenset({TableName.NAT})
+_DESTINATION_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
+
+
+def _ports(text: str, context: Context, *, option: int, offset: int) -> Interval:
+    if not context.has_ports:
+        raise OptionError(
+            "a port needs a protocol that has ports",
+            option=option,
+            offset=offset,
+            hint="add -p tcp, udp, sctp or dccp to the rule",
+        )
+    if "/" in text:
+        raise OptionError("shifted port ranges (a-b/base) are not read", option=option, offset=offset)
+    low_text, dash, high_text = text.partition("-")
+    low = parse_port(low_text, option=option, offset=offset)
+    high = parse_port(high_text, option=option, offset=offset + len(low_text) + 1) if dash else low
+    if low > high:
+        raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
+    if low == 0:
+        raise OptionError("port 0 cannot be translated to", option=option, offset=offset)
+    return Interval(low, high)
+
+
+def _split(text: str, family: Family, *, option: int) -> tuple[str, int, str | None, int]:
+    """Return the address part, its offset, the port part or None, and its offset."""
+    if family is Family.IP:
+        address, colon, ports = text.partition(":")
+        return address, 0, ports if colon else None, len(address) + 1
+    if not text.startswith("["):
+        return text, 0, None, 0
+    address, bracket, rest = text[1:].partition("]")
+    if not bracket or (rest and not rest.startswith(":")):
+        raise OptionError(f'"{text}" is not [address]:port', option=option)
+    return address, 1, rest[1:] if rest else None, len(address) + 3
+
+
+def _range(text: str, family: Family, *, option: int, offset: int) -> Interval:
+    low_text, dash, high_text = text.partition("-")
+    low = parse_host(family, low_text, option=option, offset=offset)
+    after = offset + len(low_text) + 1
+    high = parse_host(family, high_text, option=option, offset=after) if dash else low
+    if low > high:
+        raise OptionError(f'address range "{text}" ends before it begins', option=option, offset=offset)
+    return Interval(low, high)
+
+
+def _binding(given: Given, context: Context, *, to: str, target: str) -> tuple[Interval | None, NatPorts]:
+    index, option = given.need(to, target)
+    text = option.arguments[0]
+    address, at, port_text, port_at = _split(text, context.family, option=index)
+    addresses = _range(address, context.family, option=index, offset=at) if address else None
+    ports = None
+    if port_text is not None:
+        ports = _ports(port_text, context, option=index, offset=port_at)
+    elif addresses is None:
+        raise OptionError(f'"{text}" names neither an address nor a port', option=index)
+    return addresses, NatPorts(
+        interval=ports,
+        random=given.has("--random"),
+        fully_random=given.has("--random-fully"),
+        persistent=given.has("--persistent"),
+    )
+
+
+def _dnat(given: Given, context: Context) -> Dnat:
+    return Dnat(*_binding(given, context, to="--to-destination", target="DNAT"))
+
+
+def _snat(given: Given, context: Context) -> Snat:
+    addresses, ports = _binding(given, context, to="--to-source", target="SNAT")
+    if addresses is None:
+        raise OptionError(
+            "SNAT without an address is not read", option=0, hint="name the address that it keeps"
+        )
+    return Snat(addresses, ports)
+
+
+def _to_ports(given: Given, context: Context) -> NatPorts:
+    found = given.find("--to-ports")
+    interval = None
+    if found is not None:
+        index, option = found
+        interval = _ports(option.arguments[0], context, option=index, offset=0)
+    return NatPorts(
+        interval=interval,
+        random=given.has("--random"),
+        fully_random=given.has("--random-fully"),
+    )
+
+
+def _masquerade(given: Given, context: Context) -> Masquerade:
+    return Masquerade(_to_ports(given, context))
+
+
+def _redirect(given: Given, context: Context) -> Redirect:
+    return Redirect(_to_ports(given, context))
+
+
+_RANDOM: Final = OptionSpec(name="--random", arguments=0)
+_RANDOM_FULLY: Final = OptionSpec(name="--random-fully", arguments=0)
+_PERSISTENT: Final = OptionSpec(name="--persistent", arguments=0)
+_TO_PORTS: Final = OptionSpec(name="--to-ports", aliases=("--to-port",))
+
+DNAT: Final = TargetExtension(
+    name="DNAT",
+    options=(OptionSpec(name="--to-destination"), _RANDOM, _PERSISTENT),
+    meaning=_dnat,
+    tables=_NAT,
+    hooks=_DESTINATION_HOOKS,
+)
+"""``-j DNAT`` (``xt_nat``)."""
+
+SNAT: Final = TargetExtension(
+    name="SNAT",
+    options=(OptionSpec(name="--to-source"), _RANDOM, _RANDOM_FULLY, _PERSISTENT),
+    meaning=_snat,
+    tables=_NAT,
+    hooks=frozenset({Hook.POSTROUTING, Hook.INPUT}),
+)
+"""``-j SNAT`` (``xt_nat``)."""
+
+MASQUERADE: Final = TargetExtension(
+    name="MASQUERADE",
+    options=(_TO_PORTS, _RANDOM, _RANDOM_FULLY),
+    meaning=_masquerade,
+    tables=_NAT,
+    hooks=frozenset({Hook.POSTROUTING}),
+)
+"""``-j MASQUERADE`` (``xt_MASQUERADE``)."""
+
+REDIRECT: Final = TargetExtension(
+    name="REDIRECT",
+    options=(_TO_PORTS, _RANDOM),
+    meaning=_redirect,
+    tables=_NAT,
+    hooks=_DESTINATION_HOOKS,
+)
+"""``-j REDIRECT`` (``xt_REDIRECT``)."""

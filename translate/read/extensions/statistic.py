@@ -1,0 +1,91 @@
+"""``-m statistic``: chance, and every n-th packet."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from translate.ir import RANDOM_RANGE, Nth, Random, Test
+from translate.read.declaration import (
+    Context,
+    Given,
+    MatchExtension,
+    OptionError,
+    OptionSpec,
+    parse_mark,
+)
+
+__all__ = ["STATISTIC", "random_numerator"]
+
+_DECIMAL: Final = re.compile(r"[+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
+
+
+def random_numerator(text: str) -> int | None:
+    """Return ``lround(0x80000000 * strtod(text))``, as ``libxt_statistic`` does; None if no number.
+
+    ``strtod`` rounds to the nearest double, as ``float`` does; the product with 2**31 is exact,
+    and ``lround`` takes halves away from zero.
+    """
+    if not _DECIMAL.fullmatch(text):
+        return None
+    probability = float(text)
+    if not 0.0 <= probability <= 1.0:
+        return None
+    return int(Fraction(probability) * RANDOM_RANGE + Fraction(1, 2))
+
+
+def _random(given: Given) -> Random:
+    for index, option in enumerate(given.options):
+        if option.name in ("--every", "--packet"):
+            raise OptionError(f'"{option.name}" belongs to mode nth', option=index, argument=0)
+    index, option = given.need("--probability", "statistic in mode random")
+    numerator = random_numerator(option.arguments[0])
+    if numerator is None:
+        raise OptionError(
+            f'"{option.arguments[0]}" is not a probability', option=index, hint="a decimal from 0 to 1"
+        )
+    return Random(numerator=numerator, negated=option.negated)
+
+
+def _nth(given: Given) -> Nth:
+    found = given.find("--probability")
+    if found is not None:
+        raise OptionError('"--probability" belongs to mode random', option=found[0], argument=0)
+    every_index, every = given.need("--every", "statistic in mode nth")
+    count = parse_mark(every.arguments[0], option=every_index)
+    if count == 0:
+        raise OptionError("every 0th packet is none", option=every_index)
+    packet = 0
+    packet_found = given.find("--packet")
+    if packet_found is not None:
+        index, option = packet_found
+        packet = parse_mark(option.arguments[0], option=index)
+        if packet >= count:
+            raise OptionError(f"packet {packet} is not below {count}", option=index)
+    return Nth(every=count, packet=packet, negated=every.negated)
+
+
+def _statistic(given: Given, _context: Context) -> tuple[Test, ...]:
+    index, mode = given.need("--mode", "statistic")
+    match mode.arguments[0]:
+        case "random":
+            return (_random(given),)
+        case "nth":
+            return (_nth(given),)
+        case other:
+            raise OptionError(f'unknown mode "{other}"', option=index, hint="random or nth")
+
+
+STATISTIC: Final = MatchExtension(
+    name="statistic",
+    options=(
+        OptionSpec(name="--mode"),
+        OptionSpec(name="--probability", invertible=True),
+        OptionSpec(name="--every", invertible=True),
+        OptionSpec(name="--packet"),
+    ),
+    meaning=_statistic,
+)
+"""``-m statistic`` (``xt_statistic``). The nth counter starts at ``every - 1 - packet``, so that
+the first match comes after ``packet`` others (``statistic_mt_check`` in ``libxt_statistic``)."""

@@ -1,0 +1,113 @@
+"""``-m tcp``, ``-m udp`` and ``-m sctp``: the header that ``-p`` promises.
+
+All three matches are false of a later fragment, which has no such header (``tcp_mt``, ``udp_mt``,
+``sctp_mt``); a test of an absent field says just that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.ports import parse_port_range
+
+__all__ = ["SCTP", "TCP", "UDP"]
+
+_PORT_OPTIONS: Final = (
+    OptionSpec(name="--sport", aliases=("--source-port",), invertible=True),
+    OptionSpec(name="--dport", aliases=("--destination-port",), invertible=True),
+)
+_FLAG_LISTS: Final = {**{flag.name: flag.value for flag in TcpFlag}, "ALL": 0x3F, "NONE": 0}
+_SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
+
+
+def _ports(given: Given, context: Context) -> list[Test]:
+    tests: list[Test] = []
+    for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
+        found = given.find(name)
+        if found is not None:
+            index, option = found
+            ports = parse_port_range(option.arguments[0], option=index)
+            tests.append(FieldTest(field=field, values=(ports,), negated=option.negated))
+    if not given.options and context.sees_fragments:
+        # The bare match only asks for the header: any source port, but one must be there.
+        tests.append(FieldTest(field=Field.SPORT, values=(Interval(0, 65535),)))
+    return tests
+
+
+def _flags(text: str, *, option: int, argument: int) -> int:
+    value = 0
+    offset = 0
+    for name in text.split(","):
+        bits = _FLAG_LISTS.get(name.upper())
+        if bits is None:
+            raise OptionError(
+                f'unknown TCP flag "{name}"',
+                option=option,
+                argument=argument,
+                offset=offset,
+                hint="flags are SYN, ACK, FIN, RST, URG, PSH, ALL, NONE",
+            )
+        value |= bits
+        offset += len(name) + 1
+    return value
+
+
+def _tcp(given: Given, context: Context) -> tuple[Test, ...]:
+    context.require("tcp", Protocol.TCP)
+    tests = _ports(given, context)
+    flags = given.find("--tcp-flags")
+    syn = given.find("--syn")
+    if flags is not None and syn is not None:
+        raise OptionError('"--syn" and "--tcp-flags" are the same test', option=syn[0], argument=0)
+    if flags is not None:
+        index, option = flags
+        mask = _flags(option.arguments[0], option=index, argument=1)
+        wanted = _flags(option.arguments[1], option=index, argument=2)
+    elif syn is not None:
+        option = syn[1]
+        mask, wanted = int(_SYN_MASK), int(TcpFlag.SYN)
+    else:
+        return tuple(tests)
+    value = (Interval.point(wanted),)
+    tests.append(FieldTest(field=Field.TCP_FLAGS, values=value, mask=mask, negated=option.negated))
+    return tuple(tests)
+
+
+def _udp(given: Given, context: Context) -> tuple[Test, ...]:
+    context.require("udp", Protocol.UDP)
+    return tuple(_ports(given, context))
+
+
+def _sctp(given: Given, context: Context) -> tuple[Test, ...]:
+    context.require("sctp", Protocol.SCTP)
+    return tuple(_ports(given, context))
+
+
+TCP: Final = MatchExtension(
+    name="tcp",
+    options=(
+        *_PORT_OPTIONS,
+        OptionSpec(name="--tcp-flags", arguments=2, invertible=True),
+        OptionSpec(name="--syn", arguments=0, invertible=True),
+        OptionSpec(name="--tcp-option", invertible=True, refused="TCP options are not modelled"),
+    ),
+    meaning=_tcp,
+)
+"""``-m tcp``: ports and flags (``xt_tcpudp``)."""
+
+UDP: Final = MatchExtension(name="udp", options=_PORT_OPTIONS, meaning=_udp)
+"""``-m udp``: ports (``xt_tcpudp``)."""
+
+SCTP: Final = MatchExtension(
+    name="sctp",
+    options=(
+        *_PORT_OPTIONS,
+        OptionSpec(
+            name="--chunk-types", arguments=2, invertible=True, refused="SCTP chunks are not modelled"
+        ),
+    ),
+    meaning=_sctp,
+)
+"""``-m sctp``: ports (``xt_sctp``)."""

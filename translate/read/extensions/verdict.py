@@ -1,0 +1,130 @@
+"""``-j REJECT``, ``NOTRACK``, ``CT --notrack``, and the three verdicts of x_tables itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import (
+    Accept,
+    Action,
+    Drop,
+    Family,
+    Hook,
+    NoTrack,
+    Protocol,
+    Reject,
+    RejectKind,
+    Return,
+    TableName,
+)
+from translate.read.declaration import Context, Given, OptionError, OptionSpec, TargetExtension
+
+__all__ = ["ACCEPT", "CT", "DROP", "NOTRACK", "REJECT", "RETURN"]
+
+_RAW: Final = frozenset({TableName.RAW})
+_RAW_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
+_REJECT_KINDS: Final = {
+    Family.IP: {
+        "net-unreach": RejectKind.ICMP_NET_UNREACHABLE,
+        "host-unreach": RejectKind.ICMP_HOST_UNREACHABLE,
+        "proto-unreach": RejectKind.ICMP_PROTO_UNREACHABLE,
+        "port-unreach": RejectKind.ICMP_PORT_UNREACHABLE,
+        "net-prohib": RejectKind.ICMP_NET_PROHIBITED,
+        "host-prohib": RejectKind.ICMP_HOST_PROHIBITED,
+        "admin-prohib": RejectKind.ICMP_ADMIN_PROHIBITED,
+        "tcp-rst": RejectKind.TCP_RESET,
+    },
+    Family.IP6: {
+        "no-route": RejectKind.ICMP6_NO_ROUTE,
+        "adm-prohibited": RejectKind.ICMP6_ADM_PROHIBITED,
+        "addr-unreach": RejectKind.ICMP6_ADDR_UNREACHABLE,
+        "port-unreach": RejectKind.ICMP6_PORT_UNREACHABLE,
+        "policy-fail": RejectKind.ICMP6_POLICY_FAIL,
+        "reject-route": RejectKind.ICMP6_REJECT_ROUTE,
+        "tcp-reset": RejectKind.TCP_RESET,
+    },
+}
+"""The aliases of each family; every kind's own spelling is also one."""
+_DEFAULT_KIND: Final = {
+    Family.IP: RejectKind.ICMP_PORT_UNREACHABLE,
+    Family.IP6: RejectKind.ICMP6_PORT_UNREACHABLE,
+}
+
+
+def _reject(given: Given, context: Context) -> Reject:
+    found = given.find("--reject-with")
+    if found is None:
+        return Reject(_DEFAULT_KIND[context.family])
+    index, option = found
+    text = option.arguments[0].lower()
+    aliases = _REJECT_KINDS[context.family]
+    kind = aliases.get(text)
+    if kind is None:
+        kind = next((kind for kind in aliases.values() if kind.value == text), None)
+    if kind is None:
+        raise OptionError(
+            f'unknown reject type "{option.arguments[0]}"',
+            option=index,
+            hint="known are " + ", ".join(kind.value for kind in aliases.values()),
+        )
+    if kind is RejectKind.TCP_RESET and context.protocol != Protocol.TCP:
+        raise OptionError('tcp-reset needs "-p tcp" in the same rule', option=index)
+    return Reject(kind)
+
+
+def _ct(given: Given, _context: Context) -> Action:
+    if not given.has("--notrack"):
+        raise OptionError('CT is read only with "--notrack"')
+    return NoTrack()
+
+
+def _drop(_given: Given, context: Context) -> Action:
+    if context.table is TableName.NAT:
+        raise OptionError("the nat table is not for filtering; iptables refuses DROP there")
+    return Drop()
+
+
+ACCEPT: Final = TargetExtension(name="ACCEPT", options=(), meaning=lambda _given, _context: Accept())
+DROP: Final = TargetExtension(name="DROP", options=(), meaning=_drop)
+RETURN: Final = TargetExtension(name="RETURN", options=(), meaning=lambda _given, _context: Return())
+
+REJECT: Final = TargetExtension(
+    name="REJECT",
+    options=(OptionSpec(name="--reject-with"),),
+    meaning=_reject,
+    tables=frozenset({TableName.FILTER}),
+    hooks=frozenset({Hook.INPUT, Hook.FORWARD, Hook.OUTPUT}),
+)
+"""``-j REJECT`` (``ipt_REJECT``, ``ip6t_REJECT``)."""
+
+NOTRACK: Final = TargetExtension(
+    name="NOTRACK",
+    options=(),
+    meaning=lambda _given, _context: NoTrack(),
+    tables=_RAW,
+    hooks=_RAW_HOOKS,
+)
+"""``-j NOTRACK``, the older spelling of ``-j CT --notrack`` (``xt_CT``)."""
+
+CT: Final = TargetExtension(
+    name="CT",
+    options=(
+        OptionSpec(name="--notrack", arguments=0),
+        *(
+            OptionSpec(name=name, refused="of CT only --notrack is modelled")
+            for name in (
+                "--helper",
+                "--timeout",
+                "--ctevents",
+                "--expevents",
+                "--zone",
+                "--zone-orig",
+                "--zone-reply",
+            )
+        ),
+    ),
+    meaning=_ct,
+    tables=_RAW,
+    hooks=_RAW_HOOKS,
+)
+"""``-j CT --notrack`` (``xt_CT``)."""

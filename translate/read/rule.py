@@ -1,0 +1,499 @@
+"""The words of one rule, as meaning.
+
+:class:`RuleReader` is a small copy of what ``do_command4`` of iptables does with getopt: options of
+the rule itself (``-s``, ``-p``, …), extensions loaded by ``-m``, ``-j`` and ``-p``, and options that
+belong to the extension loaded last that knows them. Meanings are worked out at the end, because an
+extension may look at ``-p``, and are remembered: large rulesets say the same few things over and
+over, and only addresses, comments and chains differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from translate.ir import (
+    Action,
+    Counters,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Interval,
+    Jump,
+    Name,
+    Option,
+    Origin,
+    Rule,
+    Spelled,
+    TableName,
+    Test,
+)
+from translate.read.address import address_test
+from translate.read.declaration import (
+    Context,
+    Given,
+    MatchExtension,
+    OptionError,
+    OptionSpec,
+    TargetExtension,
+)
+from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
+from translate.read.names import protocol_number
+
+__all__ = ["RuleError", "RuleReader"]
+
+_LONGEST_INTERFACE: Final = 15  # IFNAMSIZ, less its NUL
+
+_BASE: Final = MappingProxyType(
+    {
+        "-s": "-s",
+        "--source": "-s",
+        "--src": "-s",
+        "-d": "-d",
+        "--destination": "-d",
+        "--dst": "-d",
+        "-i": "-i",
+        "--in-interface": "-i",
+        "-o": "-o",
+        "--out-interface": "-o",
+        "-p": "-p",
+        "--protocol": "-p",
+        "--proto": "-p",
+        "-f": "-f",
+        "--fragment": "-f",
+        "-m": "-m",
+        "--match": "-m",
+        "-j": "-j",
+        "--jump": "-j",
+        "-g": "-g",
+        "--goto": "-g",
+        "-c": "-c",
+        "--set-counters": "-c",
+    }
+)
+_ARGUMENTS: Final = {"-f": 0, "-c": 2}
+_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f"})
+_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
+_MATCH_ALIASES: Final = {"icmpv6": "icmp6", "ipv6-icmp": "icmp6"}
+_IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
+_NO_INTERFACE: Final = {
+    "-i": frozenset({Hook.OUTPUT.value, Hook.POSTROUTING.value}),
+    "-o": frozenset({Hook.PREROUTING.value, Hook.INPUT.value}),
+}
+
+
+class RuleError(Exception):
+    """What is wrong with a rule, and at which word (``offset`` characters into it)."""
+
+    def __init__(self, word: int, message: str, hint: str | None = None, *, offset: int = 0) -> None:
+        self.word = word
+        self.message = message
+        self.hint = hint
+        self.offset = offset
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """An extension that the rule has loaded, and the options that it was given so far."""
+
+    extension: MatchExtension | TargetExtension
+    word: int
+    key: list[str | bool] = field(default_factory=list)
+    options: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+
+    def fault(self, error: OptionError) -> RuleError:
+        if error.option is None:
+            return RuleError(self.word, error.message, error.hint)
+        word = self.words[error.option] + error.argument
+        return RuleError(word, error.message, error.hint, offset=error.offset)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A rule while its words are read. Base options: name → (value, negated, index of the value)."""
+
+    words: list[str]
+    chain: str
+    table: TableName
+    base: dict[str, tuple[str, bool, int]] = field(default_factory=dict)
+    matches: list[_Loaded] = field(default_factory=list)
+    target: _Loaded | None = None
+    jump: str | None = None
+    goto: bool = False
+    counters: Counters | None = None
+    protocol: int | None = None
+
+    def loaded(self) -> list[_Loaded]:
+        """Every loaded extension, the latest first."""
+        found = [self.target] if self.target is not None else []
+        return sorted([*found, *self.matches], key=lambda one: -one.word)
+
+
+class RuleReader:
+    """Reads rules of one family; one instance for a whole ruleset, because it remembers."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._base: dict[tuple[str, str, bool], tuple[Option, FieldTest | None]] = {}
+        self._matches: dict[tuple[object, ...], tuple[Spelled, tuple[Test, ...]]] = {}
+        self._targets: dict[tuple[object, ...], tuple[Spelled, tuple[Action, ...]]] = {}
+
+    def read(
+        self,
+        words: list[str],
+        start: int,
+        *,
+        table: TableName,
+        chain: str,
+        counters: Counters | None,
+        origin: Origin,
+    ) -> list[Rule]:
+        """Return the rules that ``words[start:]`` stand for; raises RuleError.
+
+        There is one, unless ``-s`` or ``-d`` holds a list: then one for each pair of addresses, in
+        iptables' order.
+        """
+        draft = _Draft(words=words, chain=chain, table=table, counters=counters)
+        self._collect(draft, start)
+        return self._rules(draft, origin)
+
+    # -- words to options ------------------------------------------------------------------------
+
+    def _collect(self, draft: _Draft, start: int) -> None:
+        words = draft.words
+        at = start
+        end = len(words)
+        negated = False
+        while at < end:
+            word = words[at]
+            if word == "!":
+                if negated:
+                    raise RuleError(at, "negated twice")
+                negated = True
+                at += 1
+                continue
+            base = _BASE.get(word)
+            if base is not None:
+                at = self._base_option(draft, base, at, negated=negated)
+            else:
+                at = self._extension_option(draft, word, at, negated=negated)
+            negated = False
+        if negated:
+            raise RuleError(end - 1, '"!" with nothing after it')
+
+    def _base_option(self, draft: _Draft, name: str, at: int, *, negated: bool) -> int:
+        """Take a base option at word ``at``; return the index of the word after it."""
+        words = draft.words
+        first = at + 1
+        if negated and name not in _INVERTIBLE:
+            raise RuleError(at, f'"{words[at]}" cannot be negated')
+        if name in _INVERTIBLE and name != "-f" and first < len(words) and words[first] == "!":
+            if negated:
+                raise RuleError(first, "negated twice")
+            negated = True
+            first += 1
+        after = first + _ARGUMENTS.get(name, 1)
+        if after > len(words):
+            raise RuleError(len(words), f'"{words[at]}" needs a value')
+        match name:
+            case "-m":
+                self._load_match(draft, words[first], first)
+            case "-j" | "-g":
+                self._load_target(draft, words[first], at, goto=name == "-g")
+            case "-c":
+                draft.counters = _counters(words, first)
+            case _:
+                if name in draft.base:
+                    raise RuleError(at, f'"{name}" is given twice')
+                draft.base[name] = ("" if name == "-f" else words[first], negated, first)
+                if name == "-p":
+                    draft.protocol = _protocol(words[first], first, negated=negated)
+        return after
+
+    def _load_match(self, draft: _Draft, name: str, word: int) -> _Loaded:
+        extension = MATCHES.get(_MATCH_ALIASES.get(name, name))
+        if extension is None:
+            raise RuleError(
+                word, f'unknown match "{name}"', "matches that are read: " + ", ".join(sorted(MATCHES))
+            )
+        if extension.family is not None and extension.family is not self._family:
+            raise RuleError(word, f'match "{name}" does not belong to IPv{self._family.version}')
+        loaded = _Loaded(extension, word)
+        draft.matches.append(loaded)
+        return loaded
+
+    def _load_target(self, draft: _Draft, name: str, at: int, *, goto: bool) -> None:
+        if draft.jump is not None:
+            raise RuleError(at, "a rule has one target")
+        draft.jump = name
+        draft.goto = goto
+        extension = TARGETS.get(name)
+        if goto:
+            if extension is not None or name in UNREAD_TARGETS:
+                raise RuleError(at + 1, f'"{name}" is a target; -g needs a chain')
+            return
+        if name in UNREAD_TARGETS:
+            raise RuleError(
+                at + 1,
+                f'target "{name}" is not read',
+                "targets that are read: " + ", ".join(sorted(TARGETS)),
+            )
+        if extension is None:
+            return
+        if extension.tables is not None and draft.table not in extension.tables:
+            tables = ", ".join(sorted(extension.tables))
+            raise RuleError(at + 1, f"target {name} is not valid in table {draft.table}", f"only in {tables}")
+        draft.target = _Loaded(extension, at + 1)
+
+    def _extension_option(self, draft: _Draft, word: str, at: int, *, negated: bool) -> int:
+        """Take an option of an extension at word ``at``; return the index of the word after it."""
+        words = draft.words
+        spelling, equals, inline = word.partition("=") if word[:2] == "--" else (word, "", "")
+        found = self._find_option(draft, spelling, at)
+        if isinstance(found, str):
+            if equals:
+                words[at : at + 1] = [spelling, inline]
+            return self._base_option(draft, found, at, negated=negated)
+        loaded, spec = found
+        if spec.refused is not None:
+            raise RuleError(at, f'option "{spec.name}" is not read', spec.refused)
+        if negated and not spec.invertible:
+            raise RuleError(at, f'"{spec.name}" cannot be negated')
+        arguments: tuple[str, ...]
+        if equals:
+            if spec.arguments != 1:
+                raise RuleError(at, f'"{spec.name}" takes {spec.arguments} values, not "={inline}"')
+            arguments, first, after = (inline,), at, at + 1
+        else:
+            first = at + 1
+            if spec.invertible and spec.arguments and first < len(words) and words[first] == "!":
+                if negated:
+                    raise RuleError(first, "negated twice")
+                negated = True
+                first += 1
+            after = first + spec.arguments
+            if after > len(words):
+                raise RuleError(len(words), f'"{spec.name}" needs a value')
+            arguments = tuple(words[first:after])
+        if any(name == spec.name for name, _, _ in loaded.options):
+            raise RuleError(at, f'"{spec.name}" is given twice')
+        loaded.options.append((spec.name, arguments, negated))
+        loaded.words.append(first - 1)
+        loaded.key += (spec.name, *arguments, negated)
+        return after
+
+    def _find_option(self, draft: _Draft, spelling: str, at: int) -> tuple[_Loaded, OptionSpec] | str:
+        """Return the extension that takes an option, or the base option that it abbreviates.
+
+        getopt_long takes an exact name first, otherwise a prefix that only one option has.
+        """
+        if draft.matches and draft.target is None:  # nearly always the match loaded last
+            spec = draft.matches[-1].extension.spellings.get(spelling)
+            if spec is not None:
+                return draft.matches[-1], spec
+        loaded = draft.loaded()
+        for one in loaded:
+            spec = one.extension.spellings.get(spelling)
+            if spec is not None:
+                return one, spec
+        implied = self._implied(draft)
+        if implied is not None and spelling in implied.spellings:
+            return self._load_match(draft, implied.name, at), implied.spellings[spelling]
+        base = _BASE.get(spelling)
+        if base is not None:
+            return base
+        if len(spelling) > 2 and spelling.startswith("--"):
+            found: dict[str, tuple[_Loaded, OptionSpec] | str] = {}
+            for one in reversed(loaded):
+                for text, spec in one.extension.spellings.items():
+                    if text.startswith(spelling):
+                        found[spec.name] = (one, spec)
+            found |= {name: name for text, name in _BASE.items() if text.startswith(spelling)}
+            if len(found) == 1:
+                return next(iter(found.values()))
+            if found:
+                raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(found))
+        if not spelling.startswith("-"):
+            raise RuleError(at, f'unexpected "{spelling}"', "an option was expected here")
+        raise RuleError(at, f'unknown option "{spelling}"', _whose(loaded))
+
+    def _implied(self, draft: _Draft) -> MatchExtension | None:
+        """The match that ``-p`` alone loads when an option is not otherwise known (``load_proto``)."""
+        if draft.protocol is None:
+            return None
+        extension = MATCHES.get(_IMPLIED.get(draft.protocol, ""))
+        if extension is None or (extension.family or self._family) is not self._family:
+            return None
+        if any(one.extension is extension for one in draft.matches):
+            return None
+        return extension
+
+    # -- options to meaning ----------------------------------------------------------------------
+
+    def _rules(self, draft: _Draft, origin: Origin) -> list[Rule]:
+        base_lists = self._base_lists(draft)
+        tests: list[Test] = []
+        spelled: list[Spelled] = []
+        comments: list[str] = []
+        for loaded in draft.matches:
+            key = (loaded.extension.name, draft.table, draft.protocol, *loaded.key)
+            known = self._matches.get(key)
+            if known is None:
+                known = self._matches[key] = self._match_meaning(loaded, draft)
+            spelled.append(known[0])
+            tests += known[1]
+            if loaded.extension.name == "comment":
+                comments.append(known[0].options[0].arguments[0])
+        target, actions = self._target_meaning(draft)
+        matches = tuple(spelled)
+        comment = "; ".join(comments) if comments else None
+        rules = []
+        for base_tests, base in base_lists:
+            rules.append(
+                Rule(
+                    tests=(*base_tests, *tests),
+                    actions=actions,
+                    base=base,
+                    matches=matches,
+                    target=target,
+                    goto=draft.goto,
+                    comment=comment,
+                    counters=draft.counters,
+                    origin=origin,
+                )
+            )
+        return rules
+
+    def _match_meaning(self, loaded: _Loaded, draft: _Draft) -> tuple[Spelled, tuple[Test, ...]]:
+        extension = loaded.extension
+        assert isinstance(extension, MatchExtension)
+        options = tuple(Option(*one) for one in loaded.options)
+        try:
+            tests = extension.meaning(Given(options), self._context(draft))
+        except OptionError as error:
+            raise loaded.fault(error) from None
+        return Spelled(extension.name, options), tests
+
+    def _target_meaning(self, draft: _Draft) -> tuple[Spelled | None, tuple[Action, ...]]:
+        if draft.jump is None:
+            return None, ()
+        loaded = draft.target
+        if loaded is None:
+            action: Action = Goto(draft.jump) if draft.goto else Jump(draft.jump)
+            return Spelled(draft.jump), (action,)
+        key = (loaded.extension.name, draft.table, draft.protocol, *loaded.key)
+        known = self._targets.get(key)
+        if known is None:
+            extension = loaded.extension
+            assert isinstance(extension, TargetExtension)
+            options = tuple(Option(*one) for one in loaded.options)
+            try:
+                action = extension.meaning(Given(options), self._context(draft))
+            except OptionError as error:
+                raise loaded.fault(error) from None
+            known = self._targets[key] = (Spelled(extension.name, options), (action,))
+        return known
+
+    def _context(self, draft: _Draft) -> Context:
+        return Context(family=self._family, table=draft.table, protocol=draft.protocol)
+
+    def _base_lists(self, draft: _Draft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
+        """Return tests and spelling of the base options, once for each rule that they stand for."""
+        lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
+        for name in _ORDER:
+            given = draft.base.get(name)
+            if given is None:
+                continue
+            text, negated, word = given
+            values = text.split(",") if name in ("-s", "-d") else [text]
+            if len(values) > 1 and negated:
+                raise RuleError(word, "a list of addresses cannot be negated")
+            parts = []
+            for value in values:
+                known = self._base.get((name, value, negated))
+                if known is None:
+                    known = self._base_meaning(name, value, word, negated=negated)
+                    self._base[name, value, negated] = known
+                parts.append(known)
+            if draft.chain in _NO_INTERFACE.get(name, ()):
+                raise RuleError(word - 1, f"{name} cannot be used in {draft.chain}")
+            lists = [
+                (tests if test is None else (*tests, test), (*base, option))
+                for tests, base in lists
+                for option, test in parts
+            ]
+        return lists
+
+    def _base_meaning(
+        self, name: str, text: str, word: int, *, negated: bool
+    ) -> tuple[Option, FieldTest | None]:
+        option = Option(name, () if name == "-f" else (text,), negated)
+        match name:
+            case "-s" | "-d":
+                where = Field.SADDR if name == "-s" else Field.DADDR
+                try:
+                    return option, address_test(self._family, where, text, negated=negated, option=0)
+                except OptionError as error:
+                    raise RuleError(word, error.message, error.hint, offset=error.offset) from None
+            case "-i" | "-o":
+                where = Field.IIF if name == "-i" else Field.OIF
+                return option, _interface_test(where, text, word, negated=negated)
+            case "-p":
+                number = protocol_number(text)
+                assert number is not None  # _protocol has seen it
+                if number == 0:
+                    return option, None
+                value = (Interval.point(number),)
+                return option, FieldTest(field=Field.L4PROTO, values=value, negated=negated)
+            case _:
+                if self._family is Family.IP6:
+                    raise RuleError(word - 1, "-f is for IPv4 only")
+                value = (Interval.point(1),)
+                return option, FieldTest(field=Field.FRAGMENT, values=value, negated=negated)
+
+
+def _counters(words: list[str], first: int) -> Counters:
+    for index in (first, first + 1):
+        text = words[index]
+        if not (text.isascii() and text.isdigit() and len(text) <= 20):
+            raise RuleError(index, f'"{text}" is not a counter')
+    return Counters(int(words[first]), int(words[first + 1]))
+
+
+def _protocol(text: str, word: int, *, negated: bool) -> int | None:
+    """Return the protocol that a rule asks for; None for all protocols or a negated one."""
+    number = protocol_number(text)
+    if number is None:
+        raise RuleError(word, f'unknown protocol "{text}"', "write its number")
+    if number == 0 and negated:
+        raise RuleError(word, "no packet has none of all protocols")
+    return None if number == 0 or negated else number
+
+
+def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
+    """Return the test of ``-i`` or ``-o``, or None for ``+``, which is every interface.
+
+    A negated ``+`` never holds; it is kept as a test that says so (``ip_packet_match``).
+    """
+    length = len(text.encode("utf-8", "surrogateescape"))
+    if not 1 <= length <= _LONGEST_INTERFACE:
+        raise RuleError(
+            word, f'interface name "{text}" has {length} bytes', f"1 to {_LONGEST_INTERFACE} are possible"
+        )
+    if "/" in text or any(c.isspace() for c in text):
+        raise RuleError(word, f'"{text}" cannot be the name of an interface')
+    if text == "+" and not negated:
+        return None
+    name = Name(text[:-1], wildcard=True) if text.endswith("+") else Name(text)
+    return FieldTest(field=where, values=(name,), negated=negated)
+
+
+def _whose(loaded: list[_Loaded]) -> str | None:
+    """A hint: which options the extensions of the rule have."""
+    names = [spec.name for one in loaded for spec in one.extension.options if spec.refused is None]
+    return "options that could stand here: " + ", ".join(names) if names else None

@@ -1,0 +1,355 @@
+"""``iptables-save`` text, line by line.
+
+What is read is what ``iptables-restore`` reads: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules
+with or without counters, ``COMMIT``. Of its commands, those that build a ruleset are known
+(``-A``, ``-I``, ``-N``, ``-P``); those that change an existing one are refused, because there is none.
+A wrong line is reported and the next one is read, so that one run shows many faults.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import (
+    TABLE_HOOKS,
+    Chain,
+    Counters,
+    Family,
+    Hook,
+    Origin,
+    Policy,
+    Rule,
+    Ruleset,
+    Table,
+    TableName,
+)
+from translate.read.chains import check_table
+from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.rule import RuleError, RuleReader
+from translate.read.scanner import QuoteError, scan, split
+
+__all__ = ["LONGEST_LINE", "read_save"]
+
+LONGEST_LINE: Final = 10_238
+"""Characters of a line that ``iptables-restore`` can read (``char buffer[10240]``)."""
+
+_MOST_DIAGNOSTICS: Final = 20
+_LONGEST_MESSAGE: Final = 400
+_LONGEST_CHAIN: Final = 28  # XT_EXTENSION_MAXNAMELEN, less its NUL
+
+_COUNTERS: Final = re.compile(r"\[([0-9]{1,20}):([0-9]{1,20})\]")
+_APPEND: Final = frozenset({"-A", "--append"})
+_INSERT: Final = frozenset({"-I", "--insert"})
+_NEW: Final = frozenset({"-N", "--new-chain"})
+_POLICY: Final = frozenset({"-P", "--policy"})
+
+
+@dataclass(slots=True)
+class _Chain:
+    name: str
+    origin: Origin
+    hook: Hook | None
+    policy: Policy | None
+    counters: Counters | None
+    rules: list[Rule] = field(default_factory=list)
+
+    def freeze(self) -> Chain:
+        return Chain(
+            name=self.name,
+            rules=tuple(self.rules),
+            hook=self.hook,
+            policy=self.policy,
+            counters=self.counters,
+            origin=self.origin,
+        )
+
+
+@dataclass(slots=True)
+class _Table:
+    name: TableName
+    origin: Origin
+    preamble: list[str]
+    chains: dict[str, _Chain] = field(default_factory=dict)
+    whole: bool = True  # no declaration was lost, so that missing chains are really missing
+
+    def freeze(self) -> Table:
+        return Table(
+            name=self.name,
+            chains=tuple(chain.freeze() for chain in self.chains.values()),
+            preamble=tuple(self.preamble),
+            origin=self.origin,
+        )
+
+
+def read_save(text: str, *, name: str, family: Family) -> Ruleset:
+    """Return the ruleset that ``text`` says; ``name`` is what diagnostics call the input.
+
+    Comment lines between the tables go to the next table's preamble or to the epilogue, those
+    inside a table to its own preamble. Blank lines and a carriage return at the end of a line are
+    passed over. Raises ParseError with up to 20 diagnostics, sorted by position.
+    """
+    reader = _SaveReader(name, family)
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        reader.line(number, line)
+    return reader.finish()
+
+
+class _SaveReader:
+    def __init__(self, name: str, family: Family) -> None:
+        self._name = name
+        self._family = family
+        self._rules = RuleReader(family)
+        self._tables: list[_Table] = []
+        self._table: _Table | None = None
+        self._adrift = False  # outside any table, and already reported
+        self._comments: list[str] = []
+        self._diagnostics: list[Diagnostic] = []
+        self._last = Origin(name)
+
+    def line(self, number: int, line: str) -> None:
+        if line.endswith("\r"):
+            line = line[:-1]
+        if len(line) > LONGEST_LINE:
+            origin = Origin(self._name, number, LONGEST_LINE + 1)
+            message = f"a line of {len(line)} characters; iptables-restore reads {LONGEST_LINE}"
+            self._report(origin, message)
+            self._last = origin
+            return
+        origin = self._last = Origin(self._name, number, 1, line)
+        first = line[:1]
+        if first in ("-", "["):
+            self._command(origin)
+        elif first == ":":
+            self._declaration(origin)
+        elif first == "#":
+            (self._comments if self._table is None else self._table.preamble).append(line)
+        elif first == "*":
+            self._begin(origin)
+        elif line.rstrip() == "COMMIT":
+            self._commit(origin)
+        elif line.strip(" \t"):
+            self._command(origin)
+
+    def finish(self) -> Ruleset:
+        if self._table is not None:
+            origin = self._last.at(len(self._last.text) + 1)
+            self._report(
+                origin,
+                f'table {self._table.name} has no "COMMIT": the text is truncated',
+                f"it begins in line {self._table.origin.line}",
+            )
+        tables = tuple(table.freeze() for table in self._tables)
+        for builder, table in zip(self._tables, tables, strict=True):
+            if builder.whole:
+                self._diagnostics += check_table(table)
+        if self._diagnostics:
+            raise ParseError(_first(self._diagnostics))
+        return Ruleset(family=self._family, tables=tables, source=self._name, epilogue=tuple(self._comments))
+
+    def _report(self, origin: Origin, message: str, hint: str | None = None) -> None:
+        self._diagnostics.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def _begin(self, origin: Origin) -> None:
+        if self._table is not None:
+            message = f'table {self._table.name} has no "COMMIT" before this line'
+            self._report(origin, message, f"it begins in line {self._table.origin.line}")
+            self._table = None
+        text = origin.text[1:].strip()
+        self._adrift = True
+        try:
+            name = TableName(text)
+        except ValueError:
+            known = ", ".join(TableName)
+            self._report(origin.at(2), f'unknown table "{text}"', f"tables are {known}")
+            return
+        for table in self._tables:
+            if table.name is name:
+                message = f"table {name} is given twice"
+                self._report(origin.at(2), message, f"first in line {table.origin.line}")
+                return
+        self._adrift = False
+        self._table = _Table(name, origin, self._comments)
+        self._comments = []
+        self._tables.append(self._table)
+
+    def _commit(self, origin: Origin) -> None:
+        if self._table is None and not self._adrift:
+            self._report(origin, '"COMMIT" outside a table')
+        self._table = None
+        self._adrift = False
+
+    def _outside(self, origin: Origin) -> None:
+        """Report the first line of a stretch that belongs to no table."""
+        if not self._adrift:
+            self._report(origin, "expected a table, as in *filter", "is this the output of iptables-save?")
+            self._adrift = True
+
+    # -- chains ----------------------------------------------------------------------------------
+
+    def _declaration(self, origin: Origin) -> None:
+        table = self._table
+        if table is None:
+            self._outside(origin)
+            return
+        words = scan(origin.text[1:])
+        # a quote has no meaning in these lines; what is quoted cannot be a name or a policy
+        if not 2 <= len(words) <= 3:
+            table.whole = False
+            self._report(origin, 'expected ":CHAIN POLICY [packets:bytes]"')
+            return
+        counters = None
+        if len(words) == 3:
+            found = _COUNTERS.fullmatch(words[2].text)
+            if found is None:
+                table.whole = False
+                message = f'"{words[2].text}" is not [packets:bytes]'
+                self._report(origin.at(words[2].column + 1), message)
+                return
+            counters = Counters(int(found[1]), int(found[2]))
+        name, policy = words[0].text, words[1].text
+        self._declare(table, origin.at(words[0].column + 1), name, policy, words[1].column + 1, counters)
+
+    def _declare(
+        self,
+        table: _Table,
+        origin: Origin,
+        name: str,
+        policy_text: str,
+        policy_column: int,
+        counters: Counters | None,
+    ) -> None:
+        """Add a chain, or report why not. ``origin`` points at its name."""
+        hook = next((hook for hook in TABLE_HOOKS[table.name] if hook.value == name), None)
+        policy = None
+        problem: tuple[Origin, str, str | None] | None = None
+        existing = table.chains.get(name)
+        if existing is not None:
+            problem = origin, f'chain "{name}" is declared twice', f"first in line {existing.origin.line}"
+        elif hook is None:
+            if name in TARGETS or name in UNREAD_TARGETS:
+                problem = origin, f'a chain cannot be called "{name}": it is a target', None
+            elif name[0] in "-!" or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_CHAIN:
+                hint = f"a name has 1 to {_LONGEST_CHAIN} bytes and starts with neither - nor !"
+                problem = origin, f'a chain cannot be called "{name}"', hint
+            elif policy_text != "-":
+                place = origin.at(policy_column)
+                problem = place, f'user chain "{name}" cannot have a policy', 'write "-"'
+        else:
+            try:
+                policy = Policy(policy_text)
+            except ValueError:
+                problem = origin.at(policy_column), f'unknown policy "{policy_text}"', "ACCEPT or DROP"
+        if problem is not None:
+            self._report(*problem)
+        if existing is None:
+            # also when reported: its rules and the jumps to it are no further fault
+            table.chains[name] = _Chain(name, origin.at(1), hook, policy, counters)
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def _command(self, origin: Origin) -> None:
+        table = self._table
+        if table is None:
+            self._outside(origin)
+            return
+        try:
+            words = split(origin.text)
+        except QuoteError as error:
+            self._report(origin.at(error.column), "a double quote is opened and never closed")
+            return
+        try:
+            self._run(table, words, origin)
+        except RuleError as fault:
+            self._report(_place(origin, fault), fault.message, fault.hint)
+
+    def _run(self, table: _Table, words: list[str], origin: Origin) -> None:
+        start = 0
+        counters = None
+        if words[0][:1] == "[":
+            found = _COUNTERS.fullmatch(words[0])
+            if found is None:
+                raise RuleError(0, f'"{words[0]}" is not [packets:bytes]')
+            counters = Counters(int(found[1]), int(found[2]))
+            start = 1
+        command = words[start] if start < len(words) else ""
+        append = command in _APPEND
+        if not append and command not in _INSERT:
+            if counters is not None:
+                raise RuleError(start, "expected a rule after its counters")
+            self._other_command(table, words, origin)
+            return
+        if start + 1 >= len(words):
+            raise RuleError(len(words), f'"{command}" needs a chain')
+        chain = self._chain(table, words, start + 1)
+        first = start + 2
+        position = len(chain.rules)
+        if not append:
+            position = 0
+            if first < len(words) and words[first].isascii() and words[first].isdigit():
+                position = int(words[first][:10]) - 1
+                if not 0 <= position <= len(chain.rules):
+                    raise RuleError(first, f"chain {chain.name} has {len(chain.rules)} rules")
+                first += 1
+        rules = self._rules.read(
+            words, first, table=table.name, chain=chain.name, counters=counters, origin=origin
+        )
+        if append:
+            chain.rules += rules
+            return
+        for rule in rules:  # each is inserted at the same place, as iptables does
+            chain.rules.insert(position, rule)
+
+    def _chain(self, table: _Table, words: list[str], at: int) -> _Chain:
+        chain = table.chains.get(words[at])
+        if chain is None:
+            builtin = words[at] in {hook.value for hook in TABLE_HOOKS[table.name]}
+            line = f":{words[at]} ACCEPT [0:0]" if builtin else f":{words[at]} - [0:0]"
+            raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
+        return chain
+
+    def _other_command(self, table: _Table, words: list[str], origin: Origin) -> None:
+        command = words[0]
+        if command in _NEW and len(words) == 2:
+            self._declare(table, origin.at(scan(origin.text)[1].column), words[1], "-", 1, None)
+        elif command in _POLICY and len(words) == 3:
+            chain = self._chain(table, words, 1)
+            if chain.hook is None:
+                raise RuleError(1, f'user chain "{chain.name}" cannot have a policy')
+            if words[2] not in Policy.__members__:
+                raise RuleError(2, f'unknown policy "{words[2]}"', "ACCEPT or DROP")
+            chain.policy = Policy(words[2])
+        elif command in _NEW or command in _POLICY:
+            raise RuleError(0, f'"{command}" has a wrong number of values')
+        else:
+            raise RuleError(0, f'"{command}" is not read', "commands that are read: -A, -I, -N, -P")
+
+
+def _place(origin: Origin, fault: RuleError) -> Origin:
+    words = scan(origin.text)
+    if fault.word >= len(words):
+        return origin.at(len(origin.text.rstrip()) + 1)
+    return origin.at(words[fault.word].column + fault.offset)
+
+
+def _printable(text: str) -> str:
+    """Return a message that any terminal takes, whatever the input held."""
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_MESSAGE])
+    return shown + "…" if len(text) > _LONGEST_MESSAGE else shown
+
+
+def _first(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the first diagnostics by position, and one that counts the others."""
+    ordered = sorted(diagnostics, key=lambda d: (d.origin.line, d.origin.column))
+    shown, rest = ordered[:_MOST_DIAGNOSTICS], ordered[_MOST_DIAGNOSTICS:]
+    if rest:
+        where = Origin(rest[0].origin.file, rest[0].origin.line, rest[0].origin.column)
+        shown.append(Diagnostic(where, f"and {len(rest)} more from here on"))
+    return tuple(shown)

@@ -1,0 +1,9 @@
+"""A :class:`~translate.ir.Ruleset` as ``iptables-save`` text.
+
+The opposite of ``translate.read``: it prints the spelling that every rule keeps, never its meaning,
+so that what iptables-save printed comes out as it was, to the byte. Anything may import it.
+"""
+
+from translate.write.save import write_save
+
+__all__ = ["write_save"]
