@@ -38,7 +38,7 @@ from translate.ir import (
     Statement,
     Test,
 )
-from translate.passes.control import leaves, stateless
+from translate.passes.control import leaves, plain
 from translate.passes.facts import Facts, entry_facts, refine
 
 __all__ = ["choose"]
@@ -111,7 +111,7 @@ def _rung(statement: Statement) -> _Rung | None:
         return None
     draws = [test for test in statement.tests if isinstance(test, Random)]
     shared = tuple(test for test in statement.tests if not isinstance(test, Random))
-    if len(draws) > 1 or not stateless(shared):
+    if len(draws) > 1 or not plain(shared):
         return None
     numerator = RANDOM_RANGE
     if draws:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from translate.ir import (
     Accept,
     Action,
-    AnyOf,
     Apply,
     Choose,
     Dnat,
@@ -35,7 +34,7 @@ from translate.ir import (
 from translate.passes.calls import action_lists, callees_first
 from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
 
-__all__ = ["changed_by", "changed_fields", "leaves", "never_comes_back", "stateless", "terminal"]
+__all__ = ["changed_by", "changed_fields", "leaves", "never_comes_back", "plain", "terminal"]
 
 _TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
 
@@ -49,9 +48,9 @@ def terminal(action: Action) -> bool:
     return isinstance(action, _TERMINAL)
 
 
-def stateless(tests: Iterable[Test]) -> bool:
-    """Whether the tests can be evaluated once or often, and always say the same of one packet."""
-    return all(isinstance(test, FieldTest | AnyOf | SetTest) for test in tests)
+def plain(tests: Iterable[Test]) -> bool:
+    """Whether the tests can be evaluated once or often and say the same, in a single condition."""
+    return all(isinstance(test, FieldTest | SetTest) for test in tests)
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:

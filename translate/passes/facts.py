@@ -15,6 +15,7 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Apply,
     Choose,
+    ConnectionState,
     Family,
     Field,
     FieldTest,
@@ -84,11 +85,14 @@ _STABLE: Final = frozenset(
 
 _NOT_A_FRAGMENT: Final = (Interval.point(0),)
 _PORTS: Final = (Interval(0, 0xFFFF),)
+_STATES: Final = union(Interval.point(int(s)) for s in ConnectionState)
 _PORT_PROTOCOLS: Final = union(Interval.point(int(p)) for p in PORT_PROTOCOLS)
 
 
 def everything(field: Field, family: Family) -> IntervalSet:
     """Return all values that a numeric field can have."""
+    if field is Field.CT_STATE:
+        return _STATES
     return (Interval(0, (1 << field_bits(field, family)) - 1),)
 
 

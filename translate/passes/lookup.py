@@ -3,8 +3,8 @@
 *Before*: a normalised Program (each field tested once per statement, values canonical).
 
 *After*: where two or more consecutive statements test the same fields with ``==``, share their
-remaining tests and have distinct constants, stands one :class:`Lookup`. Fields of which all of them
-ask the same value are no key but a test, unless they are the protocol that a port needs.
+remaining tests and have distinct constants, stands one :class:`Lookup`. A field of which all of them
+ask the same value is no key but a test; protocol and ports stay together.
 
 *Why the meaning is preserved*: distinct constants cannot both match, so the order of the rules does
 not matter, *provided the packet still has the same key when the rules after the matching one are
@@ -13,7 +13,8 @@ control comes back (``nft -o`` gets this wrong with marks). Then every later rul
 the key, whatever became of the fields in the shared tests, and the lookup goes on behind the run as
 the rules do. Of two rules with the same key the second is dead if the first is proven to leave the
 chain or to end the table (``control.leaves``); otherwise the run ends before it. Tests with state or
-chance are not shared. A packet that lacks a field fails every rule, and has no entry.
+chance are not shared, nor is an ``AnyOf``, which emitters put in a chain of its own, from which a map's
+``return`` would not return far enough. A packet that lacks a field fails every rule, and has no entry.
 
 Keys of several fields are points, so that emitters can hash them; a key of one field may be
 intervals, which must be disjoint.
@@ -43,7 +44,7 @@ from translate.ir import (
     Test,
     Value,
 )
-from translate.passes.control import changed_by, changed_fields, leaves, stateless
+from translate.passes.control import changed_by, changed_fields, leaves, plain
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
 
 __all__ = ["lookup"]
@@ -63,6 +64,8 @@ KEY_FIELDS: Final = (
     Field.FIB_DADDR_TYPE,
 )
 """The fields that may be keys, in the order in which they stand in one."""
+
+_PORTS: Final = (Field.SPORT, Field.DPORT)
 
 _MOST_KEYS: Final = 64
 """The most entries that one rule with lists of values (``multiport``) is spread over."""
@@ -166,7 +169,7 @@ def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
         return None
     shared = tuple(t for t in statement.tests if not (isinstance(t, FieldTest) and tests.get(t.field) is t))
     shared = (*shared, *(tests[f] for f in tests if f not in fields))
-    if not stateless(shared) or prod(_spread(tests[f]) for f in fields) > _MOST_KEYS:
+    if not plain(shared) or prod(_spread(tests[f]) for f in fields) > _MOST_KEYS:
         return None
     keys = tuple(product(*(_values(tests[f], single=single) for f in fields)))
     return _Candidate(_Shape(fields, frozenset(shared)), shared, keys, statement)
@@ -226,15 +229,16 @@ def _finished(run: _Run) -> Statement:
         return run.first.statement
     fields, entries = run.first.shape.fields, list(run.entries.values())
     constant = [i for i in range(len(fields)) if len({e.key[i] for e in entries}) == 1]
-    ports = {Field.SPORT, Field.DPORT} & {f for i, f in enumerate(fields) if i not in constant}
-    constant = [i for i in constant if not (ports and fields[i] is Field.L4PROTO)]
+    varying = {f for i, f in enumerate(fields) if i not in constant}
+    if varying & {Field.L4PROTO, *_PORTS}:
+        constant = [i for i in constant if fields[i] not in (Field.L4PROTO, *_PORTS)]
     if len(constant) == len(fields):
         constant = constant[1:]
     tests = tuple(FieldTest(field=fields[i], values=(entries[0].key[i],)) for i in constant)
-    varying = [i for i in range(len(fields)) if i not in constant]
+    kept = [i for i in range(len(fields)) if i not in constant]
     return Lookup(
-        fields=tuple(fields[i] for i in varying),
-        entries=tuple(replace(e, key=tuple(e.key[i] for i in varying)) for e in entries),
+        fields=tuple(fields[i] for i in kept),
+        entries=tuple(replace(e, key=tuple(e.key[i] for i in kept)) for e in entries),
         tests=(*tests, *run.first.shared),
         origin=run.first.statement.origin,
     )

@@ -10,9 +10,10 @@ does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there inst
 *Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
 may be intersected; a test is dropped only where the others imply it, and a statement only where no
 packet can pass. A test on a field that may be absent says that it is there, and so is never taken
-for one that always holds. Statements with ``Nth`` or ``Recent`` are left as written, because their
-order of evaluation can be seen. A chain without tests does the same to each packet; a jump to it
-goes on after it (unless its last action ends the table), a goto to it returns to the caller.
+for one that always holds. Draws are never merged, each is its own. Statements with ``Recent`` are
+left as written, and those with ``Nth`` keep their order: what stands before such a test decides which
+packets it counts. A chain without tests does the same to each packet; a jump to it goes on after it
+(unless its last action ends the table), a goto to it returns to the caller.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from translate.ir import (
     SetTest,
     Statement,
     Test,
+    field_bits,
 )
 from translate.passes.calls import callees_first
 from translate.passes.control import terminal
@@ -121,15 +123,18 @@ def _inlined(actions: tuple[Action, ...], bodies: dict[str, tuple[Action, ...]])
 
 def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
     """Return the tests in canonical form, or None when no packet can pass them all."""
-    if any(isinstance(test, Nth | Recent) for test in tests):
+    if any(isinstance(test, Recent) for test in tests):
         return tests
     flat: list[Test] = []
     for test in tests:
         found = _single(test, family)
         if found is False:
             return None
-        if found is not True and found not in flat:
+        again = isinstance(found, FieldTest | AnyOf | SetTest) and found in flat
+        if found is not True and not again:
             flat.append(found)
+    if any(isinstance(test, Nth) for test in flat):
+        return tuple(flat)
     merged = _merge(flat, family)
     if merged is None or impossible(refine(NOTHING, merged, family)):
         return None
@@ -166,7 +171,7 @@ def _field_test(test: FieldTest, family: Family) -> Test | bool:
         everyone = any(isinstance(v, Name) and v.wildcard and not v.text for v in test.values)
         return not test.negated if everyone else test
     whole = everything(test.field, family)
-    mask = None if test.mask == whole[0].high else test.mask
+    mask = None if test.mask == (1 << field_bits(test.field, family)) - 1 else test.mask
     values = _possible(union(v for v in test.values if isinstance(v, Interval)), mask, whole)
     if mask == 0:
         every = any(0 in v for v in values)
@@ -230,9 +235,9 @@ def _united(parts: list[FieldTest]) -> list[FieldTest]:
 def _merge(tests: list[Test], family: Family) -> list[Test] | None:
     """Intersect field tests on the same field and mask; None when nothing is left of one."""
     merged: dict[object, Test] = {}
-    for test in tests:
+    for index, test in enumerate(tests):
         if not isinstance(test, FieldTest) or test.field.is_name:
-            merged[test] = test
+            merged[index] = test
             continue
         key = (test.field, test.mask)
         before = merged.get(key)

@@ -1,0 +1,41 @@
+"""Program → nftables: one table per family, loaded in one transaction.
+
+:func:`emit` is the only door. ``matches``, ``statements`` and ``names`` know how nft spells things and
+where its meaning differs from x_tables'; ``emit`` lays chains and maps out as ``model``; ``render``
+prints them. Imports ``translate.ir``, ``translate.errors`` and what ``translate.passes`` knows of tests;
+backends and harness import this package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from translate.ir import Program
+from translate.nft.emit import TABLE, build
+from translate.nft.render import delete_text, structure_text
+
+__all__ = ["TABLE", "NftOutput", "emit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftOutput:
+    """A Program as nftables text.
+
+    ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it.
+    """
+
+    family: str
+    table: str
+    text: str
+    delete: str
+
+
+def emit(program: Program) -> NftOutput:
+    """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
+    table = build(program)
+    return NftOutput(
+        family=table.family,
+        table=table.name,
+        text=structure_text(table),
+        delete=delete_text(table.family, table.name),
+    )

@@ -1,0 +1,338 @@
+"""Program → nftables table: one chain per chain, one rule per statement where that can be.
+
+What takes more than one rule, and why the meaning stays:
+
+*A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on
+conntrack data fails for a packet without an entry either way. So the rule's other tests jump to a
+chain of its own, where every part returns and the actions follow (``return`` form). Not negated, the
+chain has one rule per part; an action that would come back is turned into one that leaves that
+chain, so that at most one part acts. ``Return`` and ``Goto`` leave the rule's own chain and cannot
+stand in another one; there the rule is repeated for every alternative, which is the same because
+control never comes back to the next one.
+
+*A lookup or draw whose actions are no plain verdict*. An element jumps to a chain that holds the
+actions; when they end in ``Return`` or ``Goto`` it goes there instead, so that the return is the
+lookup's chain's own.
+
+Maps have names: an anonymous map costs the kernel a search through all others for a free name, which
+makes a thousand of them take minutes (``nf_tables_set_alloc_name``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Final
+
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import (
+    PORT_PROTOCOLS,
+    RANDOM_RANGE,
+    Action,
+    AnyOf,
+    Apply,
+    Choose,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Origin,
+    Program,
+    Return,
+    Statement,
+    TableName,
+    Test,
+)
+from translate.nft.depth import too_deep
+from translate.nft.matches import expression, keys, matches, protocols, transports
+from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftTable
+from translate.nft.names import NameGiver
+from translate.nft.refusal import CannotSay
+from translate.nft.statements import comes_back, needs_transport, statement, verdict
+from translate.passes.facts import ALWAYS_PRESENT
+from translate.passes.normalise import canonical
+
+__all__ = ["TABLE", "build"]
+
+TABLE: Final = "nfparity"
+"""The table that nfparity owns, one per family; it touches no other."""
+
+_PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+
+
+def build(program: Program) -> NftTable:
+    """Return the table that means what ``program`` means.
+
+    Raises UnsupportedError with every rule that nftables cannot express.
+    """
+    builder = _Builder(program.family)
+    for chain in program.chains:
+        builder.declare(chain)
+    for chain in program.chains:
+        builder.fill(chain)
+    table = NftTable(family=program.family.value, name=TABLE, maps=builder.maps, chains=builder.chains)
+    refusals = [*builder.refusals, *too_deep(table)]
+    if refusals:
+        raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
+    return table
+
+
+@dataclass(slots=True)
+class _Builder:
+    family: Family
+    names: NameGiver = field(default_factory=NameGiver)
+    known: dict[str, NftChain] = field(default_factory=dict)
+    called: dict[str, str] = field(default_factory=dict)
+    chains: list[NftChain] = field(default_factory=list)
+    maps: list[NftMap] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def declare(self, chain: LoweredChain) -> None:
+        """Name the chain; all are named before the first jump is written."""
+        table, _, original = chain.name.partition("/")
+        name = self.names.give(f"{table}_{original}")
+        self.called[chain.name] = name
+        note = f"{table} {original}"
+        made = NftChain(name=name, note=note, origin=chain.origin, base=_base(chain))
+        self.known[chain.name] = made
+        self.chains.append(made)
+
+    def fill(self, chain: LoweredChain) -> None:
+        """Write the chain's statements as rules, and what cannot be written as refusals."""
+        made = self.known[chain.name]
+        for each in chain.statements:
+            tests = canonical(each.tests, self.family)
+            if tests is None:
+                continue  # no packet passes these tests
+            try:
+                self._statement(made, replace(each, tests=tests))
+            except CannotSay as e:
+                self.refusals.append(e.at(each.origin))
+
+    def _statement(self, chain: NftChain, each: Statement) -> None:
+        match each:
+            case Apply():
+                self._apply(chain, each)
+            case Lookup():
+                self._lookup(chain, each)
+            case Choose():
+                self._choose(chain, each)
+
+    # Rules.
+
+    def _apply(self, chain: NftChain, apply: Apply) -> None:
+        index = next((i for i, test in enumerate(apply.tests) if isinstance(test, AnyOf)), None)
+        if index is None:
+            self._rule(chain, apply)
+            return
+        any_of = apply.tests[index]
+        assert isinstance(any_of, AnyOf)
+        rest = (*apply.tests[:index], *apply.tests[index + 1 :])
+        if apply.actions and isinstance(apply.actions[-1], Return | Goto):
+            self._repeat(chain, apply)
+        elif any(not isinstance(test, FieldTest | AnyOf) for test in apply.tests[index + 1 :]):
+            # Chance and counters behind the AnyOf must see only what passed it.
+            raise CannotSay("any-of-then-state", "a test with state follows a list of alternatives")
+        else:
+            aside = self._aside(chain, apply.origin)
+            self._apply(chain, replace(apply, tests=rest, actions=(self._jump(aside),)))
+            self._any_of(aside, any_of, apply)
+
+    def _any_of(self, aside: NftChain, any_of: AnyOf, apply: Apply) -> None:
+        """Fill the chain that the rule's other tests jump to."""
+        if any_of.negated:
+            for part in any_of.tests:
+                self._rule(aside, replace(apply, tests=(part,), actions=(Return(),)))
+            self._rule(aside, replace(apply, tests=_transport(apply), actions=apply.actions))
+            return
+        actions = _leaving(apply.actions)
+        for part in any_of.tests:
+            self._rule(aside, replace(apply, tests=(*_transport(apply), part), actions=actions))
+
+    def _repeat(self, chain: NftChain, apply: Apply) -> None:
+        """Write the rule once for every way in which its alternatives can hold."""
+        plain = tuple(test for test in apply.tests if not isinstance(test, AnyOf))
+        if any(not isinstance(test, FieldTest) for test in plain):
+            raise CannotSay("any-of-with-state", "a list of alternatives stands beside a test with state")
+        ways = [_ways(test) for test in apply.tests if isinstance(test, AnyOf)]
+        for way in product(*ways):
+            tests = canonical((*plain, *(test for part in way for test in part)), self.family)
+            if tests is not None:
+                self._rule(chain, replace(apply, tests=tests))
+
+    def _rule(self, chain: NftChain, apply: Apply) -> None:
+        parts = matches(apply.tests, self.family)
+        if any(needs_transport(action) for action in apply.actions) and not transports(apply.tests):
+            parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+        targets: list[str] = []
+        for action in apply.actions:
+            parts.append(statement(action, self.family, self.called))
+            if isinstance(action, Jump | Goto):
+                targets.append(self.called[action.chain])
+        if parts:
+            chain.rules.append(NftRule(parts=tuple(parts), targets=tuple(targets), origin=apply.origin))
+
+    def _aside(self, chain: NftChain, origin: Origin) -> NftChain:
+        """A new chain for a part of ``chain``, named after it."""
+        made = NftChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
+        self.chains.append(made)
+        return made
+
+    def _jump(self, aside: NftChain) -> Jump:
+        """A jump to a chain that only the nftables side has."""
+        key = f"nft/{aside.name}"
+        self.called[key] = aside.name
+        return Jump(key)
+
+    # Maps.
+
+    def _lookup(self, chain: NftChain, lookup: Lookup) -> None:
+        self._no_alternatives(lookup.tests)
+        parts = matches(lookup.tests, self.family)
+        known = transports(lookup.tests)
+        ports = _PORTS & set(lookup.fields)
+        if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
+            parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+        cells = _Cells(self, chain, lookup.origin)
+        for entry in lookup.entries:
+            asked = dict(zip(lookup.fields, entry.key, strict=True))
+            proto = asked.get(Field.L4PROTO)
+            if ports and isinstance(proto, Interval) and proto.low not in PORT_PROTOCOLS:
+                continue  # a packet of this protocol has no ports, whatever stands in their place
+            over = (proto.low,) if isinstance(proto, Interval) and proto.is_point else known
+            texts = [keys(f, value, self.family) for f, value in asked.items()]
+            for key in product(*texts):
+                cells.add(" . ".join(key), entry.actions, over, entry.origin)
+        wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
+        key_expression = " . ".join(expression(f, self.family) for f in lookup.fields)
+        self._map_rule(chain, cells, parts, key_expression, interval=wide)
+
+    def _choose(self, chain: NftChain, choose: Choose) -> None:
+        self._no_alternatives(choose.tests)
+        parts = matches(choose.tests, self.family)
+        known = transports(choose.tests)
+        cells = _Cells(self, chain, choose.origin)
+        low = 0
+        for index, branch in enumerate(choose.branches):
+            high = low + branch.weight - 1
+            key = str(index) if choose.equal else str(low) if low == high else f"{low}-{high}"
+            cells.add(key, branch.actions, known, branch.origin)
+            low = high + 1
+        share = len(choose.branches) if choose.equal else RANDOM_RANGE
+        self._map_rule(chain, cells, parts, f"numgen random mod {share}", interval=not choose.equal)
+
+    def _map_rule(
+        self, chain: NftChain, cells: _Cells, parts: Sequence[str], key: str, *, interval: bool
+    ) -> None:
+        name = self.names.give(chain.name)
+        self.maps.append(NftMap(name=name, key=key, interval=interval, elements=tuple(cells.elements)))
+        chain.rules.append(
+            NftRule(
+                parts=(*parts, f"{key} vmap @{name}"),
+                targets=tuple(dict.fromkeys(cells.targets)),
+                origin=cells.origin,
+            )
+        )
+
+    def _no_alternatives(self, tests: Sequence[Test]) -> None:
+        if any(isinstance(test, AnyOf) for test in tests):
+            raise CannotSay("any-of-with-map", "a map cannot stand behind a list of alternatives")
+
+
+@dataclass(slots=True)
+class _Cells:
+    """The elements of one map as they are made, with a chain for every action list that needs one."""
+
+    builder: _Builder
+    chain: NftChain
+    origin: Origin
+    elements: list[NftElement] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    _made: dict[tuple[tuple[Action, ...], tuple[int, ...]], str] = field(default_factory=dict)
+
+    def add(self, key: str, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> None:
+        """Add an element; ``over`` are the transport protocols that its packets can have."""
+        if not actions:
+            return  # what a map does not hold goes on with the next rule
+        last = actions[-1]
+        text = verdict(last, self.builder.called) if len(actions) == 1 else None
+        if text is None:
+            text = self._chain_of(actions, over, origin)
+        elif isinstance(last, Jump | Goto):
+            self.targets.append(self.builder.called[last.chain])
+        self.elements.append(NftElement(key=key, verdict=text, origin=origin))
+
+    def _chain_of(self, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> str:
+        wants = over if any(needs_transport(action) for action in actions) else ()
+        name = self._made.get((actions, wants))
+        if name is None:
+            aside = self.builder._aside(self.chain, origin)
+            tests: tuple[Test, ...] = ()
+            if wants:
+                values = tuple(Interval.point(n) for n in wants)
+                tests = (FieldTest(field=Field.L4PROTO, values=values),)
+            self.builder._rule(aside, Apply(tests=tests, actions=actions, origin=origin))
+            name = self._made[actions, wants] = aside.name
+        self.targets.append(name)
+        return f"{'goto' if isinstance(actions[-1], Return | Goto) else 'jump'} {name}"
+
+
+def _base(chain: LoweredChain) -> BaseHook | None:
+    if chain.hook is None or chain.priority is None or chain.policy is None:
+        return None
+    kind = "filter"
+    if chain.table is TableName.NAT:
+        kind = "nat"
+    elif chain.table is TableName.MANGLE and chain.hook is Hook.OUTPUT:
+        kind = "route"  # routes again when the mark or an address was changed, as ipt_mangle_out does
+    return BaseHook(type=kind, hook=chain.hook, priority=chain.priority, policy=chain.policy)
+
+
+def _transport(apply: Apply) -> tuple[Test, ...]:
+    """The test that a NAT action needs repeated where it stands."""
+    if not any(needs_transport(action) for action in apply.actions):
+        return ()
+    return tuple(
+        t for t in apply.tests if isinstance(t, FieldTest) and t.field is Field.L4PROTO and not t.negated
+    )
+
+
+def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """The same actions in a chain of their own, from which control must not reach the next rule."""
+    match actions[-1:]:
+        case (Jump(chain=name),):
+            return (*actions[:-1], Goto(name))
+        case (last,) if not comes_back(last):
+            return actions
+        case _:
+            return (*actions, Return())
+
+
+_NO_ENTRY: Final = FieldTest(
+    field=Field.CT_STATE,
+    values=(Interval.point(ConnectionState.INVALID), Interval.point(ConnectionState.UNTRACKED)),
+)
+"""True of just the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
+
+
+def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]]:
+    """The conjunctions of which one must hold for ``any_of`` to hold."""
+    if not any_of.negated:
+        return [(part,) for part in any_of.tests]
+    not_each: list[list[FieldTest]] = []
+    for part in any_of.tests:
+        negated = replace(part, negated=not part.negated)
+        if part.field in ALWAYS_PRESENT:
+            not_each.append([negated])
+        elif part.field.is_connection:
+            not_each.append([negated, _NO_ENTRY])
+        else:
+            raise CannotSay("any-of-absent", f"a packet without {part.field.text} cannot be asked for")
+    return list(product(*not_each))

@@ -1,0 +1,73 @@
+"""The structure of one nftables table, between the Program and its text.
+
+Names here are final; keys, tests and verdicts are rendered. Everything else about layout, quoting
+and comments is ``render``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from translate.ir import Hook, Origin, Policy
+
+__all__ = ["BaseHook", "NftChain", "NftElement", "NftMap", "NftRule", "NftTable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftRule:
+    """One rule: its matches and statements as text, and where control may go."""
+
+    parts: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftElement:
+    """One element of a verdict map."""
+
+    key: str
+    verdict: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftMap:
+    """A named verdict map; ``key`` is the expression whose type its keys have."""
+
+    name: str
+    key: str
+    interval: bool
+    elements: tuple[NftElement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseHook:
+    """Where a base chain stands, and what becomes of packets that leave it undecided."""
+
+    type: str
+    hook: Hook
+    priority: int
+    policy: Policy
+
+
+@dataclass(slots=True, kw_only=True)
+class NftChain:
+    """A chain as it is filled; ``note`` says what it stands for."""
+
+    name: str
+    note: str
+    origin: Origin
+    base: BaseHook | None = None
+    rules: list[NftRule] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftTable:
+    """The table that holds everything."""
+
+    family: str
+    name: str
+    maps: Sequence[NftMap]
+    chains: Sequence[NftChain]

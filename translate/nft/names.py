@@ -1,0 +1,51 @@
+"""Names that every nft takes, for chains and maps, made from names that x_tables takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+__all__ = ["MAX_NAME", "NameGiver", "comment"]
+
+MAX_NAME: Final = 128
+"""Longest name and comment in bytes (``NFT_NAME_MAXLEN`` and ``NFTNL_UDATA_COMMENT_MAXLEN``)."""
+
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_./-]")
+_UNPRINTABLE: Final = re.compile(r'["\\\x00-\x1f\x7f]')
+_ROOM_FOR_SUFFIX: Final = 12
+
+
+@dataclass(slots=True)
+class NameGiver:
+    """Gives out legal names, each once.
+
+    x_tables takes any bytes but blanks, ``!`` and a leading ``-``; the scanner of nft 1.0.6 takes a
+    letter and then letters, digits and ``/ - _ .`` (``string`` in ``scanner.l``), and reads keywords
+    as such. A wanted name starts with the table's and an underscore, which no keyword has; other
+    characters become underscores; what is taken then gets a number.
+    """
+
+    _taken: set[str] = field(default_factory=set)
+
+    def give(self, wanted: str) -> str:
+        """Return ``wanted``, or a name close to it; never the same twice."""
+        plain = _FOREIGN.sub("_", wanted)[: MAX_NAME - _ROOM_FOR_SUFFIX]
+        name, number = plain, 1
+        while name in self._taken:
+            number += 1
+            name = f"{plain}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def comment(text: str) -> str:
+    """Return ``text`` as a quoted nft comment: no quotes inside, 128 bytes at most.
+
+    nft strings have no escapes, so that quotes become apostrophes.
+    """
+    clean = _UNPRINTABLE.sub("'", text)
+    encoded = clean.encode()
+    if len(encoded) > MAX_NAME - 1:
+        clean = encoded[: MAX_NAME - 1 - len("…".encode())].decode(errors="ignore") + "…"
+    return f'"{clean}"'
