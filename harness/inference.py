@@ -43,7 +43,7 @@ def infer_node(ruleset: Ruleset) -> Node:
     assumed: list[str] = []
     networks, length = _networks(endpoints, family)
     taken: set[str] = {name for name, _ in named}
-    uplink, used = _free("eth", taken), set(endpoints)
+    uplink, used = _free("eth", taken), set(endpoints) | _named_addresses(rules)
     gateway, address = _uplink(family, networks)
     interfaces = [Interface(uplink, (address,))]
     assumed.append(
@@ -54,7 +54,8 @@ def infer_node(ruleset: Ruleset) -> Node:
         if owned is not None:
             continue
         name = _free("pod", taken)
-        value = next(v for v in (network.low + 1, network.high - 1, network.low + 2) if v not in used)
+        hosts = (network.low + 1, *range(network.high - 1, network.low + 1, -1))
+        value = next((v for v in hosts if v not in used), network.low + 1)
         one = Address(family, value, length)
         interfaces.append(Interface(name, (one,)))
         count = sum(e in network for e in endpoints)
@@ -79,6 +80,18 @@ def _endpoints(rule: Rule, family: Family) -> Iterator[int]:
             for value in {action.addresses.low, action.addresses.high}:
                 if not _is_loopback(value, family):
                     yield value
+
+
+def _named_addresses(rules: list[Rule]) -> set[int]:
+    """Single addresses that rules test; an inferred one must not be among them by accident."""
+    return {
+        value.low
+        for rule in rules
+        for test in rule.tests
+        if isinstance(test, FieldTest) and test.field.is_address
+        for value in test.values
+        if isinstance(value, Interval) and value.is_point
+    }
 
 
 def _is_loopback(value: int, family: Family) -> bool:

@@ -1,0 +1,216 @@
+"""An explanation for people: the path, rule by rule, the end, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TextIO, assert_never
+
+from backends.packet import Packet
+from backends.simulator import (
+    Answered,
+    Bound,
+    Ended,
+    Event,
+    HookEntered,
+    Manip,
+    NoRoute,
+    PolicyApplied,
+    Rewritten,
+    Routed,
+    RuleVisited,
+    TracedStep,
+    Tracked,
+)
+from harness.explain import ExplainedBranch, Explanation, endpoint_text
+from harness.outcomes import probability_text
+from harness.ruletext import action_text, test_text
+from translate.ir import Family, Goto, Jump, format_address
+
+__all__ = ["path_lines", "print_explanation"]
+
+_RUN = 3  # so many rules in a row that do not match are shown one by one, more are counted
+
+
+def print_explanation(
+    explanation: Explanation, stream: TextIO, *, with_reply: bool, every_rule: bool
+) -> None:
+    """Print every branch with its probability, path, end and consequences."""
+    first = explanation.flow.first
+    where = f"enters at {first.entry}" if first.entry is not None else "made on the node"
+    print(f"packet {first.packet}, {where}; line numbers of {explanation.job.ruleset.source}", file=stream)
+    total = len(explanation.branches)
+    for number, branch in enumerate(explanation.branches, start=1):
+        chance = probability_text(branch.probability)
+        print(f"\nbranch {number} of {total}, probability {chance}" if total > 1 else "", file=stream)
+        _print_branch(explanation, branch, stream, with_reply=with_reply, every_rule=every_rule)
+
+
+def _print_branch(
+    explanation: Explanation, branch: ExplainedBranch, stream: TextIO, *, with_reply: bool, every_rule: bool
+) -> None:
+    family = explanation.job.ruleset.family
+    lines = path_lines(branch.steps[0], family, every_rule=every_rule)
+    if with_reply:
+        reply = branch.steps[1]
+        if reply.emission is None:
+            lines.append("reply: none, because the packet reached nobody")
+        else:
+            entry = reply.emission.entry
+            where = f"enters at {entry}" if entry is not None else "made on the node"
+            lines.append(f"reply {reply.emission.packet}, {where}")
+            lines += path_lines(reply, family, every_rule=every_rule)
+    if branch.consequences:
+        lines.append("why")
+        lines += [f"  - {one}" for one in dict.fromkeys(branch.consequences)]
+    print("\n".join(lines), file=stream)
+
+
+def path_lines(step: TracedStep, family: Family, *, every_rule: bool) -> list[str]:
+    """Return one packet's path as lines, indented by hook, table and chain."""
+    path = _Path(family, every_rule=every_rule)
+    for event in step.events:
+        path.add(event)
+    path.flush()
+    return path.lines
+
+
+class _Path:
+    """Writes events as lines; holds back rules that do not match until it is known how many."""
+
+    def __init__(self, family: Family, *, every_rule: bool) -> None:
+        self.lines: list[str] = []
+        self._family = family
+        self._every_rule = every_rule
+        self._missed: list[RuleVisited] = []
+        self._table: tuple[str, str, bool] | None = None
+        self._stack: list[str] = []
+        self._entering: tuple[str, bool] | None = None
+
+    def add(self, event: Event) -> None:
+        """Write one event."""
+        if isinstance(event, RuleVisited):
+            self._rule(event)
+            return
+        self.flush()
+        text = self._plain(event)
+        if isinstance(event, HookEntered):
+            self.lines.append(text)
+        else:
+            depth = 2 if isinstance(event, PolicyApplied) else 1
+            self.lines.append("  " * depth + text)
+        if not isinstance(event, PolicyApplied):
+            self._table = None
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        missed, self._missed = self._missed, []
+        if len(missed) > _RUN and not self._every_rule:
+            first, last = missed[0].rule.origin.line, missed[-1].rule.origin.line
+            lines = f"lines {first}-{last}" if first and last else "rules"
+            self.lines.append(f"{self._indent()}{lines}: {len(missed)} rules do not match")
+            return
+        for one in missed:
+            assert one.failed is not None
+            self._write(one, f"no: not so that {test_text(one.failed, self._family)}")
+
+    def _rule(self, visit: RuleVisited) -> None:
+        where = (visit.table.value, visit.hook.value, visit.answer)
+        if where != self._table:
+            self.flush()
+            self._table, self._stack = where, [visit.chain]
+            self.lines.append(f"  {visit.table} {visit.hook}")
+        elif visit.chain != self._stack[-1] or self._entering is not None:
+            self.flush()
+            self._move(visit.chain)
+        self._entering = None
+        if not visit.matched:
+            self._missed.append(visit)
+            return
+        self.flush()
+        actions = [action_text(a, self._family) for a in visit.rule.actions]
+        self._write(visit, f"yes: {actions[0] if actions else 'only counts'}")
+        action = visit.rule.actions[0] if visit.rule.actions else None
+        if isinstance(action, Jump | Goto):
+            self._entering = (action.chain, isinstance(action, Goto))
+
+    def _move(self, chain: str) -> None:
+        if self._entering is not None and self._entering[0] == chain:
+            if self._entering[1]:
+                self._stack.pop()
+            self._stack.append(chain)
+            return
+        while len(self._stack) > 1 and self._stack[-1] != chain:
+            self._stack.pop()
+
+    def _indent(self) -> str:
+        return "  " * (len(self._stack) + 1)
+
+    def _write(self, visit: RuleVisited, note: str) -> None:
+        origin = visit.rule.origin
+        text = origin.text.strip() or f"{visit.chain} rule {visit.index}"
+        line = f"{origin.line}: " if origin.line else ""
+        self.lines.append(f"{self._indent()}{line}{text}")
+        self.lines.append(f"{self._indent()}{' ' * len(line)}  → {note}")
+
+    def _plain(self, event: Event) -> str:
+        family = self._family
+        match event:
+            case HookEntered():
+                sides = "".join(f" {k} {v}" for k, v in (("in", event.iif), ("out", event.oif)) if v)
+                mark = f" mark {event.mark:#x}" if event.mark else ""
+                answer = " (the node's answer)" if event.answer else ""
+                return f"{event.hook}{answer}: {event.packet}{sides}{mark}"
+            case PolicyApplied():
+                return f"end of {event.table} {event.hook}: policy {event.policy}"
+            case Tracked():
+                status = f", {event.status!r}".replace("ConnectionStatus.", "") if event.status else ""
+                direction = ", reply direction" if event.direction else ""
+                return f"conntrack: {event.state.name}{direction}{status.partition(':')[0].replace('<', '')}"
+            case Bound():
+                side = "source" if event.manip is Manip.SOURCE else "destination"
+                if event.null:
+                    return f"NAT: no rule changes the {side} of this connection"
+                before, after = event.original, event.reply
+                if event.manip is Manip.SOURCE:
+                    pair = (before.src, before.sport), (after.dst, after.dport)
+                else:
+                    pair = (before.dst, before.dport), (after.src, after.sport)
+                old, new = (endpoint_text(family, a, p) for a, p in pair)
+                return f"NAT: the connection's {side} {old} becomes {new}"
+            case Rewritten():
+                return f"NAT: {_short(event.before)} → {_short(event.after)}"
+            case Routed():
+                return f"routing ({event.why}): {_route(event, family)}"
+            case Answered():
+                if event.packet is None:
+                    return f"no answer ({event.kind}): {event.why}"
+                return f"the node answers with {event.kind}: {event.packet}"
+            case Ended():
+                return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
+            case RuleVisited():
+                raise AssertionError(event)
+            case _:
+                assert_never(event)
+
+
+def _short(packet: Packet) -> str:
+    return str(packet).partition(" ")[2]
+
+
+def _route(event: Routed, family: Family) -> str:
+    dst = format_address(family, event.dst)
+    if isinstance(event.path, NoRoute):
+        return f"{dst}: {event.path.value}"
+    if event.path.local:
+        return f"{dst} is this node"
+    via = f" via {format_address(family, event.path.via)}" if event.path.via is not None else ""
+    return f"{dst} out of {event.path.dev}{via}"
+
+
+def _arrival(event: Ended, family: Family) -> str:
+    outcome = event.outcome
+    if outcome.src is None:
+        return ""
+    source = endpoint_text(family, outcome.src, outcome.sport)
+    target = endpoint_text(family, outcome.dst, outcome.dport)
+    mark = f", mark {outcome.mark:#x}" if outcome.mark else ""
+    return f" as {source} > {target}, ttl {outcome.ttl}{mark}"

@@ -1,0 +1,157 @@
+"""Rules in words: what a test asks, what an action does, and where a rule stands.
+
+For ``explain``, ``coverage`` and the deciding rules of a difference. The words come from the
+meaning (tests, actions), not from names of chains or comments.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from harness.corpus.packets import flags_to_text, protocol_name
+from translate.ir import (
+    Accept,
+    Action,
+    AddressType,
+    AnyOf,
+    ConnectionState,
+    ConnectionStatus,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Masquerade,
+    Name,
+    NatPorts,
+    NoTrack,
+    Nth,
+    Random,
+    Recent,
+    Redirect,
+    Reject,
+    Return,
+    Rule,
+    SetMark,
+    SetTest,
+    Snat,
+    TcpFlag,
+    Test,
+    Value,
+    format_address,
+)
+
+__all__ = ["action_text", "place", "test_text", "value_text"]
+
+
+def place(rule: Rule) -> str:
+    """Return ``file:line: the rule as written``."""
+    return f"{rule.origin.place}: {rule.origin.text}" if rule.origin.text else rule.origin.place
+
+
+def value_text(field: Field, value: int | str, family: Family) -> str:
+    """Return one value of a field as people write it."""
+    if isinstance(value, str):
+        return value or "none"
+    if field.is_address:
+        return format_address(family, value)
+    match field:
+        case Field.L4PROTO | Field.CT_PROTO:
+            return protocol_name(value)
+        case Field.MARK | Field.CT_MARK:
+            return f"{value:#x}"
+        case Field.TCP_FLAGS:
+            return flags_to_text(TcpFlag(value)) or "none"
+        case Field.CT_STATE:
+            return ConnectionState(value).name if value in set(ConnectionState) else str(value)
+        case Field.CT_STATUS:
+            return (ConnectionStatus(value).name or str(value)) if value else "none"
+        case _ if field.name.startswith("FIB_"):
+            return AddressType(value).name if value in set(AddressType) else str(value)
+        case _:
+            return str(value)
+
+
+def _interval_text(field: Field, value: Value, family: Family) -> str:
+    if isinstance(value, Name):
+        return f"{value.text}+" if value.wildcard else value.text
+    if value.is_point:
+        return value_text(field, value.low, family)
+    if field.is_address:
+        length = value.prefix_length(family.bits)
+        if length is not None:
+            return f"{format_address(family, value.low)}/{length}"
+    return f"{value_text(field, value.low, family)}-{value_text(field, value.high, family)}"
+
+
+def test_text(test: Test, family: Family) -> str:
+    """Return what a test asks, for example ``ip.saddr is not 10.244.0.0/16``."""
+    match test:
+        case FieldTest():
+            values = " or ".join(_interval_text(test.field, v, family) for v in test.values)
+            name = test.field.text if test.mask is None else f"{test.field.text} & {test.mask:#x}"
+            return f"{name} is {'not ' if test.negated else ''}{values}"
+        case AnyOf():
+            inner = " or ".join(test_text(t, family) for t in test.tests)
+            return f"not ({inner})" if test.negated else f"({inner})"
+        case Random():
+            share = test.numerator / 2**31
+            return f"chance of {1 - share if test.negated else share:.11g}"
+        case Nth():
+            return f"packet {test.packet + 1} of every {test.every}{' not' if test.negated else ''}"
+        case SetTest():
+            sides = ",".join(test.directions)
+            return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"
+        case Recent():
+            return f"{'not ' if test.negated else ''}recent {test.mode} in list {test.name}"
+        case _:
+            assert_never(test)
+
+
+def _to(addresses: Interval | None, ports: NatPorts, family: Family) -> str:
+    text = "" if addresses is None else _interval_text(Field.DADDR, addresses, family)
+    if ports.interval is not None:
+        text += f":{_interval_text(Field.DPORT, ports.interval, family)}"
+    if ports.random or ports.fully_random:
+        text += " with a random port"
+    return text.strip()
+
+
+def action_text(action: Action, family: Family) -> str:
+    """Return what an action does, for example ``sets mark 0x4000``."""
+    match action:
+        case Accept():
+            return "accepts"
+        case Drop():
+            return "drops"
+        case Return():
+            return "returns"
+        case Jump():
+            return f"goes through {action.chain}"
+        case Goto():
+            return f"goes to {action.chain}, not to come back"
+        case Reject():
+            return f"rejects with {action.kind}"
+        case SetMark():
+            if action.value == action.mask:
+                return f"sets mark {action.value:#x}"
+            if action.value & action.mask == 0 and action.value:
+                return f"flips mark {action.value:#x}"
+            return f"sets mark (mark & ~{action.mask:#x}) ^ {action.value:#x}"
+        case Dnat():
+            return f"sends to {_to(action.addresses, action.ports, family)}"
+        case Snat():
+            return f"makes it come from {_to(action.addresses, action.ports, family)}"
+        case Masquerade():
+            ports = _to(None, action.ports, family)
+            return f"masquerades{f' {ports}' if ports else ''}"
+        case Redirect():
+            ports = _to(None, action.ports, family)
+            return f"redirects to this node{f' {ports}' if ports else ''}"
+        case NoTrack():
+            return "keeps it out of conntrack"
+        case _:
+            assert_never(action)
