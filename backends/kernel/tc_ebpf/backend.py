@@ -1,0 +1,42 @@
+"""The Backend: translate here, load and replay in the child process."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+from backends.contract import Availability, Job
+from backends.kernel.availability import kernel_lacks
+from backends.kernel.session import KernelSession, open_session
+from backends.kernel.tc_ebpf.bcc import find_headers, find_package
+from backends.kernel.tc_ebpf.loader import TcEbpfLoader
+from translate.bpf import BACKEND, emit
+from translate.ir import Family, Program
+
+__all__ = ["TcEbpfBackend"]
+
+
+@dataclass(frozen=True, slots=True)
+class TcEbpfBackend:
+    """Runs packets through the tc eBPF translation, without netfilter."""
+
+    name: str = BACKEND
+
+    def probe(self) -> Availability:
+        """Say whether BCC, kernel headers, clsact and the rest are here."""
+        if find_package() is None:
+            return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
+        if find_headers() is None:
+            return Availability(False, "no kernel headers (Debian package linux-headers-amd64)")
+        return kernel_lacks(TcEbpfLoader(emit(_NO_RULES)))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Translate the job's rules and load them into a fresh node."""
+        from translate.passes import lower
+
+        output = emit(lower(job.ruleset, level=job.level))
+        return open_session(job.node, TcEbpfLoader(output))
+
+
+_NO_RULES: Final = Program(family=Family.IP, chains=())

@@ -1,0 +1,167 @@
+"""What the program must know of the node: devices, local addresses, routes; read from the namespace.
+
+The kernel goes on routing. The program asks these maps where no helper of a tc program answers:
+what type an address is (``addrtype``, and whether INPUT is next), which address masquerading takes
+(``inet_select_addr``), and where a packet made here goes when its destination has changed.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from translate.errors import MachineError
+
+__all__ = ["Facts", "read_facts"]
+
+_TABLE_MAIN: Final = 254
+_TABLE_LOCAL: Final = 255
+_SCOPE_UNIVERSE: Final = 0
+_IFA_F_SECONDARY: Final = 1
+_RTN_UNICAST: Final = 1
+_RTN_LOCAL: Final = 2
+_ROUTE_LOCALNET: Final = 1
+_RP_STRICT: Final = 2
+_RP_LOOSE: Final = 4
+
+Entry = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Packed keys and values, by the name of the map that they belong into."""
+
+    entries: dict[str, list[Entry]]
+    devices: tuple[int, ...]
+    """The interfaces to attach to: all of them, ``lo`` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    index: int
+    value: int
+    length: int
+    scope: int
+    secondary: bool
+
+    def covers(self, other: _Address) -> bool:
+        """Whether the network of ``other`` lies in this one's."""
+        shift = 32 - self.length
+        return other.length >= self.length and other.value >> shift == self.value >> shift
+
+
+def read_facts(*, rp_filter: dict[str, int]) -> Facts:
+    """Read devices, addresses and routes of the current network namespace.
+
+    ``rp_filter`` is the effective mode per device. Raises MachineError for routes of a kind that
+    the program does not follow.
+    """
+    from pyroute2 import IPRoute
+
+    with IPRoute() as ipr:
+        links = {link["index"]: link.get_attr("IFLA_IFNAME") for link in ipr.get_links()}
+        addresses = [_address(a) for a in ipr.get_addr(family=socket.AF_INET)]
+        local = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_LOCAL))
+        main = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_MAIN))
+    entries = {
+        "devices": list(_devices(links, addresses, rp_filter)),
+        "locals": list(_locals(local, {a.value for a in addresses})),
+        "routes": list(_routes(main)),
+        "primary": list(_primary(links, addresses)),
+        "settings": [(struct.pack("=I", 0), _settings())],
+    }
+    return Facts(entries, tuple(links))
+
+
+def _address(message: Any) -> _Address:
+    value = int.from_bytes(socket.inet_aton(message.get_attr("IFA_LOCAL")), "big")
+    flags = message.get_attr("IFA_FLAGS") or message["flags"]
+    return _Address(
+        message["index"], value, message["prefixlen"], message["scope"], bool(flags & _IFA_F_SECONDARY)
+    )
+
+
+def _devices(links: dict[int, str], addresses: list[_Address], rp_filter: dict[str, int]) -> Iterator[Entry]:
+    for index, name in links.items():
+        first = next((a.value for a in addresses if a.index == index), 0)
+        flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(rp_filter.get(name, 0), 0)
+        if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
+            flags |= _ROUTE_LOCALNET
+        yield struct.pack("=I", index), struct.pack("=16sII", name.encode(), first, flags)
+
+
+def _locals(routes: list[Any], own: set[int]) -> Iterator[Entry]:
+    seen = set()
+    for route in routes:
+        address, length = _destination(route)
+        if (address, length) in seen:
+            continue  # the same address on several devices: the first one is found
+        seen.add((address, length))
+        is_own = route["type"] == _RTN_LOCAL and length == 32 and address in own
+        value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, is_own)
+        yield _prefix(address, length), value
+
+
+def _routes(routes: list[Any]) -> Iterator[Entry]:
+    best: dict[tuple[int, int], tuple[int, bytes]] = {}
+    for route in routes:
+        address, length = _destination(route)
+        oif = route.get_attr("RTA_OIF")
+        if route["type"] != _RTN_UNICAST or oif is None:
+            raise MachineError("the tc program follows unicast routes through one device only")
+        gateway = route.get_attr("RTA_GATEWAY")
+        via = int.from_bytes(socket.inet_aton(gateway), "big") if gateway else 0
+        metric = route.get_attr("RTA_PRIORITY") or 0
+        known = best.get((address, length))
+        if known is None or metric < known[0]:
+            best[address, length] = metric, struct.pack("=II", oif, via)
+    for (address, length), (_, value) in best.items():
+        yield _prefix(address, length), value
+
+
+def _primary(links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry]:
+    """``inet_select_addr(device, next hop, universe)`` as a trie of device and next hop.
+
+    The first primary address of the device whose network holds the next hop; without one, its
+    first primary address; without any, the first usable address of the first device that has one.
+    """
+    usable = [a for a in addresses if not a.secondary and a.scope == _SCOPE_UNIVERSE]
+    anywhere = next((a.value for index in sorted(links) for a in usable if a.index == index), None)
+    for index in links:
+        here = [a for a in usable if a.index == index]
+        default = here[0].value if here else anywhere
+        if default is None:
+            continue
+        yield _source(index, 0, 0), struct.pack("=I", default)
+        for address in here:
+            # In the order of the list, not of the lengths: an earlier, wider network comes first.
+            first = next(a for a in here if a.covers(address))
+            if address.length:
+                yield _source(index, address.value, address.length), struct.pack("=I", first.value)
+
+
+def _settings() -> bytes:
+    # Sysctls of conntrack do not exist in a namespace that does not use it.
+    return struct.pack("=II", 1, 1)
+
+
+def _destination(route: Any) -> tuple[int, int]:
+    text = route.get_attr("RTA_DST")
+    return (int.from_bytes(socket.inet_aton(text), "big") if text else 0), route["dst_len"]
+
+
+def _prefix(address: int, length: int) -> bytes:
+    return struct.pack("=I", length) + address.to_bytes(4, "big")
+
+
+def _source(index: int, address: int, length: int) -> bytes:
+    mask = (1 << 32) - (1 << (32 - length))
+    return struct.pack("=II", 32 + length, index) + (address & mask).to_bytes(4, "big")
+
+
+def _conf(device: str, name: str) -> bool:
+    return Path("/proc/sys/net/ipv4/conf", device, name).read_text().strip() != "0"

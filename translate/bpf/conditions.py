@@ -1,0 +1,173 @@
+"""Tests as C conditions over ``struct pkt``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from translate.ir import (
+    AnyOf,
+    Field,
+    FieldTest,
+    Interval,
+    Name,
+    Nth,
+    Random,
+    Recent,
+    SetTest,
+    Test,
+    Value,
+)
+
+__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "present"]
+
+
+class CannotExpress(Exception):  # noqa: N818  # caught inside this package, never shown
+    """A test or action that has no exact form here; ``feature`` and ``reason`` go into the Refusal."""
+
+    def __init__(self, feature: str, reason: str) -> None:
+        super().__init__(reason)
+        self.feature = feature
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """How a field reads in C, and the condition under which the packet has it."""
+
+    text: str
+    present: str = ""
+
+
+_CT: Final = "p->has_ct"
+
+FIELDS: Final = {
+    Field.SADDR: _Column("p->saddr"),
+    Field.DADDR: _Column("p->daddr"),
+    Field.FRAGMENT: _Column("p->fragment"),
+    Field.L4PROTO: _Column("p->proto"),
+    Field.SPORT: _Column("p->sport", "p->has_ports"),
+    Field.DPORT: _Column("p->dport", "p->has_ports"),
+    Field.ICMP_TYPE: _Column("p->icmp_type", "p->has_icmp"),
+    Field.ICMP_CODE: _Column("p->icmp_code", "p->has_icmp"),
+    Field.TCP_FLAGS: _Column("p->tcp_flags", "p->has_tcp"),
+    Field.MARK: _Column("p->mark"),
+    Field.IIF: _Column("p->in"),
+    Field.OIF: _Column("p->out"),
+    Field.CT_STATE: _Column("p->ct_state"),
+    Field.CT_STATUS: _Column("p->conn.status", _CT),
+    Field.CT_MARK: _Column("p->conn.mark", _CT),
+    Field.CT_DIRECTION: _Column("p->dir", _CT),
+    Field.CT_PROTO: _Column("p->conn.orig.proto", _CT),
+    Field.CT_ORIGINAL_SADDR: _Column("p->conn.orig.src", _CT),
+    Field.CT_ORIGINAL_DADDR: _Column("p->conn.orig.dst", _CT),
+    Field.CT_ORIGINAL_SPORT: _Column("p->conn.orig.sport", _CT),
+    Field.CT_ORIGINAL_DPORT: _Column("p->conn.orig.dport", _CT),
+    Field.CT_REPLY_SADDR: _Column("p->conn.reply.src", _CT),
+    Field.CT_REPLY_DADDR: _Column("p->conn.reply.dst", _CT),
+    Field.CT_REPLY_SPORT: _Column("p->conn.reply.sport", _CT),
+    Field.CT_REPLY_DPORT: _Column("p->conn.reply.dport", _CT),
+    Field.FIB_SADDR_TYPE: _Column("address_type(p->saddr, 0)"),
+    Field.FIB_DADDR_TYPE: _Column("address_type(p->daddr, 0)"),
+    Field.FIB_SADDR_TYPE_IIF: _Column("address_type(p->saddr, p->iif)"),
+    Field.FIB_DADDR_TYPE_IIF: _Column("address_type(p->daddr, p->iif)"),
+    Field.FIB_SADDR_TYPE_OIF: _Column("address_type(p->saddr, p->oif)"),
+    Field.FIB_DADDR_TYPE_OIF: _Column("address_type(p->daddr, p->oif)"),
+}
+"""Every field. What is absent from a packet makes its test false, negated or not."""
+
+_REFUSED: Final[dict[type, tuple[str, str]]] = {
+    Nth: ("statistic-nth", "a counter that all packets share in order has no exact form in a tc program"),
+    Recent: ("recent", "the lists of -m recent have no counterpart in the tc program"),
+    SetTest: ("ipset", "ipsets are not carried into the tc program"),
+}
+
+
+def conditions(tests: Iterable[Test]) -> str:
+    """Return one C condition for all tests, in their order; ``1`` for none.
+
+    Raises CannotExpress.
+    """
+    return " && ".join(_test(test) for test in tests) or "1"
+
+
+def present(fields: Iterable[Field]) -> tuple[str, ...]:
+    """Return the conditions, each once, under which a packet has all ``fields``."""
+    return tuple(dict.fromkeys(FIELDS[f].present for f in fields if FIELDS[f].present))
+
+
+def equals(field: Field, value: Value) -> str:
+    """Return the condition that a field, if present, has ``value``."""
+    return _one(field, FIELDS[field].text, value)
+
+
+def _test(test: Test) -> str:
+    match test:
+        case FieldTest():
+            return _field_test(test)
+        case AnyOf():
+            some = " || ".join(f"({_field_test(part)})" for part in test.tests)
+            return f"!({some})" if test.negated else f"({some})"
+        case Random():
+            drawn = f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
+            return drawn
+        case Nth() | Recent() | SetTest():
+            raise CannotExpress(*_REFUSED[type(test)])
+        case _:
+            assert_never(test)
+
+
+def _field_test(test: FieldTest) -> str:
+    column = FIELDS[test.field]
+    text = column.text
+    if test.mask is not None:
+        if test.field.is_name:
+            raise CannotExpress("interface-mask", "an interface name cannot be masked")
+        text = f"({text} & {test.mask:#x})"
+    some = " || ".join(_one(test.field, text, value) for value in test.values)
+    if len(test.values) > 1 or test.negated:
+        some = f"{'!' if test.negated else ''}({some})"
+    return f"{column.present} && {some}" if column.present else some
+
+
+def _one(field: Field, text: str, value: Value) -> str:
+    match value:
+        case Name():
+            return _name(text, value)
+        case Interval():
+            return _interval(field, text, value)
+        case _:
+            assert_never(value)
+
+
+def _interval(field: Field, text: str, value: Interval) -> str:
+    if value.is_point:
+        return f"{text} == {value.low:#x}"
+    if field.is_address:
+        length = value.prefix_length(32)
+        if length == 0:
+            return "1"
+        if length is not None:
+            return f"({text} & {(1 << 32) - (1 << (32 - length)):#x}) == {value.low:#x}"
+    if value.low == 0:
+        return f"{text} <= {value.high:#x}"
+    return f"({text} >= {value.low:#x} && {text} <= {value.high:#x})"
+
+
+def _name(text: str, value: Name) -> str:
+    """Compare 16 bytes of name as two words, as ``ifname_compare_aligned`` does."""
+    name = value.text.encode()
+    length = len(name) if value.wildcard else 16
+    parts = []
+    for word in (0, 1):
+        low, high = word * 8, word * 8 + 8
+        want = name[low:high].ljust(8, b"\0")
+        mask = bytes(0xFF if low + i < length else 0 for i in range(8))
+        if not any(mask):
+            continue
+        shown = f"{text}[{word}]"
+        if not all(mask):
+            shown = f"({shown} & NAME(0x{mask.hex()}))"
+        parts.append(f"{shown} == NAME(0x{want.hex()})")
+    return f"({' && '.join(parts)})" if parts else "1"

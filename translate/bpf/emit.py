@@ -1,0 +1,178 @@
+"""Program → C: one inlined function per chain, between the two halves of the runtime.
+
+A chain's function returns a verdict: ``CONTINUE`` when it ends or returns, so that ``jump`` is a
+call that returns early for anything else, and ``goto`` is a tail call. BPF programs of BCC 0.26
+have no calls, so every call is expanded in place; what that would make too large for the
+kernel's verifier is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from translate.bpf.conditions import CannotExpress
+from translate.bpf.maps import ARGUMENTS, BpfOutput
+from translate.bpf.runtime import AFTER_CHAINS, BEFORE_CHAINS, runtime_text
+from translate.bpf.statements import Writer, called_chains
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import (
+    TABLE_HOOKS,
+    Family,
+    LoweredChain,
+    Origin,
+    Policy,
+    Program,
+    Statement,
+    TableName,
+)
+
+__all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
+
+BACKEND: Final = "tc-ebpf"
+"""The name that refusals carry."""
+
+MOST_STATEMENTS: Final = 4096
+"""How many statements, counted once per place where their chain is expanded, a hook may have.
+
+The verifier gives up after a million instructions; a statement costs it some tens.
+"""
+
+
+def emit(program: Program) -> BpfOutput:
+    """Return the tc program of ``program``.
+
+    Raises UnsupportedError with one refusal per rule and feature that it cannot carry exactly.
+    """
+    if program.family is not Family.IP:
+        origin = Origin(program.source)
+        raise UnsupportedError((Refusal(origin, BACKEND, "ipv6", "the tc program carries IPv4 only"),))
+    chains = {chain.name: chain for chain in program.chains}
+    bases = [chain for chain in program.chains if chain.hook is not None]
+    order = _callees_first(bases, chains)
+    refusals = _too_large(bases, chains)
+    writer = Writer({chain.name: _function(i, chain) for i, chain in enumerate(order)})
+    functions: list[str] = []
+    for chain in order:
+        functions += _chain(chain, writer, refusals)
+    if refusals:
+        raise UnsupportedError(tuple(dict.fromkeys(refusals)))
+    parts = [runtime_text(name) for name in BEFORE_CHAINS]
+    parts.append("\n".join((*_PRELUDE, *writer.declarations, "", *functions, *_absent(bases))) + "\n")
+    parts += [runtime_text(name) for name in AFTER_CHAINS]
+    return BpfOutput(source="\n".join(parts), maps=tuple(writer.maps))
+
+
+_PRELUDE: Final = (
+    "/* The chains, generated. */",
+    "",
+    "#ifdef __BIG_ENDIAN__",
+    "#define NAME(x) (x##ULL)",
+    "#else",
+    "#define NAME(x) __builtin_bswap64(x##ULL)",
+    "#endif",
+    "",
+    f"struct entry {{ u32 code; u32 argument[{ARGUMENTS}]; }};",
+)
+
+
+def _chain(chain: LoweredChain, writer: Writer, refusals: list[Refusal]) -> list[str]:
+    body: list[str] = []
+    for statement in chain.statements:
+        try:
+            lines = writer.statement(statement)
+        except CannotExpress as e:
+            refusals.append(Refusal(statement.origin, BACKEND, e.feature, e.reason))
+            continue
+        if lines:
+            body += [_remark(statement), *lines]
+    text = "\n".join(body)
+    declared = []
+    if "verdict = " in text:
+        declared.append("int verdict;")
+    if "drawn = " in text:
+        declared.append("u32 drawn;")
+    lines = [f"\t{line}" if line else "" for line in (*declared, *body, "return CONTINUE;")]
+    name = writer.functions[chain.name]
+    made = [f"/* {_safe(chain.name)} */", _head(name), "{", *lines, "}", ""]
+    if chain.hook is None:
+        return made
+    policy = "DROP" if chain.policy is Policy.DROP else "ACCEPT"
+    return [
+        *made,
+        _head(_hook_function(chain.table, chain.hook.value)),
+        "{",
+        f"\tint verdict = {name}(skb, p);",
+        f"\treturn verdict == CONTINUE ? {policy} : verdict;",
+        "}",
+        "",
+    ]
+
+
+def _head(name: str) -> str:
+    return f"INLINE int {name}(struct __sk_buff *skb, struct pkt *p)"
+
+
+def _absent(bases: list[LoweredChain]) -> list[str]:
+    """The hooks without a chain, and whether NAT is there at all."""
+    have = {(chain.table, chain.hook) for chain in bases}
+    nat = any(chain.table is TableName.NAT for chain in bases)
+    lines = [f"#define HAS_NAT {int(nat)}"]
+    for table, hooks in TABLE_HOOKS.items():
+        for hook in hooks:
+            if (table, hook) not in have:
+                lines.append(f"#define {_hook_function(table, hook.value)}(skb, p) ACCEPT")
+    return lines
+
+
+def _hook_function(table: TableName, hook: str) -> str:
+    return f"chain_{table.value}_{hook.lower()}"
+
+
+def _function(number: int, chain: LoweredChain) -> str:
+    # A name may hold what C does not take, and two names may differ only in that.
+    return f"c{number}_{re.sub(r'[^A-Za-z0-9]', '_', chain.name)}"
+
+
+def _remark(statement: Statement) -> str:
+    origin = statement.origin
+    return f"/* line {origin.line} */" if origin.line else "/* generated */"
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[^ -~]", "?", text).replace("*/", "* /")
+
+
+def _callees_first(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> list[LoweredChain]:
+    """Every chain that a packet can reach, called ones before their callers."""
+    done: dict[str, LoweredChain] = {}
+    # By hand instead of by recursion: a chain of calls may be deeper than Python's stack.
+    pending = [(base, False) for base in reversed(bases)]
+    while pending:
+        chain, left = pending.pop()
+        if chain.name in done:
+            continue
+        if left:
+            done[chain.name] = chain
+            continue
+        pending.append((chain, True))
+        called = [name for statement in chain.statements for name in called_chains(statement)]
+        pending += [(chains[name], False) for name in reversed(called) if name not in done]
+    return list(done.values())
+
+
+def _too_large(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> list[Refusal]:
+    size: dict[str, int] = {}
+    for chain in _callees_first(bases, chains):
+        size[chain.name] = sum(
+            1 + sum(size[name] for name in set(called_chains(s))) for s in chain.statements
+        )
+    reason = (
+        f"its chains make more than {MOST_STATEMENTS} statements when every jump is expanded, "
+        "which the kernel's verifier does not take"
+    )
+    return [
+        Refusal(base.origin, BACKEND, "program-size", reason)
+        for base in bases
+        if size[base.name] > MOST_STATEMENTS
+    ]

@@ -1,0 +1,62 @@
+"""What the emitter hands over: C text, and the entries of its lookup maps."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.ir import NOWHERE, Origin
+
+__all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry"]
+
+ARGUMENTS: Final = 8
+"""Numbers that a lookup's entry can carry for its actions, besides which actions they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapEntry:
+    """One key (a number per field) and its value: which actions, and the numbers in them."""
+
+    key: tuple[int, ...]
+    code: int
+    arguments: tuple[int, ...]
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+    def packed_key(self) -> bytes:
+        """Return the key as the C structure has it, in this machine's byte order."""
+        return struct.pack(f"={len(self.key)}I", *self.key)
+
+    def packed_value(self) -> bytes:
+        """Return the value as the C structure has it."""
+        padding = (0,) * (ARGUMENTS - len(self.arguments))
+        return struct.pack(f"={1 + ARGUMENTS}I", self.code, *self.arguments, *padding)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapContents:
+    """A map of the program and what belongs into it; ``fields`` names the parts of the key."""
+
+    name: str
+    fields: tuple[str, ...]
+    entries: tuple[MapEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BpfOutput:
+    """A translation: the program as BCC compiles it, and the contents of its maps."""
+
+    source: str
+    maps: tuple[MapContents, ...]
+
+    def render(self) -> str:
+        """Return program and map contents as one readable C text, contents as comments."""
+        lines = [self.source]
+        for contents in self.maps:
+            lines.append(f"/* {contents.name}: {' . '.join(contents.fields)}")
+            for entry in contents.entries:
+                key = " . ".join(f"{part:#x}" for part in entry.key)
+                arguments = " ".join(f"{one:#x}" for one in entry.arguments)
+                lines.append(f" *   {key} : {entry.code} {arguments}".rstrip())
+            lines.append(" */")
+        return "\n".join(lines).rstrip() + "\n"

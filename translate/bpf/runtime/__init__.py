@@ -1,0 +1,20 @@
+"""The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
+
+Read in this order: ``types``, ``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, then the
+generated chains, then ``hooks``.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+__all__ = ["AFTER_CHAINS", "BEFORE_CHAINS", "runtime_text"]
+
+BEFORE_CHAINS: Final = ("types", "packet", "tcp", "conntrack", "nat", "route")
+AFTER_CHAINS: Final = ("hooks",)
+
+
+def runtime_text(name: str) -> str:
+    """Return one part of the runtime."""
+    return files(__package__).joinpath(f"{name}.h").read_text("ascii")

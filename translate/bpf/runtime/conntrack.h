@@ -1,0 +1,277 @@
+/* Connections: nf_conntrack_core.c in small.
+ *
+ * `conns` holds an entry under its original tuple, `replies` leads from the reply tuple to it. An
+ * entry gets in only at the end of its first packet's way (confirmation), as in the kernel, so that
+ * a packet that is dropped leaves nothing behind.
+ */
+
+#define SECOND 1000000000ULL
+
+INLINE void copy_tuple(struct tuple *to, struct tuple *from)
+{
+	to->src = from->src;
+	to->dst = from->dst;
+	to->sport = from->sport;
+	to->dport = from->dport;
+	to->proto = from->proto;
+}
+
+INLINE int same_tuple(struct tuple *a, struct tuple *b)
+{
+	return a->src == b->src && a->dst == b->dst && a->sport == b->sport && a->dport == b->dport &&
+	       a->proto == b->proto;
+}
+
+/* The tuple of the opposite direction. Returns -1 when ICMP has no answer of that type. */
+INLINE int invert(struct tuple *to, struct tuple *from)
+{
+	to->src = from->dst;
+	to->dst = from->src;
+	to->proto = from->proto;
+	if (from->proto == PROTO_ICMP) {
+		u8 type = from->dport >> 8;
+		if (type == 8)
+			type = 0;
+		else if (type == 0)
+			type = 8;
+		else if (type == 13 || type == 15 || type == 17)
+			type++;
+		else if (type == 14 || type == 16 || type == 18)
+			type--;
+		else
+			return -1;
+		to->sport = from->sport;
+		to->dport = (u16)type << 8 | (from->dport & 255);
+	} else {
+		to->sport = from->dport;
+		to->dport = from->sport;
+	}
+	return 0;
+}
+
+INLINE void forget(struct conn *c)
+{
+	struct tuple key;
+
+	copy_tuple(&key, &c->reply);
+	replies.delete(&key);
+	copy_tuple(&key, &c->orig);
+	conns.delete(&key);
+}
+
+/* The entry of a tuple, and the tuple's direction in it. What has expired is gone. */
+INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
+{
+	struct conn *c = conns.lookup(t);
+
+	*dir = 0;
+	if (!c) {
+		struct tuple key, *orig = replies.lookup(t);
+		if (!orig)
+			return 0;
+		copy_tuple(&key, orig);
+		c = conns.lookup(&key);
+		if (!c || !same_tuple(&c->reply, t))
+			return 0; /* the LRU has dropped the entry but not its reply */
+		*dir = 1;
+	}
+	if (c->expires <= now) {
+		forget(c);
+		return 0;
+	}
+	return c;
+}
+
+INLINE int taken(struct tuple *t, u64 now)
+{
+	u8 dir;
+
+	return find(t, &dir, now) != 0;
+}
+
+/* The tuple of the packet as it is. Returns -1 when the transport header is cut off. */
+INLINE int tuple_of(struct pkt *p, struct tuple *t)
+{
+	t->src = p->saddr;
+	t->dst = p->daddr;
+	t->proto = p->proto;
+	t->sport = t->dport = 0;
+	if (p->has_ports) {
+		t->sport = p->sport;
+		t->dport = p->dport;
+	} else if (p->has_icmp) {
+		t->sport = p->icmp_id;
+		t->dport = (u16)p->icmp_type << 8 | p->icmp_code;
+	} else if (p->proto == PROTO_ICMP || is_port_protocol(p->proto)) {
+		return -1;
+	}
+	return 0;
+}
+
+/* An ICMP error belongs to the connection of the packet that it quotes (nf_conntrack_inet_error). */
+INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
+{
+	u8 ip[20] = {};
+	u8 l4[8] = {};
+	struct tuple inner, inverse;
+	struct conn *c;
+	u8 dir = 0;
+
+	p->quoted = p->l4 + 8;
+	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
+		return;
+	if ((ip[0] >> 4) != 4 || (ip[0] & 15) < 5 || (ip[6] & 0x1f) || ip[7])
+		return;
+	p->quoted_l4 = p->quoted + ((ip[0] & 15) << 2);
+	p->quoted_proto = ip[9];
+	inner.proto = ip[9];
+	inner.src = (u32)ip[12] << 24 | ip[13] << 16 | ip[14] << 8 | ip[15];
+	inner.dst = (u32)ip[16] << 24 | ip[17] << 16 | ip[18] << 8 | ip[19];
+	inner.sport = inner.dport = 0;
+	p->quoted_ports = is_port_protocol(ip[9]);
+	if (p->quoted_ports || ip[9] == PROTO_ICMP) {
+		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			return;
+		if (p->quoted_ports) {
+			inner.sport = l4[0] << 8 | l4[1];
+			inner.dport = l4[2] << 8 | l4[3];
+		} else {
+			inner.sport = l4[4] << 8 | l4[5];
+			inner.dport = l4[0] << 8 | l4[1];
+		}
+	}
+	if (invert(&inverse, &inner))
+		return;
+	c = find(&inverse, &dir, now);
+	if (!c || p->daddr != (dir ? c->reply.dst : c->orig.dst))
+		return;
+	p->conn = *c;
+	p->has_ct = 1;
+	p->related = 1;
+	p->dir = dir;
+	p->ct_state = CT_RELATED;
+}
+
+INLINE void refresh(struct pkt *p, struct conn *c, u64 now)
+{
+	u64 seconds = 600;
+
+	if (p->proto == PROTO_ICMP) {
+		seconds = 30;
+	} else if (p->proto == PROTO_UDP || p->proto == PROTO_UDPLITE) {
+		seconds = 30;
+		if ((c->status & ST_SEEN_REPLY) && now > c->since) {
+			seconds = 120;
+			c->status |= ST_ASSURED;
+		}
+	} else if (p->proto == PROTO_SCTP || p->proto == PROTO_DCCP) {
+		seconds = c->status & ST_SEEN_REPLY ? 210 : 30;
+	}
+	c->expires = now + seconds * SECOND;
+}
+
+/* Give the packet its connection and state (nf_conntrack_in). It is INVALID until proven tracked. */
+INLINE void track(struct __sk_buff *skb, struct pkt *p, int prerouting)
+{
+	u32 zero = 0;
+	struct settings *s = settings.lookup(&zero);
+	u64 now = bpf_ktime_get_ns();
+	struct conn *c;
+	u16 payload = p->length - p->ihl;
+	u8 dir = 0;
+	int done;
+
+	if (!s)
+		return;
+	if (p->proto == PROTO_TCP) {
+		if (!p->has_tcp || p->tcp_doff < 20 || payload < p->tcp_doff || !tcp_flags_valid(p->tcp_flags))
+			return;
+	} else if (p->proto == PROTO_UDP) {
+		if (!p->has_ports || p->udp_length > payload || p->udp_length < 8)
+			return;
+	} else if (p->proto == PROTO_ICMP) {
+		if (!p->has_icmp || p->icmp_type > 18)
+			return;
+	}
+	if (prerouting && s->checksum && bad_checksum(skb, p))
+		return;
+	if (p->has_icmp && is_icmp_error(p->icmp_type)) {
+		track_error(skb, p, now);
+		return;
+	}
+	if (tuple_of(p, &p->tuple))
+		return;
+	c = find(&p->tuple, &dir, now);
+	done = TRACK_OK;
+	if (c) {
+		p->ct_state = dir || (c->status & ST_SEEN_REPLY) ? CT_ESTABLISHED : CT_NEW;
+		if (p->proto == PROTO_TCP)
+			done = tcp_track(p, c, dir, 0, s->tcp_loose, now);
+		else
+			refresh(p, c, now);
+		if (done == TRACK_INVALID) {
+			p->ct_state = CT_INVALID;
+			return;
+		}
+		if (done != TRACK_REPEAT) {
+			if (dir)
+				c->status |= ST_SEEN_REPLY;
+			p->conn = *c;
+			p->has_ct = 1;
+			p->dir = dir;
+			if (done == TRACK_KILL)
+				forget(c);
+			return;
+		}
+		forget(c);
+		p->ct_state = CT_INVALID;
+	}
+	if (p->has_icmp && p->icmp_type != 8 && p->icmp_type != 13 && p->icmp_type != 15 && p->icmp_type != 17)
+		return;
+	__builtin_memset(&p->conn, 0, sizeof(p->conn));
+	c = &p->conn;
+	copy_tuple(&c->orig, &p->tuple);
+	if (invert(&c->reply, &c->orig))
+		return;
+	if (p->proto == PROTO_TCP) {
+		if (tcp_track(p, c, 0, 1, s->tcp_loose, now) == TRACK_INVALID)
+			return;
+	} else {
+		refresh(p, c, now);
+		c->since = now + 2 * SECOND;
+	}
+	p->has_ct = 1;
+	p->fresh = 1;
+	p->dir = 0;
+	p->ct_state = CT_NEW;
+}
+
+/* Enter a new connection (__nf_conntrack_confirm). Returns -1 when another one was faster. */
+INLINE int confirm(struct pkt *p)
+{
+	struct tuple orig, reply, source = {};
+	u64 now = bpf_ktime_get_ns();
+
+	if (!p->has_ct || !p->fresh || p->related)
+		return 0;
+	copy_tuple(&orig, &p->conn.orig);
+	copy_tuple(&reply, &p->conn.reply);
+	if (taken(&orig, now) || taken(&reply, now))
+		return -1;
+	p->conn.status |= ST_CONFIRMED;
+	if (conns.insert(&orig, &p->conn))
+		return -1;
+	if (replies.insert(&reply, &orig)) {
+		/* What is there leads to an entry that is gone, or somebody was faster just now. */
+		if (taken(&reply, now) || replies.update(&reply, &orig)) {
+			conns.delete(&orig);
+			return -1;
+		}
+	}
+	source.src = orig.src;
+	source.sport = orig.sport;
+	source.proto = orig.proto;
+	sources.update(&source, &orig);
+	p->fresh = 0;
+	return 0;
+}

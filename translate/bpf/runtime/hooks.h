@@ -1,0 +1,305 @@
+/* The way through the stack: which chains run where, and what carries a packet from one program to
+ * the next.
+ *
+ * The kernel goes on routing, so that TTL, "no route", ICMP redirects and martian checks are its own:
+ *
+ *   ingress of a device   PREROUTING, and INPUT when the destination is local
+ *   egress of a device    FORWARD and POSTROUTING, for a packet that came in somewhere
+ *                         OUTPUT and POSTROUTING, for a packet made here
+ *
+ * ip_forward decrements the TTL before FORWARD, and asks for the neighbour after POSTROUTING: what a
+ * tc program sees at egress is what FORWARD saw, on the device that was chosen. A packet made here
+ * whose destination has changed is routed again and redirected, onto another device or into lo.
+ *
+ * Between ingress and egress, and through lo, tc_index is the number of the packet's slot.
+ */
+
+#define SLOTS 4096
+
+INLINE struct pkt *slot_at(u32 number)
+{
+	number &= SLOTS - 1;
+	return slots.lookup(&number);
+}
+
+INLINE struct pkt *claim_slot(struct __sk_buff *skb)
+{
+	u32 zero = 0, number;
+	u32 *counter = slot_counter.lookup(&zero);
+	struct pkt *p;
+
+	if (!counter)
+		return 0;
+	*counter = *counter % 255 + 1; /* 0 means no slot */
+	number = (bpf_get_smp_processor_id() & 15) << 8 | *counter;
+	p = slot_at(number);
+	if (!p)
+		return 0;
+	p->slot = number;
+	p->stage = AT_NOTHING;
+	p->has_ct = p->fresh = p->related = p->dir = p->looped = 0;
+	p->ct_state = CT_INVALID;
+	skb->cb[0] = number;
+	return p;
+}
+
+INLINE void set_in(struct pkt *p, u32 index)
+{
+	struct device *d = index ? devices.lookup(&index) : 0;
+
+	p->iif = index;
+	p->in[0] = d ? d->name[0] : 0;
+	p->in[1] = d ? d->name[1] : 0;
+}
+
+INLINE void set_out(struct pkt *p, u32 index)
+{
+	struct device *d = index ? devices.lookup(&index) : 0;
+
+	p->oif = index;
+	p->out[0] = d ? d->name[0] : 0;
+	p->out[1] = d ? d->name[1] : 0;
+}
+
+/* Let the stack have the packet; stage says who takes it up again. */
+INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
+{
+	skb->mark = p->mark;
+	p->stage = stage;
+	p->left_saddr = p->saddr;
+	p->left_daddr = p->daddr;
+	p->left_id = p->ip_id;
+	skb->tc_classid = stage == AT_NOTHING ? 0 : p->slot;
+	return TC_ACT_OK;
+}
+
+/* Take up the packet that tc_index names. Returns 0 when it is not the one that left. */
+INLINE struct pkt *resume(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->tc_index);
+
+	if (!p || parse(skb, p))
+		return 0;
+	if (p->saddr != p->left_saddr || p->daddr != p->left_daddr || p->ip_id != p->left_id)
+		return 0;
+	skb->cb[0] = p->slot;
+	p->mark = skb->mark;
+	return p;
+}
+
+/* BCC does not rewrite map calls inside macros. */
+INLINE int answer_reject(struct __sk_buff *skb)
+{
+	programs.call(skb, PROGRAM_REJECT);
+	return TC_ACT_SHOT;
+}
+
+#define RUN(chain)                                                \
+	do {                                                      \
+		int verdict_ = chain(skb, p);                     \
+		if (verdict_ == DROP)                             \
+			return TC_ACT_SHOT;                       \
+		if (verdict_ == REJECT)                           \
+			return answer_reject(skb);                \
+	} while (0)
+
+#define RUN_NAT(chain, manip)                                     \
+	do {                                                      \
+		if (HAS_NAT && unbound(p, manip)) {               \
+			p->bind_flags = 0;                        \
+			RUN(chain);                               \
+			if (resolve_bind(p) || bind(p, manip))    \
+				return TC_ACT_SHOT;               \
+		}                                                 \
+		if (HAS_NAT && translate(skb, p, manip))          \
+			return TC_ACT_SHOT;                       \
+	} while (0)
+
+/* MASQUERADE and REDIRECT name no address: it depends on the device. Returns -1 without one. */
+INLINE int resolve_bind(struct pkt *p)
+{
+	u32 address;
+
+	if (p->bind_flags & BIND_MASQUERADE) {
+		address = masquerade_address(p);
+	} else if (p->bind_flags & BIND_REDIRECT) {
+		struct device *d = devices.lookup(&p->iif);
+		address = p->iif == 0 ? 0x7f000001 : d ? d->address : 0;
+	} else {
+		return 0;
+	}
+	p->bind_low = p->bind_high = address;
+	p->bind_flags |= BIND_ADDRESS;
+	return address ? 0 : -1;
+}
+
+int nfparity_ingress(struct __sk_buff *skb)
+{
+	struct pkt *p = 0;
+
+	if (skb->protocol != swap16(ETH_IPV4) || skb->pkt_type == OTHERHOST)
+		return TC_ACT_OK;
+	if (skb->ifindex == LOOPBACK_INDEX && skb->tc_index) {
+		p = resume(skb);
+		if (!p || p->stage != AT_LOOPBACK)
+			return TC_ACT_SHOT;
+		p->looped = 1;
+	} else {
+		p = claim_slot(skb);
+		if (!p)
+			return TC_ACT_SHOT;
+		if (parse(skb, p))
+			return TC_ACT_OK;
+		p->mark = skb->mark;
+	}
+	set_in(p, skb->ifindex);
+	set_out(p, 0);
+	if (p->fragment)
+		return TC_ACT_SHOT; /* conntrack would put it together first; a tc program cannot */
+	RUN(chain_raw_prerouting);
+	if (!p->looped && p->ct_state != CT_UNTRACKED)
+		track(skb, p, 1);
+	programs.call(skb, PROGRAM_PREROUTING);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_prerouting(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	u32 type;
+
+	if (!p)
+		return TC_ACT_SHOT;
+	RUN(chain_mangle_prerouting);
+	RUN_NAT(chain_nat_prerouting, MANIP_DST);
+	if (!p->looped) {
+		type = address_type(p->daddr, 0);
+		if (type == RTN_MULTICAST ||
+		    (is_loopback(p->daddr) && !(device_flags(p->iif) & DEVICE_ROUTE_LOCALNET)))
+			return pass(skb, p, AT_NOTHING); /* the stack drops it */
+		if (martian_source(p))
+			return TC_ACT_SHOT;
+		if (type != RTN_LOCAL && type != RTN_BROADCAST)
+			return pass(skb, p, AT_FORWARD);
+	}
+	programs.call(skb, PROGRAM_INPUT);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_input(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
+	RUN(chain_mangle_input);
+	RUN(chain_filter_input);
+	RUN(chain_security_input);
+	RUN_NAT(chain_nat_input, MANIP_SRC);
+	if (confirm(p))
+		return TC_ACT_SHOT;
+	return pass(skb, p, AT_NOTHING);
+}
+
+int nfparity_egress(struct __sk_buff *skb)
+{
+	struct pkt *p = 0;
+
+	if (skb->protocol != swap16(ETH_IPV4))
+		return TC_ACT_OK;
+	if (skb->tc_index) {
+		p = resume(skb);
+		if (!p)
+			return TC_ACT_SHOT;
+		if (p->stage == AT_END)
+			return pass(skb, p, AT_NOTHING);
+		if (p->stage != AT_FORWARD)
+			return TC_ACT_SHOT;
+		set_out(p, skb->ifindex);
+		p->via = 0;
+		programs.call(skb, PROGRAM_FORWARD);
+		return TC_ACT_SHOT;
+	}
+	p = claim_slot(skb);
+	if (!p || parse(skb, p))
+		return TC_ACT_SHOT;
+	p->mark = skb->mark;
+	set_in(p, 0);
+	set_out(p, skb->ifindex);
+	if (p->fragment)
+		return TC_ACT_SHOT;
+	RUN(chain_raw_output);
+	if (p->ct_state != CT_UNTRACKED)
+		track(skb, p, 0);
+	programs.call(skb, PROGRAM_OUTPUT);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_output(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	u32 before, oif = 0;
+
+	if (!p)
+		return TC_ACT_SHOT;
+	before = p->daddr;
+	p->via = 0;
+	RUN(chain_mangle_output);
+	RUN_NAT(chain_nat_output, MANIP_DST);
+	if (p->daddr != before) {
+		/* ip_route_me_harder; the filter table still sees the device of the first route. */
+		if (route_output(p, &oif, &p->via))
+			return TC_ACT_SHOT;
+	}
+	RUN(chain_filter_output);
+	RUN(chain_security_output);
+	if (oif)
+		set_out(p, oif);
+	programs.call(skb, PROGRAM_POSTROUTING);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_forward(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
+	RUN(chain_mangle_forward);
+	RUN(chain_filter_forward);
+	RUN(chain_security_forward);
+	programs.call(skb, PROGRAM_POSTROUTING);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_postrouting(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	struct next_hop hop = {.family = 2};
+
+	if (!p)
+		return TC_ACT_SHOT;
+	RUN(chain_mangle_postrouting);
+	RUN_NAT(chain_nat_postrouting, MANIP_SRC);
+	if (confirm(p))
+		return TC_ACT_SHOT;
+	if (p->oif == skb->ifindex && (!p->via || p->oif == LOOPBACK_INDEX))
+		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);
+	skb->tc_index = p->slot;
+	if (p->oif == LOOPBACK_INDEX) {
+		/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only
+		 * this way it is forgotten. lo's hardware address is zero. */
+		u8 zero[12] = {};
+		pass(skb, p, AT_LOOPBACK);
+		bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
+		return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
+	}
+	pass(skb, p, AT_END);
+	hop.address = swap32(p->via);
+	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
+}
+
+int nfparity_reject(struct __sk_buff *skb)
+{
+	return TC_ACT_SHOT;
+}

@@ -1,0 +1,241 @@
+/* NAT: nf_nat_core.c in small. A connection's first packet binds, every packet is rewritten. */
+
+enum manip { MANIP_SRC, MANIP_DST };
+
+INLINE u16 *key_of(struct tuple *t, int manip)
+{
+	/* For ICMP the identifier is the port, whichever side is bound. */
+	return manip == MANIP_SRC || t->proto == PROTO_ICMP ? &t->sport : &t->dport;
+}
+
+INLINE int in_range(struct tuple *t, struct pkt *p, u32 low, u32 high, u32 flags)
+{
+	if ((flags & BIND_ADDRESS) && (t->src < low || t->src > high))
+		return 0;
+	if (!(flags & BIND_PORTS))
+		return 1;
+	return t->sport >= p->bind_port_low && t->sport <= p->bind_port_high;
+}
+
+INLINE int free_to_use(struct tuple *t, u64 now)
+{
+	struct tuple reply;
+
+	return !invert(&reply, t) && !taken(&reply, now);
+}
+
+INLINE u32 mix(u32 a, u32 b)
+{
+	a ^= b + 0x9e3779b9 + (a << 6) + (a >> 2);
+	a ^= a >> 16;
+	a *= 0x85ebca6b;
+	a ^= a >> 13;
+	a *= 0xc2b2ae35;
+	return a ^ (a >> 16);
+}
+
+/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). */
+INLINE void unique_port(struct tuple *new, struct pkt *p, int manip, u32 flags, u64 now)
+{
+	u16 *key = key_of(new, manip);
+	u32 port = *key, low, size, offset;
+
+	if (flags & BIND_PORTS) {
+		low = p->bind_port_low;
+		size = (u32)p->bind_port_high - low + 1;
+	} else if (new->proto == PROTO_ICMP) {
+		low = 0;
+		size = 65536;
+	} else if (manip == MANIP_DST) {
+		return; /* without a range, the destination keeps its port */
+	} else if (port >= 1024) {
+		low = 1024;
+		size = 64512;
+	} else if (port >= 512) {
+		low = 600; /* >= 512 is credential passing */
+		size = 424;
+	} else {
+		low = 1;
+		size = 511;
+	}
+	if (!size)
+		return;
+	offset = manip == MANIP_SRC || (flags & BIND_RANDOM) ? bpf_get_prandom_u32() & 0xffff : 0;
+	for (int i = 0; i < 128; i++) {
+		*key = low + (offset + i) % size;
+		if (free_to_use(new, now) || i + 1 >= size)
+			return;
+	}
+}
+
+/* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet. */
+INLINE int bind(struct pkt *p, int manip)
+{
+	struct tuple now_is, new;
+	struct conn *c = &p->conn;
+	u32 flags = p->bind_flags, low = p->bind_low, high = p->bind_high;
+	u64 now = bpf_ktime_get_ns();
+	int settled = 0;
+
+	c->status |= manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE;
+	invert(&now_is, &c->reply);
+	if (!flags) {
+		/* A null binding: as it is, but another source port if the tuple is taken. */
+		flags = BIND_ADDRESS;
+		low = high = manip == MANIP_SRC ? c->reply.dst : c->reply.src;
+	}
+	copy_tuple(&new, &now_is);
+	if (manip == MANIP_SRC && !(flags & BIND_RANDOM)) {
+		if (in_range(&now_is, p, low, high, flags)) {
+			settled = free_to_use(&now_is, now);
+		} else {
+			/* The same source gets the same binding again, where it can (find_appropriate_src). */
+			struct tuple key = {}, *orig;
+			key.src = now_is.src;
+			key.sport = now_is.sport;
+			key.proto = now_is.proto;
+			orig = sources.lookup(&key);
+			if (orig) {
+				struct conn *other;
+				copy_tuple(&key, orig);
+				other = conns.lookup(&key);
+				if (other && other->expires > now) {
+					new.src = other->reply.dst;
+					new.sport = new.proto == PROTO_ICMP ? other->reply.sport
+									    : other->reply.dport;
+					settled = in_range(&new, p, low, high, flags) && free_to_use(&new, now);
+					if (!settled)
+						copy_tuple(&new, &now_is);
+				}
+			}
+		}
+	}
+	if (!settled) {
+		if (flags & BIND_ADDRESS) {
+			u32 address = low;
+			if (high > low) {
+				u32 hash = mix(new.src, flags & BIND_PERSISTENT ? 0 : new.dst);
+				address = low + mix(hash, new.proto) % (high - low + 1);
+			}
+			if (manip == MANIP_SRC)
+				new.src = address;
+			else
+				new.dst = address;
+		}
+		if (!(flags & BIND_RANDOM)) {
+			if (flags & BIND_PORTS) {
+				u16 port = *key_of(&new, manip);
+				settled = port >= p->bind_port_low && port <= p->bind_port_high &&
+					  (p->bind_port_low == p->bind_port_high || free_to_use(&new, now));
+			} else {
+				settled = free_to_use(&new, now);
+			}
+		}
+		if (!settled && (new.proto == PROTO_ICMP || is_port_protocol(new.proto)))
+			unique_port(&new, p, manip, flags, now);
+	}
+	if (!same_tuple(&new, &now_is)) {
+		invert(&c->reply, &new);
+		c->status |= manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
+	}
+	return 0;
+}
+
+/* Rewrite what an ICMP error quotes, and its own address (nf_nat_icmp_reply_translation). */
+INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t, int manip)
+{
+	/* The quoted packet went the other way: where the error's source is rewritten, it is the
+	 * quoted destination. */
+	int which = manip == MANIP_SRC;
+	u32 address = swap32(manip == MANIP_SRC ? t->dst : t->src);
+	u32 offset = p->quoted + (which ? 16 : 12);
+	u32 old = 0, sum, check_at = 0;
+	u16 port, old_port = 0, check = 0;
+
+	if (bpf_skb_load_bytes(skb, offset, &old, 4))
+		return -1;
+	sum = bpf_csum_diff(&old, 4, &address, 4, 0);
+	/* The quoted header's own checksum makes up for its address; the error's stays right. */
+	bpf_l3_csum_replace(skb, p->quoted + 10, old, address, 4);
+	bpf_skb_store_bytes(skb, offset, &address, 4, 0);
+
+	if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
+		u32 at = p->quoted_l4 + (p->quoted_ports ? (which ? 2 : 0) : 4);
+		u32 old_word, new_word;
+
+		port = swap16(p->quoted_ports && which ? t->dport : t->sport);
+		if (bpf_skb_load_bytes(skb, at, &old_port, 2))
+			return -1;
+		if (!p->quoted_ports)
+			sum = 0; /* ICMP has no pseudo header */
+		old_word = old_port;
+		new_word = port;
+		sum = bpf_csum_diff(&old_word, 4, &new_word, 4, sum);
+		if (old_port != port)
+			set_quoted(skb, p, at, old_port, port, 2);
+		if (p->quoted_proto == PROTO_TCP)
+			check_at = p->quoted_l4 + 16;
+		else if (p->quoted_proto == PROTO_ICMP)
+			check_at = p->quoted_l4 + 2;
+		else if (p->quoted_proto == PROTO_UDP)
+			check_at = p->quoted_l4 + 6;
+		if (check_at && !bpf_skb_load_bytes(skb, check_at, &check, 2) &&
+		    (check || p->quoted_proto != PROTO_UDP)) {
+			u16 changed = ~fold(sum + (u16)~check);
+			if (!changed && p->quoted_proto == PROTO_UDP)
+				changed = 0xffff;
+			set_quoted(skb, p, check_at, check, changed, 2);
+		}
+	}
+	if (manip == MANIP_SRC)
+		set_address(skb, p, 0, t->dst);
+	else
+		set_address(skb, p, 1, t->src);
+	return 0;
+}
+
+/* Rewrite one side of the packet as its connection is bound (nf_nat_packet). -1: drop it. */
+INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
+{
+	u32 bit = manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
+	struct tuple t;
+
+	if (!p->has_ct)
+		return 0;
+	if (p->related && p->icmp_type == 5 && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
+		return -1; /* a redirect would be a lie on either side of the NAT */
+	if (p->dir)
+		bit ^= ST_SRC_NAT | ST_DST_NAT;
+	if (!(p->conn.status & bit))
+		return 0;
+	copy_tuple(&t, p->dir ? &p->conn.orig : &p->conn.reply);
+	if (p->related)
+		return translate_error(skb, p, &t, manip);
+	if (manip == MANIP_SRC)
+		set_address(skb, p, 0, t.dst);
+	else
+		set_address(skb, p, 1, t.src);
+	if (p->has_icmp) {
+		set_icmp_id(skb, p, t.sport);
+		return 0;
+	}
+	return set_port(skb, p, manip == MANIP_DST, manip == MANIP_SRC ? t.dport : t.sport);
+}
+
+/* Whether the nat table is to be asked: only the first packet, and once for each side. */
+INLINE int unbound(struct pkt *p, int manip)
+{
+	return p->has_ct && p->fresh && !p->related &&
+	       !(p->conn.status & (manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE));
+}
+
+/* What chains call. Each returns BIND, which ends the table. */
+INLINE int ask_nat(struct pkt *p, u32 low, u32 high, u16 port_low, u16 port_high, u16 flags)
+{
+	p->bind_low = low;
+	p->bind_high = high;
+	p->bind_port_low = port_low;
+	p->bind_port_high = port_high;
+	p->bind_flags = flags;
+	return BIND;
+}

@@ -1,0 +1,250 @@
+/* Reading a packet's headers, and rewriting them with checksums that stay right.
+ *
+ * An address takes part in the pseudo header and a port does not, so they are two calls: one
+ * combined difference only seems to work while checksum offload hides it.
+ */
+
+/* bpf_redirect_neigh of BCC 0.26 lacks the length of its parameters. */
+struct next_hop {
+	u32 family;
+	u32 address;
+	u32 spare[3];
+};
+static long (*redirect_to_neighbour)(u32 ifindex, void *params, int length, u64 flags) =
+	(void *)BPF_FUNC_redirect_neigh;
+
+INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }
+INLINE u32 swap32(u32 v) { return __builtin_bswap32(v); }
+
+INLINE int is_port_protocol(u8 proto)
+{
+	return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_SCTP || proto == PROTO_DCCP ||
+	       proto == PROTO_UDPLITE;
+}
+
+INLINE int is_icmp_query(u8 type)
+{
+	return type == 8 || type == 0 || (type >= 13 && type <= 18);
+}
+
+INLINE int is_icmp_error(u8 type)
+{
+	return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+}
+
+/* Read the headers into p. Returns 0, or -1 when this is no sane IPv4 packet (the stack drops it). */
+INLINE int parse(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 ip[20] = {};
+	u8 l4[20] = {};
+
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+		return -1;
+	p->ihl = (ip[0] & 15) << 2;
+	if ((ip[0] >> 4) != 4 || p->ihl < 20)
+		return -1;
+	p->tos = ip[1];
+	p->length = ip[2] << 8 | ip[3];
+	p->ip_id = ip[4] << 8 | ip[5];
+	p->ttl = ip[8];
+	p->proto = ip[9];
+	p->saddr = (u32)ip[12] << 24 | ip[13] << 16 | ip[14] << 8 | ip[15];
+	p->daddr = (u32)ip[16] << 24 | ip[17] << 16 | ip[18] << 8 | ip[19];
+	p->fragment = ((ip[6] & 0x3f) | ip[7]) != 0; /* more fragments, or an offset */
+	p->l4 = ETH_LENGTH + p->ihl;
+	p->has_ports = p->has_icmp = p->has_tcp = 0;
+	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
+	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
+	p->seq = p->ack = 0;
+	if (p->length < p->ihl)
+		return -1;
+	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
+		p->has_tcp = 1;
+		p->seq = (u32)l4[4] << 24 | l4[5] << 16 | l4[6] << 8 | l4[7];
+		p->ack = (u32)l4[8] << 24 | l4[9] << 16 | l4[10] << 8 | l4[11];
+		p->tcp_doff = (l4[12] >> 4) << 2;
+		p->tcp_flags = l4[13];
+		p->check = l4[16] << 8 | l4[17];
+	} else if (bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
+		return 0;
+	}
+	if (p->proto == PROTO_ICMP) {
+		p->has_icmp = 1;
+		p->icmp_type = l4[0];
+		p->icmp_code = l4[1];
+		p->check = l4[2] << 8 | l4[3];
+		p->icmp_id = l4[4] << 8 | l4[5];
+	} else if (is_port_protocol(p->proto) && (p->proto != PROTO_TCP || p->has_tcp)) {
+		p->has_ports = 1;
+		p->sport = l4[0] << 8 | l4[1];
+		p->dport = l4[2] << 8 | l4[3];
+		if (p->proto != PROTO_TCP) {
+			p->udp_length = l4[4] << 8 | l4[5];
+			p->check = l4[6] << 8 | l4[7];
+		}
+	}
+	return 0;
+}
+
+#define SUM_STEP(size)                                                                     \
+	if (length & (size)) {                                                             \
+		if (bpf_skb_load_bytes(skb, offset, b->data, size))                        \
+			return 0;                                                          \
+		sum = bpf_csum_diff(0, 0, (__be32 *)b->data, size, sum);                   \
+		offset += (size);                                                          \
+	}
+
+/* The one's complement sum of length bytes from offset on, in steps whose sizes are constants. */
+INLINE u32 sum_of(struct __sk_buff *skb, u32 offset, u32 length, u32 sum)
+{
+	u32 zero = 0;
+	struct bytes *b = scratch.lookup(&zero);
+	u8 pair[4] = {}, odd[4] = {};
+
+	if (!b)
+		return 0;
+	for (u32 i = 0; i < 256; i++) {
+		/* Keep the compiler from counting down from what the verifier does not know. */
+		asm volatile("" : "+r"(i));
+		if (i >= (length >> 8))
+			break;
+		if (bpf_skb_load_bytes(skb, offset, b->data, 256))
+			return 0;
+		sum = bpf_csum_diff(0, 0, (__be32 *)b->data, 256, sum);
+		offset += 256;
+	}
+	SUM_STEP(128)
+	SUM_STEP(64)
+	SUM_STEP(32)
+	SUM_STEP(16)
+	SUM_STEP(8)
+	SUM_STEP(4)
+	if (length & 2) {
+		if (bpf_skb_load_bytes(skb, offset, pair, 2))
+			return 0;
+		sum = bpf_csum_diff(0, 0, (__be32 *)pair, 4, sum);
+		offset += 2;
+	}
+	if (length & 1) {
+		if (bpf_skb_load_bytes(skb, offset, odd, 1))
+			return 0;
+		sum = bpf_csum_diff(0, 0, (__be32 *)odd, 4, sum);
+	}
+	return sum;
+}
+
+INLINE u16 fold(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+INLINE u32 pseudo_sum(struct pkt *p)
+{
+	u32 words[3];
+
+	words[0] = swap32(p->saddr);
+	words[1] = swap32(p->daddr);
+	words[2] = swap32((u32)p->proto << 16 | (u16)(p->length - p->ihl));
+	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), 0);
+}
+
+/* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING).
+ *
+ * A checksum that equals the bare sum of the pseudo header was left to hardware by another stack
+ * of this machine (CHECKSUM_PARTIAL); nothing in tc tells so, and the kernel takes it as right.
+ */
+INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p)
+{
+	u32 sum = 0;
+
+	if (p->proto != PROTO_TCP && p->proto != PROTO_UDP && p->proto != PROTO_ICMP)
+		return 0;
+	if (p->proto == PROTO_UDP && p->check == 0)
+		return 0;
+	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
+		return 0;
+	if (p->proto != PROTO_ICMP) {
+		sum = pseudo_sum(p);
+		if (fold(sum) == swap16(p->check))
+			return 0;
+	}
+	return fold(sum_of(skb, p->l4, (u16)(p->length - p->ihl), sum)) != 0xffff;
+}
+
+INLINE u32 check_offset(struct pkt *p)
+{
+	if (p->proto == PROTO_TCP)
+		return p->l4 + 16;
+	if (p->proto == PROTO_ICMP)
+		return p->l4 + 2;
+	return p->l4 + 6; /* UDP, UDP-Lite, DCCP */
+}
+
+INLINE u64 check_flags(struct pkt *p)
+{
+	return p->proto == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+}
+
+/* Replace the source (which = 0) or the destination (1) address. */
+INLINE void set_address(struct __sk_buff *skb, struct pkt *p, int which, u32 value)
+{
+	u32 old = swap32(which ? p->daddr : p->saddr);
+	u32 new = swap32(value);
+
+	if (old == new)
+		return;
+	if (p->has_ports && p->proto != PROTO_SCTP)
+		bpf_l4_csum_replace(skb, check_offset(p), old, new, BPF_F_PSEUDO_HDR | check_flags(p) | 4);
+	bpf_l3_csum_replace(skb, ETH_LENGTH + 10, old, new, 4);
+	bpf_skb_store_bytes(skb, ETH_LENGTH + (which ? 16 : 12), &new, 4, 0);
+	if (which)
+		p->daddr = value;
+	else
+		p->saddr = value;
+}
+
+/* Replace a port. Returns -1 for SCTP, whose CRC32c covers the ports and cannot be updated here. */
+INLINE int set_port(struct __sk_buff *skb, struct pkt *p, int which, u16 value)
+{
+	u16 old = swap16(which ? p->dport : p->sport);
+	u16 new = swap16(value);
+
+	if (!p->has_ports || old == new)
+		return 0;
+	if (p->proto == PROTO_SCTP)
+		return -1;
+	bpf_l4_csum_replace(skb, check_offset(p), old, new, check_flags(p) | 2);
+	bpf_skb_store_bytes(skb, p->l4 + (which ? 2 : 0), &new, 2, 0);
+	if (which)
+		p->dport = value;
+	else
+		p->sport = value;
+	return 0;
+}
+
+INLINE void set_icmp_id(struct __sk_buff *skb, struct pkt *p, u16 value)
+{
+	u16 old = swap16(p->icmp_id);
+	u16 new = swap16(value);
+
+	if (old == new)
+		return;
+	bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 2);
+	bpf_skb_store_bytes(skb, p->l4 + 4, &new, 2, 0);
+	p->icmp_id = value;
+}
+
+/* Replace bytes inside the packet that an ICMP error quotes: the outer checksum covers them. */
+INLINE void set_quoted(struct __sk_buff *skb, struct pkt *p, u32 offset, u32 old, u32 new, u32 size)
+{
+	if (size == 4) {
+		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 4);
+		bpf_skb_store_bytes(skb, offset, &new, 4, 0);
+	} else {
+		u16 short_new = new;
+		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 2);
+		bpf_skb_store_bytes(skb, offset, &short_new, 2, 0);
+	}
+}

@@ -1,0 +1,100 @@
+/* What the routing tables say of an address. The loader fills the maps from them. */
+
+#define RTN_UNICAST 1
+#define RTN_LOCAL 2
+#define RTN_BROADCAST 3
+#define RTN_MULTICAST 5
+
+INLINE int is_loopback(u32 address) { return (address >> 24) == 127; }
+
+INLINE struct local *local_entry(u32 address)
+{
+	struct prefix key = {.length = 32, .address = swap32(address)};
+
+	return locals.lookup(&key);
+}
+
+/* inet_dev_addr_type: asks the local table alone. device 0: any. */
+INLINE u32 address_type(u32 address, u32 device)
+{
+	struct local *found;
+
+	if (address == 0 || address == 0xffffffff)
+		return RTN_BROADCAST;
+	if ((address >> 28) == 14)
+		return RTN_MULTICAST;
+	found = local_entry(address);
+	if (found && (!device || found->oif == device))
+		return found->type;
+	return RTN_UNICAST;
+}
+
+INLINE u32 device_flags(u32 index)
+{
+	struct device *d = devices.lookup(&index);
+
+	return d ? d->flags : 0;
+}
+
+/* Whether the stack would refuse this source (fib_validate_source and what precedes it). The loader
+ * sets accept_local, because a source may become local only when INPUT has translated it back. */
+INLINE int martian_source(struct pkt *p)
+{
+	struct prefix key = {.length = 32, .address = swap32(p->saddr)};
+	u32 flags = device_flags(p->iif);
+	struct local *found;
+	struct route *back;
+
+	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
+		return 1;
+	if (p->saddr == 0)
+		return p->daddr != 0xffffffff;
+	if (is_loopback(p->saddr) && !(flags & DEVICE_ROUTE_LOCALNET))
+		return 1;
+	found = local_entry(p->saddr);
+	if (found && found->own)
+		return 1;
+	if (flags & (DEVICE_RP_STRICT | DEVICE_RP_LOOSE)) {
+		if (found)
+			return 1;
+		back = routes.lookup(&key);
+		if (!back)
+			return 1;
+		return (flags & DEVICE_RP_STRICT) && back->oif != p->iif;
+	}
+	return 0;
+}
+
+/* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
+INLINE int route_output(struct pkt *p, u32 *oif, u32 *via)
+{
+	struct prefix key = {.length = 32, .address = swap32(p->daddr)};
+	struct local *here = local_entry(p->daddr);
+	struct route *r;
+
+	*via = p->daddr;
+	if (here && here->type == RTN_LOCAL) {
+		*oif = LOOPBACK_INDEX;
+		return 0;
+	}
+	r = routes.lookup(&key);
+	if (!r)
+		return -1;
+	*oif = r->oif;
+	if (r->via)
+		*via = r->via;
+	return is_loopback(p->saddr) && !(device_flags(r->oif) & DEVICE_ROUTE_LOCALNET) ? -1 : 0;
+}
+
+/* The address that masquerading uses: inet_select_addr(oif, next hop, universe). 0: none. */
+INLINE u32 masquerade_address(struct pkt *p)
+{
+	struct prefix key = {.length = 32, .address = swap32(p->daddr)};
+	struct source_prefix from = {.length = 64, .oif = p->oif};
+	struct route *r = routes.lookup(&key);
+	u32 *found;
+
+	from.address = swap32(r && r->via && r->oif == p->oif ? r->via : p->daddr);
+	found = primary.lookup(&from);
+	return found ? *found : 0;
+}

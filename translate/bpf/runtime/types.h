@@ -1,0 +1,168 @@
+/* What a packet, a connection and a route are, and the maps that hold them.
+ *
+ * All addresses, ports and identifiers are in host byte order; only rewriting a packet converts.
+ */
+#include <uapi/linux/bpf.h>
+#include <uapi/linux/pkt_cls.h>
+
+#define INLINE static __always_inline
+
+#define ETH_LENGTH 14
+#define ETH_IPV4 0x0800
+#define OTHERHOST 3 /* PACKET_OTHERHOST */
+#define LOOPBACK_INDEX 1
+
+#define PROTO_ICMP 1
+#define PROTO_TCP 6
+#define PROTO_UDP 17
+#define PROTO_DCCP 33
+#define PROTO_SCTP 132
+#define PROTO_UDPLITE 136
+
+/* What a chain returns. CONTINUE is also RETURN: back to the caller, or to the policy. */
+enum verdict { CONTINUE = 0, ACCEPT, DROP, BIND, REJECT };
+
+/* The states of -m conntrack, as ConnectionState numbers them. */
+enum { CT_INVALID = 1, CT_ESTABLISHED = 2, CT_RELATED = 4, CT_NEW = 8, CT_UNTRACKED = 64 };
+
+/* The status bits of an entry (enum ip_conntrack_status). */
+enum {
+	ST_SEEN_REPLY = 1 << 1,
+	ST_ASSURED = 1 << 2,
+	ST_CONFIRMED = 1 << 3,
+	ST_SRC_NAT = 1 << 4,
+	ST_DST_NAT = 1 << 5,
+	ST_SRC_NAT_DONE = 1 << 7,
+	ST_DST_NAT_DONE = 1 << 8,
+};
+
+/* One direction of a connection. For ICMP sport is the identifier, dport type << 8 | code. */
+struct tuple {
+	u32 src;
+	u32 dst;
+	u16 sport;
+	u16 dport;
+	u32 proto;
+};
+
+struct conn {
+	struct tuple orig;
+	struct tuple reply;
+	u64 expires; /* ns of bpf_ktime_get_ns */
+	u64 since;   /* when a UDP stream began */
+	u32 status;
+	u32 mark;
+	u8 tcp_state;
+	u8 last_index; /* of the last segment, as tcp_index() */
+	u8 last_dir;
+	u8 closing;    /* bit per direction: it sent the first FIN (CLOSE_INIT) */
+	u8 simultaneous;
+	u8 spare[3];
+	u32 last_end;
+};
+
+/* Where a packet is between two programs. */
+enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END };
+
+/* A packet under way. tc_index carries the number of its slot through the stack. */
+struct pkt {
+	u32 saddr, daddr;
+	u16 sport, dport;
+	u8 proto, ttl, tos, ihl;
+	u16 length, l4;        /* of the IP packet; offset of the transport header in the frame */
+	u8 has_ports, icmp_type, icmp_code, tcp_flags;
+	u8 has_icmp, has_tcp, fragment, tcp_doff;
+	u32 seq, ack;
+	u16 icmp_id, check, udp_length, spare16;
+	u32 mark;
+	u32 iif, oif;
+	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
+	/* conntrack */
+	struct tuple tuple;    /* as it arrived, the key of its direction */
+	struct conn conn;      /* a copy; the map's own is written only at lookup and at confirmation */
+	u32 ct_state;
+	u8 has_ct, dir, fresh, related;
+	/* the quoted packet of an ICMP error */
+	u16 quoted, quoted_l4;
+	u8 quoted_proto, quoted_ports;
+	/* what a NAT target asked for */
+	u16 bind_flags;
+	u32 bind_low, bind_high;
+	u16 bind_port_low, bind_port_high;
+	u8 stage, reject, looped, spare8;
+	u32 via;               /* the next hop of a packet made here that was routed again */
+	u32 slot;
+	/* as it left the last program: a slot is reused when its packet was lost */
+	u32 left_saddr, left_daddr;
+	u16 left_id, ip_id;
+};
+
+/* bind_flags */
+#define BIND_ADDRESS 1
+#define BIND_PORTS 2
+#define BIND_RANDOM 4
+#define BIND_PERSISTENT 8
+#define BIND_MASQUERADE 16
+#define BIND_REDIRECT 32
+
+struct device {
+	u64 name[2];
+	u32 address;      /* the first one, for REDIRECT; 0: none */
+	u32 flags;
+};
+#define DEVICE_ROUTE_LOCALNET 1
+#define DEVICE_RP_STRICT 2
+#define DEVICE_RP_LOOSE 4
+
+struct prefix {
+	u32 length;
+	u32 address; /* network byte order: the trie compares from the first byte */
+};
+
+struct local {
+	u32 type; /* RTN_* */
+	u32 oif;
+	u32 own; /* an interface's address, not just a network of the local table */
+};
+
+struct route {
+	u32 oif;
+	u32 via; /* 0: the destination is on the link */
+};
+
+struct source_prefix {
+	u32 length; /* at least 32: the interface counts in full */
+	u32 oif;
+	u32 address;
+};
+
+struct settings {
+	u32 tcp_loose;
+	u32 checksum;
+};
+
+struct bytes {
+	u8 data[256];
+};
+
+BPF_TABLE("lru_hash", struct tuple, struct conn, conns, 65536);
+BPF_TABLE("lru_hash", struct tuple, struct tuple, replies, 65536);
+BPF_TABLE("lru_hash", struct tuple, struct tuple, sources, 65536);
+BPF_TABLE("array", u32, struct pkt, slots, 4096);
+BPF_TABLE("percpu_array", u32, u32, slot_counter, 1);
+BPF_TABLE("percpu_array", u32, struct bytes, scratch, 1);
+BPF_TABLE("hash", u32, struct device, devices, 1024);
+BPF_F_TABLE("lpm_trie", struct prefix, struct local, locals, 4096, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("lpm_trie", struct prefix, struct route, routes, 4096, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("lpm_trie", struct source_prefix, u32, primary, 4096, BPF_F_NO_PREALLOC);
+BPF_TABLE("array", u32, struct settings, settings, 1);
+BPF_TABLE("prog", u32, u32, programs, 8);
+
+enum program {
+	PROGRAM_PREROUTING = 0,
+	PROGRAM_INPUT,
+	PROGRAM_OUTPUT,
+	PROGRAM_FORWARD,
+	PROGRAM_POSTROUTING,
+	PROGRAM_REJECT,
+};

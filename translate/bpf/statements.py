@@ -1,0 +1,243 @@
+"""Statements and actions as C, inside the function of their chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from translate.bpf.conditions import FIELDS, CannotExpress, conditions, equals, present
+from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry
+from translate.ir import (
+    RANDOM_RANGE,
+    Accept,
+    Action,
+    Apply,
+    Choose,
+    Dnat,
+    Drop,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    Masquerade,
+    NatPorts,
+    NoTrack,
+    Redirect,
+    Reject,
+    RejectKind,
+    Return,
+    SetMark,
+    Snat,
+    Statement,
+)
+
+__all__ = ["Number", "Writer", "called_chains"]
+
+Number = Callable[[int], str]
+"""Turns a number of an action into C: its literal, or the place in a map entry that holds it."""
+
+_REJECTS: Final = {
+    RejectKind.ICMP_NET_UNREACHABLE: 0,
+    RejectKind.ICMP_HOST_UNREACHABLE: 1,
+    RejectKind.ICMP_PROTO_UNREACHABLE: 2,
+    RejectKind.ICMP_PORT_UNREACHABLE: 3,
+    RejectKind.ICMP_NET_PROHIBITED: 9,
+    RejectKind.ICMP_HOST_PROHIBITED: 10,
+    RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+    RejectKind.TCP_RESET: 255,
+}
+
+
+def called_chains(statement: Statement) -> Iterator[str]:
+    """Yield the chains that a statement can go to."""
+    match statement:
+        case Apply():
+            groups: Sequence[tuple[Action, ...]] = (statement.actions,)
+        case Lookup():
+            groups = [entry.actions for entry in statement.entries]
+        case Choose():
+            groups = [branch.actions for branch in statement.branches]
+        case _:
+            assert_never(statement)
+    for actions in groups:
+        for action in actions:
+            if isinstance(action, Jump | Goto):
+                yield action.chain
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes statements; collects the maps that lookups need.
+
+    ``functions`` gives the C function of each chain.
+    """
+
+    functions: dict[str, str]
+    maps: list[MapContents] = field(default_factory=list)
+    declarations: list[str] = field(default_factory=list)
+
+    def statement(self, statement: Statement) -> list[str]:
+        """Return the lines of one statement. Raises CannotExpress."""
+        match statement:
+            case Apply():
+                return self._when(conditions(statement.tests), self.actions(statement.actions, _literal))
+            case Lookup():
+                return self._lookup(statement)
+            case Choose():
+                return self._choose(statement)
+            case _:
+                assert_never(statement)
+
+    def actions(self, actions: Sequence[Action], number: Number) -> list[str]:
+        """Return the lines of some actions. Raises CannotExpress."""
+        return [line for action in actions for line in self._action(action, number)]
+
+    def _when(self, condition: str, body: list[str]) -> list[str]:
+        if not body:
+            return []
+        if condition == "1":
+            return body
+        return [f"if ({condition}) {{", *_indent(body), "}"]
+
+    def _action(self, action: Action, number: Number) -> list[str]:
+        match action:
+            case Accept():
+                return ["return ACCEPT;"]
+            case Drop():
+                return ["return DROP;"]
+            case Return():
+                return ["return CONTINUE;"]
+            case Jump(chain):
+                name = self.functions[chain]
+                return [f"if ((verdict = {name}(skb, p)))", "\treturn verdict;"]
+            case Goto(chain):
+                return [f"return {self.functions[chain]}(skb, p);"]
+            case Reject(kind):
+                if kind not in _REJECTS:
+                    raise CannotExpress("reject-kind", f"{kind.value} is no answer over IPv4")
+                return [f"p->reject = {_REJECTS[kind]};", "return REJECT;"]
+            case SetMark(value, mask):
+                kept = f"(p->mark & ~{number(mask)})"
+                return [f"p->mark = {kept} ^ {number(value)};"]
+            case NoTrack():
+                return ["if (!p->has_ct)", "\tp->ct_state = CT_UNTRACKED;"]
+            case Dnat(addresses, ports):
+                return self._bind(addresses, ports, (), number)
+            case Snat(addresses, ports):
+                return self._bind(addresses, ports, (), number)
+            case Masquerade(ports):
+                return self._bind(None, ports, ("BIND_MASQUERADE",), number)
+            case Redirect(ports):
+                return self._bind(None, ports, ("BIND_REDIRECT",), number)
+            case _:
+                assert_never(action)
+
+    def _bind(
+        self, addresses: Interval | None, ports: NatPorts, flags: tuple[str, ...], number: Number
+    ) -> list[str]:
+        if addresses is not None:
+            flags += ("BIND_ADDRESS",)
+        if ports.interval is not None:
+            flags += ("BIND_PORTS",)
+        if ports.random or ports.fully_random:
+            flags += ("BIND_RANDOM",)
+        if ports.persistent:
+            flags += ("BIND_PERSISTENT",)
+        if not flags:
+            raise CannotExpress("empty-nat", "a NAT target that binds nothing")
+        arguments = []
+        for interval in (addresses, ports.interval):
+            if interval is None:
+                arguments += ["0", "0"]
+            else:
+                low = number(interval.low)
+                arguments += [low, low if interval.is_point else number(interval.high)]
+        return [f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"]
+
+    def _choose(self, statement: Choose) -> list[str]:
+        body = ["drawn = bpf_get_prandom_u32() >> 1;"]
+        below = 0
+        some = False
+        for branch in statement.branches:
+            below += branch.weight
+            inner = self.actions(branch.actions, _literal)
+            test = "" if below == RANDOM_RANGE else f"if (drawn < {below:#x}) "
+            lead = f"}} else {test}{{" if some else f"{test}{{"
+            body += [lead, *_indent(inner)]
+            some = True
+        return self._when(conditions(statement.tests), [*body, "}"])
+
+    def _lookup(self, statement: Lookup) -> list[str]:
+        hashed = all(
+            isinstance(value, Interval) and value.is_point
+            for entry in statement.entries
+            for value in entry.key
+        ) and not any(f.is_name for f in statement.fields)
+        tests = conditions(statement.tests)
+        has = present(statement.fields)
+        if tests == "1" and has:
+            condition = " && ".join(has)
+        else:
+            condition = " && ".join((tests, *has))
+        if not hashed:
+            return self._when(condition, self._ladder(statement))
+        return self._when(condition, ["{", *_indent(self._hash(statement)), "}"])
+
+    def _ladder(self, statement: Lookup) -> list[str]:
+        """Keys with intervals: disjoint, so that at most one of the conditions holds."""
+        lines: list[str] = []
+        for entry in statement.entries:
+            condition = " && ".join(
+                equals(f, value) for f, value in zip(statement.fields, entry.key, strict=True)
+            )
+            lead = "} else if" if lines else "if"
+            lines += [f"{lead} ({condition}) {{", *_indent(self.actions(entry.actions, _literal))]
+        return [*lines, "}"] if lines else []
+
+    def _hash(self, statement: Lookup) -> list[str]:
+        number = len(self.maps)
+        name = f"lookup_{number}"
+        parts = range(len(statement.fields))
+        shapes: dict[tuple[str, ...], int] = {}
+        entries = []
+        for entry in statement.entries:
+            arguments: list[int] = []
+            shape = tuple(self.actions(entry.actions, _collect(arguments)))
+            if len(arguments) > ARGUMENTS:
+                raise CannotExpress("entry-size", "a lookup entry with too many numbers in its actions")
+            code = shapes.setdefault(shape, len(shapes) + 1)
+            key = tuple(value.low for value in entry.key if isinstance(value, Interval))
+            entries.append(MapEntry(key=key, code=code, arguments=tuple(arguments), origin=entry.origin))
+        fields = tuple(f.text for f in statement.fields)
+        self.maps.append(MapContents(name=name, fields=fields, entries=tuple(entries)))
+        members = " ".join(f"u32 k{i};" for i in parts)
+        self.declarations += [
+            f"struct key_{number} {{ {members} }}; /* {' . '.join(fields)} */",
+            f'BPF_TABLE("hash", struct key_{number}, struct entry, {name}, {max(len(entries), 1)});',
+        ]
+        values = ", ".join(f".k{i} = {FIELDS[f].text}" for i, f in enumerate(statement.fields))
+        lines = [
+            f"struct key_{number} key = {{ {values} }};",
+            f"struct entry *e = {name}.lookup(&key);",
+        ]
+        cases: list[str] = []
+        for shape, code in shapes.items():
+            cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *_indent(shape)]
+        return [*lines, *self._when("e", [*cases, "}"])] if cases else lines
+
+
+def _literal(value: int) -> str:
+    return f"{value:#x}"
+
+
+def _collect(arguments: list[int]) -> Number:
+    def number(value: int) -> str:
+        arguments.append(value)
+        return f"e->argument[{len(arguments) - 1}]"
+
+    return number
+
+
+def _indent(lines: Sequence[str]) -> list[str]:
+    return [f"\t{line}" for line in lines]
