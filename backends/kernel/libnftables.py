@@ -1,0 +1,94 @@
+"""The Python bindings of libnftables, found wherever the distribution put them.
+
+They come with nftables itself (Debian package ``python3-nftables``) for the distribution's own
+Python; PyPI has none. They are plain Python over ctypes, so that any other Python can load them by
+path. This is the only module that does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from translate.errors import MachineError
+
+if TYPE_CHECKING:
+    from nftables import Nftables
+
+__all__ = ["NftHandle", "find_bindings"]
+
+_PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3*/site-packages")
+_MISSING: Final = "the Python bindings of nftables are not installed (Debian package python3-nftables)"
+
+
+def find_bindings() -> ModuleType:
+    """Return the module ``nftables``. Raises MachineError when it or its library is missing."""
+    try:
+        return importlib.import_module("nftables")
+    except ImportError:
+        pass
+    for place in _PLACES:
+        for path in sorted(Path("/").glob(f"{place[1:]}/nftables/__init__.py")):
+            return _load(path)
+    raise MachineError(_MISSING)
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "nftables", path, submodule_search_locations=[str(path.parent)]
+    )
+    if spec is None or spec.loader is None:
+        raise MachineError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # the package imports its own submodule by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module
+
+
+class NftHandle:
+    """One libnftables context, in the network namespace in which it was made.
+
+    The context keeps what it has read of the kernel's tables between commands, so that it is worth
+    keeping one for as long as rules are changed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._context: Nftables | None = find_bindings().Nftables()
+        except OSError as e:
+            raise MachineError(f"libnftables does not load: {e}") from e
+
+    def run(self, text: str) -> str:
+        """Run nft commands as one transaction and return what they print.
+
+        Raises MachineError with libnftables' own words; nothing has changed then.
+        """
+        if self._context is None:
+            raise ValueError("the handle is closed")
+        status, output, error = self._context.cmd(text)
+        if status:
+            raise MachineError(f"nftables does not take the rules: {_shortened(error.strip())}")
+        return output
+
+    def close(self) -> None:
+        """Free the context."""
+        self._context = None
+
+
+_MOST_LINES: Final = 30
+
+
+def _shortened(text: str) -> str:
+    """libnftables prints three lines for each error, and there may be one per rule."""
+    lines = text.splitlines()
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} lines more"]
+    return "\n".join(lines)

@@ -1,0 +1,80 @@
+"""nftables: the translated rules in one owned table, loaded through libnftables."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from backends.contract import Availability, Job
+from backends.kernel.availability import kernel_lacks
+from backends.kernel.libnftables import NftHandle, find_bindings
+from backends.kernel.loader import Loader
+from backends.kernel.session import KernelSession, open_session
+from backends.kernel.tapnode import TapNode
+from translate.errors import MachineError, Refusal, UnsupportedError
+from translate.ir import Family, Origin
+
+__all__ = ["NftablesBackend", "NftablesLoader"]
+
+
+class NftablesLoader(Loader):
+    """Loads nft text in one transaction, through one handle that is kept."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._handle: NftHandle | None = None
+
+    def load(self, tap: TapNode) -> None:
+        """Load the rules; raises MachineError with what libnftables said."""
+        self._handle = NftHandle()
+        self._handle.run(self._text)
+
+    def close(self) -> None:
+        """Free the handle."""
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+
+class NftablesBackend:
+    """Runs packets through the nftables translation on this kernel."""
+
+    name: Final = "nftables"
+
+    def probe(self) -> Availability:
+        """Say whether the bindings are there, and this kernel takes a small table in a namespace."""
+        try:
+            find_bindings()
+        except MachineError as e:
+            return Availability(False, str(e))
+        return kernel_lacks(NftablesLoader(_PROBE))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Translate the job's rules at its level and load them into a fresh node."""
+        from translate.nft import emit
+        from translate.passes import lower
+
+        if job.ruleset.family is not Family.IP:
+            reason = "IPv6 rules cannot be replayed on a kernel yet"
+            raise UnsupportedError((Refusal(Origin(job.ruleset.source), self.name, "ipv6", reason),))
+        output = emit(lower(job.ruleset, level=job.level))
+        return open_session(job.node, NftablesLoader(output.text))
+
+
+_PROBE: Final = """\
+table ip nfparity {
+	map draw {
+		typeof numgen random mod 2147483648 : verdict
+		flags interval
+		elements = { 0-1073741823 : accept }
+	}
+	chain forward {
+		type filter hook forward priority 0; policy accept;
+		ct state new fib daddr type local numgen random mod 2147483648 vmap @draw
+	}
+	chain postrouting {
+		type nat hook postrouting priority 100; policy accept;
+		masquerade fully-random
+	}
+}
+"""
