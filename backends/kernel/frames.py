@@ -81,7 +81,9 @@ def build(packet: Packet) -> bytes:
 
     ``bad_checksum`` spoils the transport checksum (of protocols that have one). SCTP packets are
     HEARTBEAT chunks that carry the payload, the one chunk that conntrack takes in either direction
-    without an association before it (``sctp_conntracks``). Raises UnsupportedError for what has
+    without an association before it (``sctp_conntracks``). UDP-Lite packets are right by RFC 3828;
+    Linux's conntrack calls them INVALID on their way in nevertheless (6.18; it checks the sum with
+    UDP's protocol number), unless ``nf_conntrack_checksum`` is off. Raises UnsupportedError for what has
     no wire form here: IPv6, and DCCP (gone from Linux since 6.16).
     """
     if packet.family is not Family.IP:
@@ -114,8 +116,7 @@ def _build_udp(packet: Packet) -> bytes:
     payload = packet.payload
     length = 8 + len(payload)
     sport, dport = _port(packet.sport), _port(packet.dport)
-    # In the pseudo header a UDP-Lite packet has its IP payload length, which is the same number;
-    # its own length field is the checksum's coverage, here the whole packet (RFC 3828).
+    # UDP-Lite has its checksum's coverage where UDP has its length: here the whole packet, too.
     total = packet.src + packet.dst + packet.proto + 2 * length + sport + dport + _sum(payload)
     checksum = 0xFFFF - (total % 0xFFFF)
     if packet.bad_checksum:
@@ -220,9 +221,9 @@ def _parse_udp(
     fields["payload"] = body[8:]
     if not whole:
         return
-    if length != len(body) and not (proto == Protocol.UDPLITE and length in (0, 8)):
+    if proto == Protocol.UDP and length != len(body):
         faults.append(f"{Protocol(proto).name} length {length}, but {len(body)} bytes")
-    covered = body if proto == Protocol.UDP or length == 0 else body[:length]
+    covered = body if proto == Protocol.UDP or length == 0 else body[:length]  # UDP-Lite: 0 is all
     # Zero is "no checksum" for UDP (RFC 768) and forbidden for UDP-Lite (RFC 3828).
     if checksum == 0 and proto == Protocol.UDP:
         return

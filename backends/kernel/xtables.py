@@ -24,7 +24,7 @@ from backends.kernel.tapnode import TapNode
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Family, Origin
 
-__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader"]
+__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
 
 VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
@@ -43,18 +43,7 @@ class IptablesLoader(Loader):
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""
-        found: dict[RuleId, int] = {}
-        table = ""
-        lengths: dict[str, int] = {}
-        for line in self._run(f"{self._variant}-save", "", "-c").splitlines():
-            if line.startswith("*"):
-                table, lengths = line[1:], {}
-            elif match := _COUNTED.match(line):
-                chain = match[2]
-                index = lengths.get(chain, 0)
-                lengths[chain] = index + 1
-                found[table, chain, index] = int(match[1])
-        return found
+        return read_counters(self._run(f"{self._variant}-save", "", "-c"))
 
     def _run(self, command: str, text: str, *arguments: str) -> str:
         # The lock is one file for the whole machine, namespaces or not; ours is nobody else's.
@@ -68,6 +57,22 @@ class IptablesLoader(Loader):
             said = done.stderr.strip() or f"status {done.returncode}"
             raise MachineError(f"{command} does not take the rules: {said}")
         return done.stdout
+
+
+def read_counters(text: str) -> dict[RuleId, int]:
+    """Return the packet counters in what ``iptables-save -c`` printed."""
+    found: dict[RuleId, int] = {}
+    table = ""
+    lengths: dict[str, int] = {}
+    for line in text.splitlines():
+        if line.startswith("*"):
+            table, lengths = line[1:], {}
+        elif match := _COUNTED.match(line):
+            chain = match[2]
+            index = lengths.get(chain, 0)
+            lengths[chain] = index + 1
+            found[table, chain, index] = int(match[1])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,264 @@
+"""What the replayer makes of what it sees, on a node whose answers are made up.
+
+A real kernel rarely makes the mistakes that must not go unnoticed; this one makes them on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backends.flow import Flow, IcmpError, Pause, Reply, Send
+from backends.kernel.frames import build, parse
+from backends.kernel.replayer import Replayer
+from backends.kernel.tapnode import Sighting
+from backends.outcome import Verdict
+from backends.packet import Packet
+from translate.errors import MachineError
+from translate.ir import Family, TcpFlag
+
+UDP = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=10, dport=20)
+TCP = Packet(family=Family.IP, src=1, dst=2, proto=6, sport=10, dport=20)
+Behaviour = Callable[[Packet], list[Sighting]]
+
+
+def out(packet: Packet, device: str | None = "b", *, mark: int | None = 0) -> Sighting:
+    return Sighting(build(packet), device, mark)
+
+
+class Node:
+    """Answers each packet as ``behaviour`` says; what ``late`` says comes with settling."""
+
+    def __init__(self, behaviour: Behaviour, late: Behaviour | None = None) -> None:
+        self._behaviour, self._late = behaviour, late
+        self._now: list[Sighting] = []
+        self._later: list[Sighting] = []
+        self.sent: list[Packet] = []
+        self.slept = 0.0
+
+    def listen(self, proto: int) -> None:
+        pass
+
+    def inject(self, device: str, data: bytes) -> None:
+        if device != "a":
+            raise KeyError(device)
+        self._take(parse(data).packet)
+
+    def originate(self, data: bytes, *, mark: int) -> int:
+        self._take(parse(data).packet.changed(mark=mark))
+        return 0
+
+    def _take(self, packet: Packet) -> None:
+        self.sent.append(packet)
+        self._now += self._behaviour(packet)
+        if self._late is not None:
+            self._later += self._late(packet)
+
+    def drain(self) -> list[Sighting]:
+        now, self._now = self._now, []
+        return now
+
+    def settle(self) -> list[Sighting]:
+        now, self._later = self._later, []
+        return self.drain() + now
+
+    def wait(self, seconds: float) -> None:
+        self.slept += seconds
+
+
+class Forgetful:
+    def __init__(self) -> None:
+        self.times = 0
+
+    def forget(self, tap: object) -> None:
+        self.times += 1
+
+
+def replay(node: Node, *steps, entry="a", packet=UDP, loader=None):
+    flow = Flow(id="f", steps=(Send(packet=packet, entry=entry), *steps))
+    (result,) = Replayer(node, loader or Forgetful()).replay([flow])
+    return result.branches[0].outcomes, result.notes
+
+
+def icmp(packet: Packet, kind: int, code: int) -> Packet:
+    return Packet(
+        family=Family.IP, src=9, dst=packet.src, proto=1, icmp_type=kind, icmp_code=code, quoted=packet
+    )
+
+
+def test_a_sound_packet_has_no_notes():
+    (outcome,), notes = replay(Node(lambda p: [out(p.changed(ttl=63), mark=7)]))
+    assert (outcome.verdict, outcome.out, outcome.ttl, outcome.mark) == (Verdict.FORWARD, "b", 63, 7)
+    assert (outcome.dnat, outcome.snat) == (False, False)
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "dnat", "snat"),
+    [
+        ({"src": 8}, False, True),
+        ({"sport": 8}, False, True),
+        ({"dst": 8}, True, False),
+        ({"dport": 8}, True, False),
+        ({"src": 8, "dport": 8}, True, True),
+    ],
+)
+def test_translation_is_what_differs(change, dnat, snat):
+    (outcome,), _ = replay(Node(lambda p: [out(p.changed(**change))]))
+    assert (outcome.dnat, outcome.snat) == (dnat, snat)
+
+
+def test_a_wrong_checksum_is_noted():
+    def forget_checksum(packet: Packet) -> list[Sighting]:
+        data = bytearray(build(packet))
+        data[19] ^= 1  # an address changed, and neither checksum with it
+        return [Sighting(bytes(data), "b", 0)]
+
+    (outcome,), notes = replay(Node(forget_checksum))
+    assert outcome.dnat
+    assert notes == ("step 1: wrong IP header checksum on b", "step 1: wrong UDP checksum on b")
+
+
+def test_a_checksum_that_was_to_be_wrong_is_not_noted():
+    node = Node(lambda p: [out(p.changed(bad_checksum=True))])
+    (outcome,), notes = replay(node, packet=UDP.changed(bad_checksum=True))
+    assert outcome.verdict is Verdict.FORWARD
+    assert notes == ()
+
+
+def test_wrong_checksum_in_a_rejection_is_noted():
+    def reject(packet: Packet) -> list[Sighting]:
+        return [out(icmp(packet, 3, 3).changed(bad_checksum=True), "a")]
+
+    (outcome,), notes = replay(Node(reject))
+    assert outcome.reject_with == "icmp-port-unreachable"
+    assert notes == ("step 1: wrong ICMP checksum on a, in the answer",)
+
+
+def test_a_second_copy_is_a_stray():
+    (outcome,), notes = replay(Node(lambda p: [out(p), out(p, "c")]))
+    assert outcome.out == "b"
+    assert notes == ("step 1: stray frame on c: udp 0.0.0.1:10 > 0.0.0.2:20",)
+
+
+def test_frames_of_somebody_else_are_strays():
+    other = UDP.changed(payload=b"other", src=5)
+    (outcome,), notes = replay(Node(lambda p: [out(other)]))
+    assert outcome.verdict is Verdict.DROP
+    assert notes == ("step 1: stray frame on b: udp 0.0.0.5:10 > 0.0.0.2:20",)
+
+
+def test_an_error_for_another_packet_is_no_rejection():
+    (outcome,), notes = replay(Node(lambda p: [out(icmp(p.changed(payload=b"old"), 3, 3), "a")]))
+    assert outcome.verdict is Verdict.DROP
+    assert len(notes) == 1
+
+
+def test_garbage_is_noted():
+    (outcome,), notes = replay(Node(lambda p: [Sighting(b"garbage", "b", 0)]))
+    assert outcome.verdict is Verdict.DROP
+    assert "unreadable frame on b" in notes[0]
+
+
+def test_a_mark_that_was_not_seen_is_noted():
+    (outcome,), notes = replay(Node(lambda p: [out(p, mark=None)]))
+    assert outcome.mark is None
+    assert notes == ("step 1: no mark seen on b",)
+
+
+def test_leaving_wins_over_an_error():
+    (outcome,), notes = replay(Node(lambda p: [out(icmp(p, 3, 3), "a"), out(p)]))
+    assert outcome.verdict is Verdict.FORWARD
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_the_stack_refusing_what_it_delivered_is_expected(code):
+    (outcome,), notes = replay(Node(lambda p: [out(p, None), out(icmp(p, 3, code), "a")]))
+    assert outcome.verdict is Verdict.LOCAL
+    assert notes == ()
+
+
+def test_prohibited_after_delivery_is_not_expected():
+    (outcome,), notes = replay(Node(lambda p: [out(p, None), out(icmp(p, 3, 13), "a")]))
+    assert outcome.verdict is Verdict.LOCAL
+    assert len(notes) == 1
+
+
+def test_what_settles_late_counts():
+    (outcome,), _ = replay(Node(lambda p: [], late=lambda p: [out(p, None)]), entry=None)
+    assert outcome.verdict is Verdict.LOCAL
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected"), [(3, 0, "icmp-net-unreachable"), (3, 4, "icmp-3-4"), (11, 0, "icmp-11-0")]
+)
+def test_kinds_of_rejection(kind, code, expected):
+    (outcome,), _ = replay(Node(lambda p: [out(icmp(p, kind, code), "a")]))
+    assert (outcome.verdict, outcome.reject_with) == (Verdict.REJECT, expected)
+
+
+def test_a_redirect_is_no_rejection():
+    (outcome,), notes = replay(Node(lambda p: [out(icmp(p, 5, 1), "a")]))
+    assert outcome.verdict is Verdict.DROP
+    assert notes == ()
+
+
+def reset(packet: Packet, **fields: object) -> Packet:
+    start = packet.changed(src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
+    return start.changed(flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
+
+
+def test_a_reset_must_fit_the_segment():
+    (outcome,), _ = replay(Node(lambda p: [out(reset(p, ack=p.seq + 1), "a")]), packet=TCP)
+    assert outcome.reject_with == "tcp-reset"
+    (outcome,), notes = replay(Node(lambda p: [out(reset(p, ack=p.seq), "a")]), packet=TCP)
+    assert outcome.verdict is Verdict.DROP
+    assert len(notes) == 1
+
+
+def test_a_reset_to_an_acknowledgement_takes_its_number():
+    packet = TCP.changed(flags=TcpFlag.ACK, ack=77)
+    (outcome,), _ = replay(Node(lambda p: [out(reset(p).changed(seq=77), "a")]), packet=packet)
+    assert outcome.reject_with == "tcp-reset"
+    (outcome,), _ = replay(Node(lambda p: [out(reset(p).changed(seq=78), "a")]), packet=packet)
+    assert outcome.verdict is Verdict.DROP
+
+
+def test_answers_and_pauses():
+    node = Node(lambda p: [out(p, "a" if p.src == 2 else "b")])
+    node.inject = lambda device, data: node._take(parse(data).packet)
+    outcomes, notes = replay(node, Reply(), Pause(seconds=2.5), IcmpError(type=3, code=3))
+    assert [o.verdict for o in outcomes] == [Verdict.FORWARD] * 3
+    assert [(p.src, p.dst) for p in node.sent] == [(1, 2), (2, 1), (1, 2)]
+    assert outcomes[2].quoted.src == 2
+    assert node.slept == 2.5
+    assert notes == ()
+
+
+def test_nothing_out_nothing_answered():
+    outcomes, _ = replay(Node(lambda p: []), Reply(), IcmpError(type=3, code=3))
+    assert [o.verdict for o in outcomes] == [Verdict.DROP, Verdict.UNSENT, Verdict.UNSENT]
+
+
+def test_an_unknown_interface_is_an_error():
+    with pytest.raises(MachineError, match="no interface 'z'"):
+        replay(Node(lambda p: []), entry="z")
+
+
+@pytest.mark.parametrize(
+    ("second", "times"),
+    [
+        (UDP, 1),
+        (UDP.changed(sport=11), 0),
+        (UDP.changed(sport=20, dport=99), 1),  # the first one's destination port
+        (UDP.changed(sport=555), 1),  # the port that the first one was given on its way
+        (TCP, 0),
+    ],
+)
+def test_flows_that_could_meet_are_kept_apart(second, times):
+    node, loader = Node(lambda p: [out(p.changed(sport=555))]), Forgetful()
+    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate((UDP, second))]
+    Replayer(node, loader).replay(flows)
+    assert loader.times == times
