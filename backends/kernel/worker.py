@@ -21,6 +21,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, Self
 
 from translate.errors import MachineError, NfparityError, ParseError, UnsupportedError
@@ -51,7 +52,8 @@ class Worker:
         ours, theirs = socket.socketpair()
         self._socket = ours
         with theirs:
-            path = [entry for entry in sys.path if entry]
+            # The same modules as here, wherever they came from ("" is the current folder).
+            path = [*map(os.path.abspath, sys.path), str(Path(__file__).parents[2])]
             self._process = subprocess.Popen(
                 (sys.executable, "-P", "-c", _BOOT, str(theirs.fileno()), str(os.getpid()), *path),
                 stdin=subprocess.DEVNULL,
@@ -84,8 +86,9 @@ class Worker:
 
         Raises what the child raised if it is an NfparityError; MachineError if the child is gone.
         """
+        packed = _pack(message)
         try:
-            _send(self._socket, message)
+            self._socket.sendall(packed)
             kind, value = _receive(self._socket)
         except (EOFError, ConnectionError) as e:
             self.kill()
@@ -132,17 +135,16 @@ def child_main(fd: int, parent: int) -> None:
                     if libc.unshare(_CLONE_NEWNET):
                         reason = os.strerror(ctypes.get_errno())
                         raise MachineError(f"cannot make a network namespace: {reason}; root is needed")
-                    server, answer = message(), None
+                    server, answer = message(), _pack(("done", None))
                 else:
-                    answer = server(message)
+                    answer = _pack(("done", server(message)))
             except NfparityError as e:
-                _send(channel, ("error", _freeze(e)))
+                answer = _pack(("error", _freeze(e)))
             except OSError as e:
-                _send(channel, ("error", (MachineError, f"the kernel refuses: {e}")))
+                answer = _pack(("error", (MachineError, f"the kernel refuses: {e}")))
             except Exception:  # a bug of ours: its traceback belongs into the parent's
-                _send(channel, ("bug", traceback.format_exc()))
-            else:
-                _send(channel, ("done", answer))
+                answer = _pack(("bug", traceback.format_exc()))
+            channel.sendall(answer)
     except (EOFError, ConnectionError):
         pass
     finally:
@@ -154,9 +156,9 @@ def child_main(fd: int, parent: int) -> None:
         os._exit(0)
 
 
-def _send(channel: socket.socket, message: object) -> None:
+def _pack(message: object) -> bytes:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    channel.sendall(_LENGTH.pack(len(data)) + data)
+    return _LENGTH.pack(len(data)) + data
 
 
 def _receive(channel: socket.socket) -> Any:

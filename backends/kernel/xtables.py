@@ -54,7 +54,9 @@ class IptablesLoader(Loader):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if done.returncode:
-            said = done.stderr.strip() or f"status {done.returncode}"
+            # Its last line only advises to try --help.
+            said = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
+            said = said or f"status {done.returncode}"
             raise MachineError(f"{command} does not take the rules: {said}")
         return done.stdout
 
