@@ -13,14 +13,15 @@ from fractions import Fraction
 
 from backends.contract import Backend, Job
 from backends.flow import Flow
-from backends.outcome import FlowResult, OutcomeBranch
+from backends.outcome import FlowResult
 from harness.backends import REFERENCE, backend
 from harness.batches import Batch
-from harness.compare import Mismatch, compare, matching_branches, step_text
+from harness.compare import Mismatch, compare, step_text
 from harness.outcomes import probability_text
 from harness.repeat import repetitions
 from harness.replay import Progress, replay
 from harness.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
+from harness.tallies import share_tallies
 from translate.errors import InputError, MachineError, UnsupportedError
 
 __all__ = ["BackendReport", "Difference", "ParityReport", "Plan", "Rules", "choose_backends", "run_parity"]
@@ -234,35 +235,12 @@ def _judge(
                 if explained + len(found) < _EXPLAINED and mismatch.branch is not None:
                     deciding = rules(bench.job, flow, mismatch)
                 found.append(_difference(name, bench, flow, mismatch, deciding, plan))
-        tallies.extend((bench, tally) for tally in _tallies(bench, results))
+        counted = share_tallies(bench.flows, bench.expected, results, bench.repeats)
+        tallies.extend((bench, tally) for tally in counted)
     for unfair in unfair_shares([t for _, t in tallies], false_alarm_rate=plan.false_alarm_rate):
         bench = next(b for b, t in tallies if t.flow_id == unfair.flow_id)
         found.append(_share_difference(name, bench, unfair, plan))
     return found, sum(len(t.probabilities) for _, t in tallies)
-
-
-def _tallies(bench: _Bench, results: Sequence[FlowResult]) -> list[Tally]:
-    """Count branches of repeated flows; a repetition counts if the reference gives it the same odds."""
-    by_id = {f.id: (f, e) for f, e in zip(bench.flows, bench.expected, strict=True)}
-    counts: dict[str, list[int]] = {}
-    for flow, want, got in zip(bench.flows, bench.expected, results, strict=True):
-        original = bench.repeats.get(flow.id)
-        if original is None:
-            continue
-        odds = [b.probability for b in by_id[original][1].branches]
-        if [b.probability for b in want.branches] != odds or len(got.branches) != 1:
-            continue
-        matches = matching_branches(flow, want, got.branches[0])
-        if len(matches) == 1:
-            counts.setdefault(original, [0] * len(odds))[matches[0]] += 1
-    return [
-        Tally(
-            flow_id=original,
-            probabilities=tuple(b.probability for b in by_id[original][1].branches),
-            counts=tuple(seen),
-        )
-        for original, seen in counts.items()
-    ]
 
 
 def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) -> str:
@@ -297,19 +275,16 @@ def _difference(
 
 
 def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> Difference:
-    flow, expected = next(
-        (f, e) for f, e in zip(bench.flows, bench.expected, strict=True) if f.id == unfair.flow_id
-    )
-    branch: OutcomeBranch = expected.branches[unfair.branch]
+    flow = next(f for f in bench.flows if f.id == unfair.flow_id)
     seen = Fraction(unfair.count, unfair.runs)
     return Difference(
         backend=name,
         flow_id=flow.id,
         flow_source=flow.source,
         step=None,
-        step_text=f"branch {unfair.branch + 1} of {len(expected.branches)}",
+        step_text=f"{unfair.what} {unfair.way + 1}",
         field="share",
-        expected=probability_text(branch.probability),
+        expected=probability_text(unfair.expected),
         observed=f"{unfair.count} of {unfair.runs} ({float(seen):.4f}); p = {unfair.p_value:.1e}",
         rules=(),
         command=_command(name, bench.batch, flow.id, plan, repeat=plan.repeat),

@@ -21,9 +21,13 @@ FALSE_ALARM_RATE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How often each branch of one flow was seen. Probabilities sum to 1; counts are as long."""
+    """How often each way of one flow was seen. Probabilities sum to 1; counts are as long.
+
+    ``what`` names the ways in reports, for example ``branch``.
+    """
 
     flow_id: str
+    what: str
     probabilities: tuple[Fraction, ...]
     counts: tuple[int, ...]
 
@@ -35,10 +39,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfair:
-    """A branch that was seen too often or too rarely; ``p_value`` is before correction."""
+    """A way that was seen too often or too rarely; ``p_value`` is before correction."""
 
     flow_id: str
-    branch: int
+    what: str
+    way: int
     expected: Fraction
     count: int
     runs: int
@@ -81,7 +86,8 @@ def unfair_shares(tallies: Sequence[Tally], *, false_alarm_rate: float) -> tuple
                 found.append(
                     Unfair(
                         flow_id=tally.flow_id,
-                        branch=i,
+                        what=tally.what,
+                        way=i,
                         expected=probability,
                         count=count,
                         runs=tally.runs,
