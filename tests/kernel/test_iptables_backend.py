@@ -1,0 +1,47 @@
+"""The two iptables as backends: probing, opening a job, refusing."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.contract import Job
+from backends.kernel.xtables import IptablesBackend
+from backends.outcome import Verdict
+from translate.errors import MachineError, UnsupportedError
+from translate.ir import Family
+from translate.read import read_ruleset
+
+
+@pytest.fixture(scope="module")
+def backend(variant) -> IptablesBackend:
+    return IptablesBackend(variant)
+
+
+def test_a_job_from_the_text_of_a_dump(backend, kind_node, kind_rules, flows):
+    ruleset = read_ruleset(kind_rules.encode(), name="kind")
+    with backend.open(Job(ruleset=ruleset, node=kind_node)) as session:
+        (there,) = flows.run(session, flows.udp("10.244.0.5", "10.96.0.10", 53), "pod5")
+        assert len(session.counters()) == kind_rules.count("\n-A ")
+    assert (there.verdict, there.dnat) == (Verdict.FORWARD, True)
+
+
+def test_ipv6_is_refused(backend, kind_node):
+    ruleset = read_ruleset(b"*filter\n:INPUT DROP [0:0]\nCOMMIT\n", name="six", family=Family.IP6)
+    with pytest.raises(UnsupportedError, match=r"six: iptables-.*IPv6"):
+        backend.open(Job(ruleset=ruleset, node=kind_node))
+
+
+def test_probe_says_what_the_kernel_lacks(backend, monkeypatch):
+    assert backend.probe().ok
+    monkeypatch.setattr("backends.kernel.xtables._PROBE", "*nosuchtable\nCOMMIT\n")
+    found = backend.probe()
+    assert not found.ok
+    assert backend.name in found.reason
+
+
+def test_rules_that_only_the_kernel_refuses(backend, kind_node):
+    # Well-formed for the reader; but no such set is in the namespace.
+    text = b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m set --match-set nobodys src -j DROP\nCOMMIT\n"
+    ruleset = read_ruleset(text, name="no-set")
+    with pytest.raises(MachineError, match="does not take the rules"):
+        backend.open(Job(ruleset=ruleset, node=kind_node)).__enter__()
