@@ -59,8 +59,10 @@ def is_case_folder(path: Path) -> bool:
     return (path / CASE_FILE).is_file() or any(path.glob(f"*/{CASE_FILE}"))
 
 
-def read_cases(folder: Path) -> tuple[Case, ...]:
+def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
     """Read a case, or every case under ``folder`` in order of name.
+
+    Without ``with_expected`` expectations are not looked at (they are about to be written anew).
 
     Raises ParseError with the problems of all cases at once: missing or unknown keys, files that
     are not there, expectations for flows that do not exist. A flow's id is unique in its case;
@@ -80,7 +82,7 @@ def read_cases(folder: Path) -> tuple[Case, ...]:
     rulesets: dict[Path, Ruleset] = {}
     for one in folders:
         try:
-            case = _read(one, rulesets)
+            case = _read(one, rulesets, with_expected=with_expected)
         except ParseError as e:
             diagnostics.extend(e.diagnostics)
             continue
@@ -95,10 +97,10 @@ def read_cases(folder: Path) -> tuple[Case, ...]:
 
 def read_case(folder: Path) -> Case:
     """Read one case; ParseError when something is wrong with it."""
-    return _read(folder, {})
+    return _read(folder, {}, with_expected=True)
 
 
-def _read(folder: Path, rulesets: dict[Path, Ruleset]) -> Case:
+def _read(folder: Path, rulesets: dict[Path, Ruleset], *, with_expected: bool) -> Case:
     path = folder / CASE_FILE
     origin = Origin(str(path))
     try:
@@ -131,7 +133,7 @@ def _read(folder: Path, rulesets: dict[Path, Ruleset]) -> Case:
         node_path=node_path,
         node=node,
         flows=flows,
-        expected=_read_expected(folder / EXPECT_FILE, flows),
+        expected=_read_expected(folder / EXPECT_FILE, flows) if with_expected else None,
     )
 
 

@@ -74,7 +74,7 @@ _ODD_ADDRESSES: Final = (
     0x08080808,  # 8.8.8.8
     0xC0A80101,  # 192.168.1.1
     0xCB007107,  # 203.0.113.7
-    0xE0000001,  # 224.0.0.1
+    0xE0000009,  # 224.0.0.9
     0xEFFFFFFA,  # 239.255.255.250
     0xFFFFFFFF,  # 255.255.255.255
 )
@@ -158,9 +158,11 @@ class _Artist:
         if packet.has_ports and self.draw.random() < 0.4:
             changes["dport"] = self._port()
         changed = packet.changed(**changes)
-        return Send(
-            packet=changed, entry=first.entry if self.draw.random() < 0.7 else self._entry(changed.src)
-        )
+        if first.entry is None or changed.dst == 0:
+            loud = not self.constants.loud.isdisjoint((changed.src, changed.dst))
+            return Send(packet=packet if loud else changed, entry=first.entry)
+        entry = first.entry if self.draw.random() < 0.7 else self._entry(changed.src)
+        return Send(packet=changed, entry=entry)
 
     def _odd_flags(self, first: Send, chance: float) -> TcpFlag | None:
         if first.packet.proto != Protocol.TCP or self.draw.random() >= chance:
@@ -179,7 +181,7 @@ class _Artist:
         bad_checksum = ttl > 1 and self.draw.random() < 0.03
         mark = self._mark() if made_here and self.draw.random() < 0.3 else 0
         dst = self._address()
-        while made_here and (dst in self.constants.loud or src in self.constants.loud):
+        while dst == 0 or (made_here and (dst in self.constants.loud or src in self.constants.loud)):
             dst, src = self._address(), self._address()
         packet = Packet(
             family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, mark=mark,

@@ -1,0 +1,163 @@
+"""``nfparity corpus``: check, record, import, export flows; which rules they cover."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from backends.contract import Job
+from harness.backends import REFERENCE, backend
+from harness.batches import Batch, load_batches, load_flows, load_node, load_rules, select
+from harness.cli.options import add_corpus, add_format, add_only, add_output, add_rules
+from harness.files import write_text
+from translate.errors import InputError
+
+_EXAMPLE = """\
+example:
+  nfparity corpus coverage --corpus tests/corpus/cases
+  nfparity corpus check tests/corpus/cases
+  nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
+  nfparity corpus export flows.jsonl --node node.json -o flows.pcapng
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="the simulator against the expectations of cases")
+    check.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
+    add_format(check, "text", "json")
+    record = actions.add_parser("record", help="write the expectations of cases anew, to review as a diff")
+    record.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
+    coverage = actions.add_parser("coverage", help="which rules a corpus hits, and which nothing can reach")
+    add_rules(coverage, optional=True)
+    add_corpus(coverage, required=True)
+    add_only(coverage)
+    coverage.add_argument(
+        "--from",
+        dest="counted_by",
+        choices=("simulator", "iptables-legacy"),
+        default="simulator",
+        help="who counts: the simulator's trace, or the rule counters of the kernel",
+    )
+    add_format(coverage, "text", "json")
+    for name, what in (("import", "a capture as flows"), ("export", "flows as a capture")):
+        sub = actions.add_parser(name, help=what)
+        source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
+        sub.add_argument("source", metavar="FILE", help=source)
+        sub.add_argument("--rules", metavar="RULES", help="the rules, to infer the node from")
+        sub.add_argument("--node", metavar="FILE", help="the node's interfaces and routes (JSON)")
+        if name == "export":
+            sub.add_argument(
+                "--left", action="store_true", help="as the packets leave the node (needs --rules)"
+            )
+            sub.add_argument("-o", dest="output", metavar="FILE", required=True, help="….pcap or ….pcapng")
+        else:
+            add_output(sub)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action that was named."""
+    match arguments.action:
+        case "check":
+            return _check(arguments)
+        case "record":
+            return _record(arguments)
+        case "coverage":
+            return _coverage(arguments)
+        case "import":
+            return _import(arguments)
+        case _:
+            return _export(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from harness.corpus.cases import read_cases
+    from harness.expectations import check_case
+
+    cases = read_cases(Path(arguments.folder))
+    found = [(case, check_case(case)) for case in cases]
+    failures = [(case.name, failure) for case, failures in found for failure in failures]
+    if arguments.format == "json":
+        data = [{"case": name, "flow": f.flow_id, "message": f.message} for name, f in failures]
+        print(json.dumps({"flows": sum(len(c.flows) for c in cases), "failures": data}, indent=2))
+    else:
+        for name, failure in failures:
+            print(f"{name}: {failure.flow_id}: {failure.message}")
+        flows = sum(len(c.flows) for c in cases)
+        print(f"{len(cases)} cases, {flows} flows, {len(failures)} not as expected")
+    return 1 if failures else 0
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from harness.corpus.cases import EXPECT_FILE, read_cases
+    from harness.expectations import expectations
+
+    for case in read_cases(Path(arguments.folder), with_expected=False):
+        write_text(case.folder / EXPECT_FILE, expectations(case))
+        print(f"{case.folder / EXPECT_FILE}: {len(case.flows)} flows")
+    return 0
+
+
+def _coverage(arguments: argparse.Namespace) -> int:
+    from harness.coverage import count_in_kernel, count_in_simulator, coverage
+    from harness.report.rules import coverage_to_json, print_coverage
+
+    batches = load_batches(rules=arguments.rules, corpus=arguments.corpus, node=arguments.node)
+    by_rules: dict[str, list[Batch]] = {}
+    for batch in select(batches, arguments.only):
+        by_rules.setdefault(batch.rules_path, []).append(batch)
+    count = count_in_simulator if arguments.counted_by == "simulator" else count_in_kernel
+    reports = []
+    for group in by_rules.values():
+        counts = [count(Job(ruleset=b.ruleset, node=b.node), b.flows) for b in group]
+        flows = sum(len(b.flows) for b in group)
+        reports.append(coverage(group[0].ruleset, counts, counted_by=arguments.counted_by, flows=flows))
+    if arguments.format == "json":
+        print(json.dumps([coverage_to_json(r) for r in reports], indent=2, ensure_ascii=False))
+    else:
+        for report in reports:
+            print_coverage(report, sys.stdout)
+    return 1 if any(r.missed for r in reports) else 0
+
+
+def _job(arguments: argparse.Namespace) -> Job:
+    if arguments.rules is None and arguments.node is None:
+        raise InputError("which interface a packet enters depends on the node; give --node or --rules")
+    if arguments.rules is None:
+        from translate.ir import Family, Ruleset
+
+        ruleset = Ruleset(family=Family.IP, tables=())
+    else:
+        ruleset = load_rules(arguments.rules)
+    return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset))
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from harness.corpus.jsonlines import write_flows
+    from harness.corpus.pcap import import_packets
+
+    imported = import_packets(Path(arguments.source), node=_job(arguments).node)
+    write_text(arguments.output, write_flows(imported.flows))
+    for why, count in imported.left_out.items():
+        print(f"nfparity: left out {count} frames: {why}", file=sys.stderr)
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from harness.corpus.pcap import export_capture
+
+    if arguments.left and arguments.rules is None:
+        raise InputError("--left shows packets after the rules; give --rules")
+    job = _job(arguments)
+    flows = load_flows(arguments.source, job.node)
+    results = None
+    if arguments.left:
+        with backend(REFERENCE).open(job) as session:
+            results = list(session.replay(flows))
+    count = export_capture(Path(arguments.output), flows, results)
+    print(f"{arguments.output}: {count} packets of {len(flows)} flows")
+    return 0

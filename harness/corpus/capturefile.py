@@ -1,0 +1,115 @@
+"""Capture files as lists of IPv4 packets: pcap and pcapng, read and written by scapy.
+
+The one module that imports scapy, and only when it is used: the library is large.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.files import read_bytes
+from translate.errors import Diagnostic, InputError, ParseError
+from translate.ir import Origin
+
+__all__ = ["CapturedFrame", "read_capture", "write_capture"]
+
+# https://www.tcpdump.org/linktypes.html
+_NULL: Final = 0
+_ETHERNET: Final = 1
+_RAW: Final = 101
+_SLL: Final = 113
+_IPV4: Final = 228
+_SLL2: Final = 276
+_RAW_OLD: Final = (12, 14)
+_IPV4_ETHERTYPE: Final = 0x0800
+_VLAN_ETHERTYPES: Final = (0x8100, 0x88A8)
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFrame:
+    """One frame: its number in the file (from 1), and its IPv4 packet or why there is none."""
+
+    number: int
+    data: bytes | None
+    why: str = ""
+
+
+def read_capture(path: Path) -> list[CapturedFrame]:
+    """Return every frame of a capture; ParseError when the file is none, or cut short."""
+    read_bytes(path)  # says in words what is wrong when the file cannot be opened
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    frames: list[CapturedFrame] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with RawPcapReader(str(path)) as reader:
+                for number, (data, metadata) in enumerate(reader, start=1):
+                    linktype = getattr(metadata, "linktype", None)
+                    linktype = reader.linktype if linktype is None else linktype
+                    frames.append(_frame(number, bytes(data), int(linktype)))
+    except (Scapy_Exception, EOFError, struct.error, ValueError) as e:
+        raise ParseError((Diagnostic(Origin(str(path)), f"no pcap or pcapng capture: {e}"),)) from e
+    return frames
+
+
+def _frame(number: int, data: bytes, linktype: int) -> CapturedFrame:
+    ethertype, header = _IPV4_ETHERTYPE, 0
+    if linktype == _ETHERNET:
+        header = 14
+        while len(data) >= header and data[header - 2 : header] in _tags():
+            header += 4
+        ethertype = int.from_bytes(data[header - 2 : header], "big")
+    elif linktype == _SLL:
+        header = 16
+        ethertype = int.from_bytes(data[14:16], "big")
+    elif linktype == _SLL2:
+        header = 20
+        ethertype = int.from_bytes(data[0:2], "big")
+    elif linktype == _NULL:
+        header = 4
+        ethertype = _IPV4_ETHERTYPE if 2 in (data[0:1] + data[3:4]) else 0
+    elif linktype not in (_RAW, _IPV4, *_RAW_OLD):
+        return CapturedFrame(number, None, f"link type {linktype} is not known")
+    packet = data[header:]
+    if ethertype != _IPV4_ETHERTYPE or not packet or packet[0] >> 4 != 4:
+        return CapturedFrame(number, None, "not IPv4")
+    return CapturedFrame(number, packet)
+
+
+def _tags() -> tuple[bytes, ...]:
+    return tuple(t.to_bytes(2, "big") for t in _VLAN_ETHERTYPES)
+
+
+def write_capture(path: Path, packets: Iterable[tuple[float, bytes]]) -> None:
+    """Write IPv4 packets with their times in seconds, as pcapng if the name ends so, else as pcap.
+
+    The link type is raw IP. Raises InputError when the file cannot be written.
+    """
+    from scapy.utils import RawPcapNgWriter, RawPcapWriter
+
+    try:
+        writer: RawPcapNgWriter | RawPcapWriter
+        if path.suffix.lower() == ".pcapng":
+            writer = RawPcapNgWriter(str(path))
+            writer.linktype = _RAW
+        else:
+            writer = RawPcapWriter(str(path), linktype=_RAW)
+    except OSError as e:
+        raise InputError(f"{path}: cannot be written: {e.strerror or e}") from e
+    try:
+        writer.write_header(None)
+        for seconds, data in packets:
+            whole = int(seconds)
+            if isinstance(writer, RawPcapWriter):
+                writer.write_packet(data, sec=whole, usec=round((seconds - whole) * 1_000_000))
+            else:
+                writer.write_packet(data, sec=seconds)
+    finally:
+        writer.close()

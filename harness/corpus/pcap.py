@@ -1,0 +1,202 @@
+"""Flows from packet captures, and captures from flows.
+
+A capture is imported as conversations: packets of one 5-tuple in both directions are one flow. It
+begins with the first packet seen; later packets of its sender become :class:`Again`, those of the
+other side :class:`Reply`, an ICMP error about it :class:`IcmpError`, a new SYN another :class:`Send`.
+Payloads and TCP flags are kept where a flow can say them; sequence numbers and pauses are not.
+What cannot become a flow (fragments, frames that are not IPv4) is counted, and said.
+
+An export writes the packets that flows send, or those that came out at the other side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from backends.exchange import Arrival, Exchange
+from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.kernel.frames import FrameError, build, parse
+from backends.node import Node
+from backends.outcome import FlowResult, Outcome, Verdict
+from backends.packet import IcmpType, Packet, Port, PortClass
+from harness.corpus.capturefile import read_capture, write_capture
+from harness.corpus.entry import entry_of
+from harness.corpus.packets import protocol_name
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Origin, Protocol, TcpFlag
+
+__all__ = ["Imported", "export_capture", "import_capture", "import_packets"]
+
+_End = tuple[int, Port | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The flows of a capture, and what was left out: how many frames, for each reason."""
+
+    flows: tuple[Flow, ...]
+    left_out: dict[str, int]
+
+
+def import_capture(path: Path, *, node: Node) -> tuple[Flow, ...]:
+    """Return a capture's flows; ParseError when it has none, or a source has no interface."""
+    imported = import_packets(path, node=node)
+    if not imported.flows:
+        reasons = ", ".join(f"{n} frames: {why}" for why, n in imported.left_out.items()) or "it is empty"
+        raise ParseError((Diagnostic(Origin(str(path)), f"no flow in this capture ({reasons})"),))
+    return imported.flows
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A flow while it is being put together."""
+
+    id: str
+    source: str
+    client: _End
+    steps: list[Step] = field(default_factory=list)
+
+
+def import_packets(path: Path, *, node: Node) -> Imported:
+    """Return a capture's flows and what was left out of them.
+
+    Interfaces are chosen by the reverse route of each flow's first source. Raises ParseError when
+    the file is no capture, or a source is behind no interface of the node.
+    """
+    left_out: Counter[str] = Counter()
+    talks: dict[object, _Conversation] = {}
+    problems: list[Diagnostic] = []
+    for frame in read_capture(path):
+        if frame.data is None:
+            left_out[frame.why] += 1
+            continue
+        try:
+            parsed = parse(frame.data)
+        except FrameError:
+            left_out["not a whole IPv4 packet"] += 1
+            continue
+        if "a fragment" in parsed.faults:
+            left_out["a fragment"] += 1
+            continue
+        # Captures are often taken before the network card fills in checksums, so that a wrong one
+        # says nothing about the wire.
+        packet = parsed.packet
+        key = _key(packet)
+        talk = talks.get(key)
+        if talk is not None:
+            talk.steps.append(_next(talk, packet))
+            continue
+        place = f"{path}:{frame.number}"
+        try:
+            entry = entry_of(node, packet.family, packet.src)
+        except ValueError as e:
+            problems.append(Diagnostic(Origin(str(path), frame.number), f"frame {frame.number}: {e}"))
+            continue
+        name = f"{protocol_name(packet.proto)}-{len(talks) + 1}"
+        first = Send(packet=packet.changed(seq=0, ack=0), entry=entry)
+        talks[key] = _Conversation(name, place, _client(packet), [first])
+    if problems:
+        raise ParseError(tuple(problems))
+    flows = tuple(Flow(id=t.id, steps=tuple(t.steps), source=t.source) for t in talks.values())
+    return Imported(flows, dict(left_out))
+
+
+def _client(packet: Packet) -> _End:
+    return packet.src, packet.icmp_id if packet.is_icmp else packet.sport
+
+
+def _key(packet: Packet) -> object:
+    """The same for all packets of a conversation, also for ICMP errors about it."""
+    if packet.quoted is not None:
+        return _key(packet.quoted)
+    if packet.is_icmp:
+        ends = frozenset({packet.src, packet.dst})
+        return packet.proto, ends, packet.icmp_id, (packet.icmp_type or 0) if packet.icmp_id is None else None
+    return packet.proto, frozenset({(packet.src, packet.sport), (packet.dst, packet.dport)})
+
+
+def _next(talk: _Conversation, packet: Packet) -> Step:
+    first = talk.steps[0]
+    assert isinstance(first, Send)
+    if packet.quoted is not None:
+        quoted_dst = packet.quoted.dst
+        source = None if packet.src == quoted_dst else packet.src
+        return IcmpError(type=packet.icmp_type or 0, code=packet.icmp_code or 0, source=source)
+    tcp = packet.proto == Protocol.TCP
+    same = packet.src == talk.client[0]
+    if packet.has_ports:
+        same = _client(packet) == talk.client
+    elif packet.is_icmp:
+        same = packet.icmp_type != IcmpType.ECHO_REPLY
+    if same and tcp and packet.flags == TcpFlag.SYN:
+        return Send(packet=packet.changed(seq=0, ack=0), entry=first.entry)
+    flags = packet.flags if tcp else None
+    return Again(flags=flags) if same else Reply(flags=flags)
+
+
+def export_capture(path: Path, flows: Iterable[Flow], results: Iterable[FlowResult] | None = None) -> int:
+    """Write flows as a capture, a second apart, and return how many packets were written.
+
+    Without ``results``, the packets are as their senders send them, as if the node changed
+    nothing. With them (one per flow), they are as they left the node: of a flow with several
+    branches the likeliest, with the lowest port where the kernel picks one.
+    """
+    written = 0
+
+    def packets() -> Iterator[tuple[float, bytes]]:
+        nonlocal written
+        outcomes = iter(results) if results is not None else None
+        for number, flow in enumerate(flows):
+            result = None if outcomes is None else next(outcomes)
+            for step, packet in enumerate(_packets(flow, result)):
+                written += 1
+                yield number + min(step, 999) / 1000, build(packet)
+
+    write_capture(path, packets())
+    return written
+
+
+def _packets(flow: Flow, result: FlowResult | None) -> Iterator[Packet]:
+    exchange = Exchange(flow)
+    outcomes: Iterator[Outcome] | None = None
+    if result is not None:
+        outcomes = iter(max(result.branches, key=lambda b: b.probability).outcomes)
+    for step in flow.steps:
+        if isinstance(step, Pause):
+            continue
+        emission = exchange.emit(step)
+        outcome = None if outcomes is None else next(outcomes)
+        if emission is None:
+            continue
+        if outcomes is None:
+            exchange.arrived(Arrival(emission.packet, None))
+            yield emission.packet
+        elif outcome is not None and outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL):
+            packet = _as_it_left(emission.packet, outcome)
+            exchange.arrived(Arrival(packet, outcome.out))
+            yield packet
+
+
+def _number(port: Port | None) -> Port | None:
+    return port.low if isinstance(port, PortClass) else port
+
+
+def _as_it_left(packet: Packet, outcome: Outcome) -> Packet:
+    assert outcome.src is not None
+    assert outcome.dst is not None
+    ports: dict[str, object] = {"sport": _number(outcome.sport), "dport": _number(outcome.dport)}
+    if packet.is_icmp:
+        ports = {"icmp_id": _number(outcome.sport)}
+    quoted = packet.quoted
+    if quoted is not None and outcome.quoted is not None:
+        inner = outcome.quoted
+        of_query = {"icmp_id": _number(inner.sport)}
+        of_ports = {"sport": _number(inner.sport), "dport": _number(inner.dport)}
+        changed = of_query if quoted.is_icmp else of_ports
+        quoted = replace(quoted.changed(**changed), src=inner.src, dst=inner.dst)
+        ports = {"quoted": quoted}
+    ttl = packet.ttl if outcome.ttl is None else outcome.ttl
+    return packet.changed(src=outcome.src, dst=outcome.dst, ttl=ttl, **ports)

@@ -1,0 +1,41 @@
+"""A fault: one change to one place of an emitter's output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Fault", "Place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the output and the block (chain, map, function) it stands in; ``line`` is from 0."""
+
+    block: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One planted fault. ``after`` is None when the line was taken out.
+
+    ``operator`` is the kind of fault, for example ``port`` or ``lost-masquerade``.
+    """
+
+    operator: str
+    place: Place
+    after: str | None
+
+    @property
+    def key(self) -> str:
+        """What the fault is, stable while the output is: operator, block, and the change."""
+        became = "(gone)" if self.after is None else self.after.strip()
+        return f"{self.operator}: {self.place.block}: {self.place.text.strip()} → {became}"
+
+    def plant(self, text: str) -> str:
+        """Return ``text`` with this fault in it."""
+        lines = text.split("\n")
+        assert lines[self.place.line] == self.place.text
+        lines[self.place.line : self.place.line + 1] = [] if self.after is None else [self.after]
+        return "\n".join(lines)

@@ -1,0 +1,114 @@
+"""The hunt: plant one fault at a time, load what comes out into a real kernel, and look for a difference.
+
+The flows are the regression corpus, and a few first packets with a random outcome many times over,
+so that the shares of endpoints and the spread of drawn ports are tested as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from backends.contract import Backend, Job
+from backends.flow import Flow
+from backends.kernel.loader import Loader
+from backends.kernel.session import open_session
+from backends.outcome import FlowResult
+from harness.batches import Batch
+from harness.compare import compare
+from harness.mutation.fault import Fault
+from harness.repeat import repetitions
+from harness.shares import unfair_shares
+from harness.tallies import share_tallies
+from translate.errors import InputError, MachineError
+
+__all__ = ["Caught", "Ground", "Verdict", "hunt", "prepare"]
+
+FALSE_ALARM_RATE = 1e-6
+"""The chance that fair shares count as a catch, for each fault."""
+
+
+class Verdict(StrEnum):
+    """What became of a fault."""
+
+    CAUGHT = "caught"
+    """A packet showed it."""
+    REFUSED = "refused"
+    """The loader (nft, the compiler, the verifier) did not take it."""
+    SURVIVED = "survived"
+    """Nothing showed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """A fault and what became of it; ``by`` says which flow showed it, or who refused it and how."""
+
+    fault: Fault
+    verdict: Verdict
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow."""
+
+    batch: Batch
+    flows: tuple[Flow, ...]
+    expected: tuple[FlowResult, ...]
+    repeats: dict[str, str]
+
+
+def prepare(
+    batches: Iterable[Batch], reference: Backend, *, repeat: int, repeated: int
+) -> tuple[Ground, ...]:
+    """Ask the reference about every flow; ``repeated`` random flows per batch are run ``repeat`` times."""
+    grounds: list[Ground] = []
+    for batch in batches:
+        job = Job(ruleset=batch.ruleset, node=batch.node)
+        with reference.open(job) as session:
+            expected = list(session.replay(batch.flows))
+            flows = list(batch.flows)
+            repeats: dict[str, str] = {}
+            chosen = [
+                replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
+                for flow, result in zip(batch.flows, expected, strict=True)
+                if len({b.outcomes[0] for b in result.branches}) > 1
+            ][:repeated]
+            for flow in chosen:
+                again = (flow, *repetitions(flow, repeat))
+                repeats |= {one.id: flow.id for one in again[1:]}
+                flows += again
+                expected += session.replay(again)
+        grounds.append(Ground(batch, tuple(flows), tuple(expected), repeats))
+    return tuple(grounds)
+
+
+def hunt(
+    faults: Iterable[Fault], text: str, loader: Callable[[str], Loader], grounds: Sequence[Ground]
+) -> Iterator[Caught]:
+    """Plant each fault in ``text`` in turn and yield what became of it."""
+    for fault in faults:
+        planted = fault.plant(text)
+        try:
+            by = _first_difference(loader(planted), grounds)
+        except (InputError, MachineError) as e:
+            yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
+            continue
+        verdict = Verdict.SURVIVED if by is None else Verdict.CAUGHT
+        yield Caught(fault=fault, verdict=verdict, by=by or "")
+
+
+def _first_difference(loader: Loader, grounds: Sequence[Ground]) -> str | None:
+    for ground in grounds:
+        seen: list[FlowResult] = []
+        with open_session(ground.batch.node, loader) as session:
+            wanted = zip(ground.flows, ground.expected, session.replay(ground.flows), strict=True)
+            for flow, want, got in wanted:
+                seen.append(got)
+                for mismatch in compare(flow, want, got):
+                    return f"{flow.id}: {mismatch.field} {mismatch.observed!r} for {mismatch.expected!r}"
+        tallies = share_tallies(ground.flows, ground.expected, seen, ground.repeats)
+        for unfair in unfair_shares(tallies, false_alarm_rate=FALSE_ALARM_RATE):
+            return f"{unfair.flow_id}: share {unfair.count}/{unfair.runs} for {unfair.expected}"
+    return None

@@ -1,0 +1,257 @@
+"""Rules that no packet can reach, each with the proof.
+
+What is proven here: a chain that nothing calls, or only chains that nothing reaches; a rule behind
+one that takes every packet; a rule whose tests contradict each other, or those of every way into
+its chain; a rule that an earlier, wider one keeps all packets from. Fields that change on the way
+through a table (the mark) prove nothing. What is not named here may still be unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.ruletext import test_text
+from translate.ir import (
+    Accept,
+    Action,
+    Chain,
+    ConnectionState,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Masquerade,
+    Redirect,
+    Reject,
+    Return,
+    Rule,
+    Ruleset,
+    Snat,
+    Table,
+    TableName,
+    Test,
+    field_bits,
+)
+
+__all__ = ["RuleId", "dead_ends", "unreachable_rules"]
+
+RuleId = tuple[str, str, int]
+"""Table, chain, and index in the chain, from 0."""
+
+_Context = tuple[FieldTest, ...]
+_MOST_CONTEXTS = 64  # ways into one chain; above that nothing is proven from them
+
+
+def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
+    """Return every rule that provably no packet matches, with the reason."""
+    found: dict[RuleId, str] = {}
+    for table in ruleset.tables:
+        found.update(_Table(table, ruleset.family).unreachable())
+    return found
+
+
+def dead_ends(ruleset: Ruleset) -> dict[RuleId, str]:
+    """Return rules that change nothing when they match, because they jump into an empty chain."""
+    found: dict[RuleId, str] = {}
+    for table in ruleset.tables:
+        empty = {c.name for c in table.chains if c.hook is None and not c.rules}
+        for chain in table.chains:
+            for index, rule in enumerate(chain.rules):
+                target = _called(rule)
+                if target in empty and isinstance(rule.actions[0], Jump):
+                    found[table.name.value, chain.name, index] = f"chain {target} is empty"
+    return found
+
+
+def _called(rule: Rule) -> str | None:
+    action = rule.actions[0] if rule.actions else None
+    return action.chain if isinstance(action, Jump | Goto) else None
+
+
+@dataclass(slots=True)
+class _Table:
+    """Walks the calls of one table from its built-in chains."""
+
+    table: Table
+    family: Family
+
+    def unreachable(self) -> dict[RuleId, str]:
+        """Return the unreachable rules of this table."""
+        contexts: dict[str, set[_Context] | None] = {}
+        start: _Context = ()
+        if self.table.name is TableName.NAT:
+            # nf_nat_inet_fn: only packets that begin a connection walk the chains
+            states = (ConnectionState.NEW, ConnectionState.RELATED)
+            values = tuple(Interval.point(s) for s in states)
+            start = (FieldTest(field=Field.CT_STATE, values=values),)
+        reached: dict[tuple[str, int], bool] = {}
+        reasons: dict[tuple[str, int], str] = {}
+        pending: list[tuple[Chain, _Context]] = [(c, start) for c in self.table.chains if c.hook is not None]
+        while pending:
+            chain, context = pending.pop()
+            seen = contexts.setdefault(chain.name, set())
+            if seen is None:
+                continue
+            if len(seen) >= _MOST_CONTEXTS and context:
+                contexts[chain.name], context = None, start
+            elif context in seen:
+                continue
+            else:
+                seen.add(context)
+            for index, reason in enumerate(self._walk(chain, context)):
+                key = chain.name, index
+                if reason is not None:
+                    reasons.setdefault(key, reason)
+                    continue
+                reached[key] = True
+                target = _called(chain.rules[index])
+                callee = None if target is None else self.table.chain(target)
+                if callee is not None:
+                    pending.append((callee, _merged(context, chain.rules[index].tests)))
+        found: dict[RuleId, str] = {}
+        for chain in self.table.chains:
+            for index in range(len(chain.rules)):
+                key = chain.name, index
+                if key not in reached:
+                    reason = reasons.get(key) or self._uncalled(chain.name)
+                    found[self.table.name.value, chain.name, index] = reason
+        return found
+
+    def _uncalled(self, name: str) -> str:
+        callers = [
+            f"{chain.name} (line {rule.origin.line})"
+            for chain in self.table.chains
+            for rule in chain.rules
+            if _called(rule) == name
+        ]
+        if not callers:
+            return f"no rule jumps to chain {name}"
+        return f"chain {name} is called only where no packet comes: {', '.join(callers)}"
+
+    def _walk(self, chain: Chain, context: _Context) -> Iterator[str | None]:
+        """For each rule of the chain: why no packet of this context matches it, or None."""
+        enders: list[Rule] = []
+        for rule in chain.rules:
+            known = _merged(context, rule.tests)
+            reason = self._contradiction(known, rule, context)
+            if reason is None:
+                wider = next((e for e in enders if _implies((*known, *_others(rule)), e.tests)), None)
+                if wider is not None:
+                    what = "every packet" if not wider.tests else "every such packet"
+                    reason = f"line {wider.origin.line} before it takes {what} out of the chain"
+            yield reason
+            if self._ends(rule):
+                enders.append(rule)
+
+    def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
+        for field in {t.field for t in known}:
+            if _left(known, field, self.family):
+                continue
+            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, field)]
+            given = [test_text(t, self.family) for t in context if t.field is field]
+            if not _left(tuple(t for t in known if t not in context), field, self.family):
+                return f"its own tests contradict each other: {' and '.join(own)}"
+            return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
+        return None
+
+    def _ends(self, rule: Rule, depth: int = 0) -> bool:
+        """Whether no packet that matches the rule goes on to the next one."""
+        action: Action | None = rule.actions[0] if rule.actions else None
+        match action:
+            case (
+                Accept() | Drop() | Return() | Reject() | Goto() | Dnat() | Snat() | Masquerade() | Redirect()
+            ):
+                return True
+            case Jump():
+                callee = self.table.chain(action.chain)
+                return callee is not None and depth < 16 and self._never_returns(callee, depth + 1)
+        return False
+
+    def _never_returns(self, chain: Chain, depth: int) -> bool:
+        for rule in chain.rules:
+            action = rule.actions[0] if rule.actions else None
+            if isinstance(action, Return | Goto):
+                return False
+            if not rule.tests and self._ends(rule, depth):
+                return True
+        return False
+
+
+def _on(test: Test, field: Field) -> bool:
+    return isinstance(test, FieldTest) and test.field is field
+
+
+def _stable(test: Test) -> bool:
+    """Whether a test's answer stays the same while the packet is in one table."""
+    return isinstance(test, FieldTest) and test.field not in (Field.MARK, Field.CT_MARK)
+
+
+def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
+    """The context and those tests that say something about plain intervals."""
+    more = tuple(
+        t for t in tests if isinstance(t, FieldTest) and _stable(t) and t.mask is None and not t.field.is_name
+    )
+    return tuple(dict.fromkeys((*context, *more)))
+
+
+def _others(rule: Rule) -> tuple[Test, ...]:
+    """The rule's tests that :func:`_merged` leaves out, but that do not change on the way."""
+    return tuple(t for t in rule.tests if isinstance(t, FieldTest) and _stable(t))
+
+
+def _left(known: Iterable[FieldTest], field: Field, family: Family) -> list[Interval]:
+    """The values of ``field`` that pass every test about it."""
+    left = [Interval(0, (1 << field_bits(field, family)) - 1)]
+    for test in known:
+        if test.field is not field:
+            continue
+        values = sorted(v for v in test.values if isinstance(v, Interval))
+        left = _minus(left, values) if test.negated else _common(left, values)
+    return left
+
+
+def _common(a: list[Interval], b: list[Interval]) -> list[Interval]:
+    pairs = ((max(x.low, y.low), min(x.high, y.high)) for x in a for y in b)
+    return [Interval(low, high) for low, high in pairs if low <= high]
+
+
+def _minus(a: list[Interval], b: list[Interval]) -> list[Interval]:
+    for hole in b:
+        cut = []
+        for one in a:
+            if one.low < hole.low:
+                cut.append(Interval(one.low, min(one.high, hole.low - 1)))
+            if one.high > hole.high:
+                cut.append(Interval(max(one.low, hole.high + 1), one.high))
+        a = cut
+    return a
+
+
+def _implies(known: tuple[Test, ...], tests: tuple[Test, ...]) -> bool:
+    """Whether a packet for which all of ``known`` hold passes every one of ``tests``."""
+    plain = tuple(t for t in known if isinstance(t, FieldTest) and t.mask is None and not t.field.is_name)
+    for test in tests:
+        if not _stable(test):
+            return False
+        if test in known:
+            continue
+        assert isinstance(test, FieldTest)
+        # A field that may be absent passes no test; being tested by ``known`` shows it is there.
+        if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
+            return False
+        family = (
+            Family.IP6
+            if any(v.high >> 32 for t in plain for v in t.values if isinstance(v, Interval))
+            else Family.IP
+        )
+        left = _left(plain, test.field, family)
+        values = sorted(v for v in test.values if isinstance(v, Interval))
+        outside = _common(left, values) if test.negated else _minus(left, values)
+        if outside:
+            return False
+    return True

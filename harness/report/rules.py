@@ -1,0 +1,67 @@
+"""A coverage report as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from harness.coverage import CoverageReport, CoveredRule
+from harness.ruletext import place
+
+__all__ = ["coverage_to_json", "print_coverage"]
+
+
+def print_coverage(report: CoverageReport, stream: TextIO) -> None:
+    """Print what is not hit and what cannot be, with the reasons."""
+    hit = sum(1 for r in report.rules if r.matched)
+    print(
+        f"{report.source}: {len(report.rules)} rules;"
+        f" {report.flows} flows hit {hit}, miss {len(report.missed)};"
+        f" {len(report.unreachable)} cannot be reached (counted by {report.counted_by})",
+        file=stream,
+    )
+    _section("not hit", report.missed, stream)
+    _section("cannot be reached", report.unreachable, stream)
+    wrong = [r for r in report.unreachable if r.matched]
+    for one in wrong:
+        print(f"proof and packets disagree: {place(one.rule)} matched {one.matched} times", file=stream)
+
+
+def _section(title: str, rules: tuple[CoveredRule, ...], stream: TextIO) -> None:
+    if not rules:
+        return
+    print(f"\n{title}:", file=stream)
+    for one in rules:
+        print(f"  {place(one.rule)}", file=stream)
+        if one.unreachable is not None:
+            print(f"      {one.unreachable}", file=stream)
+        elif one.idle is not None:
+            print(f"      would change nothing: {one.idle}", file=stream)
+
+
+def coverage_to_json(report: CoverageReport) -> dict[str, object]:
+    """Return the report as a JSON object with every rule."""
+    return {
+        "rules": report.source,
+        "counted_by": report.counted_by,
+        "flows": report.flows,
+        "total": len(report.rules),
+        "hit": sum(1 for r in report.rules if r.matched),
+        "missed": len(report.missed),
+        "unreachable": len(report.unreachable),
+        "by_rule": [_rule(r) for r in report.rules],
+    }
+
+
+def _rule(one: CoveredRule) -> dict[str, object]:
+    return {
+        "file": one.rule.origin.file,
+        "line": one.rule.origin.line,
+        "table": one.table,
+        "chain": one.chain,
+        "number": one.number,
+        "rule": one.rule.origin.text,
+        "matched": one.matched,
+        "not_matched": one.passed,
+        "unreachable": one.unreachable,
+        "idle": one.idle,
+    }
