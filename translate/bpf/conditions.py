@@ -110,8 +110,7 @@ def _test(test: Test) -> str:
             some = " || ".join(f"({_field_test(part)})" for part in test.tests)
             return f"!({some})" if test.negated else f"({some})"
         case Random():
-            drawn = f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
-            return drawn
+            return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
         case Nth() | Recent() | SetTest():
             raise CannotExpress(*_REFUSED[type(test)])
         case _:

@@ -176,10 +176,7 @@ class Writer:
         ) and not any(f.is_name for f in statement.fields)
         tests = conditions(statement.tests)
         has = present(statement.fields)
-        if tests == "1" and has:
-            condition = " && ".join(has)
-        else:
-            condition = " && ".join((tests, *has))
+        condition = " && ".join(has if tests == "1" and has else (tests, *has))
         if not hashed:
             return self._when(condition, self._ladder(statement))
         return self._when(condition, ["{", *_indent(self._hash(statement)), "}"])

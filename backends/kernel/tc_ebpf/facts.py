@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from backends.node import Node
 from translate.errors import MachineError
 
 __all__ = ["Facts", "read_facts"]
@@ -54,10 +55,10 @@ class _Address:
         return other.length >= self.length and other.value >> shift == self.value >> shift
 
 
-def read_facts(*, rp_filter: dict[str, int]) -> Facts:
+def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     """Read devices, addresses and routes of the current network namespace.
 
-    ``rp_filter`` is the effective mode per device. Raises MachineError for routes of a kind that
+    ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises MachineError for routes of a kind that
     the program does not follow.
     """
     from pyroute2 import IPRoute
@@ -72,7 +73,7 @@ def read_facts(*, rp_filter: dict[str, int]) -> Facts:
         "locals": list(_locals(local, {a.value for a in addresses})),
         "routes": list(_routes(main)),
         "primary": list(_primary(links, addresses)),
-        "settings": [(struct.pack("=I", 0), _settings())],
+        "settings": [(struct.pack("=I", 0), _settings(node))],
     }
     return Facts(entries, tuple(links))
 
@@ -144,9 +145,10 @@ def _primary(links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry
                 yield _source(index, address.value, address.length), struct.pack("=I", first.value)
 
 
-def _settings() -> bytes:
-    # Sysctls of conntrack do not exist in a namespace that does not use it.
-    return struct.pack("=II", 1, 1)
+def _settings(node: Node) -> bytes:
+    # From the facts: these sysctls do not exist in a namespace that has no conntrack.
+    names = ("tcp_loose", "tcp_be_liberal", "checksum")
+    return struct.pack("=3I", *(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0" for n in names))
 
 
 def _destination(route: Any) -> tuple[int, int]:

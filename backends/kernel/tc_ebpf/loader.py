@@ -23,7 +23,7 @@ from translate.errors import MachineError
 __all__ = ["TcEbpfLoader"]
 
 _ENTRIES: Final = {"ingress": "nfparity_ingress", "egress": "nfparity_egress"}
-_STAGES: Final = ("prerouting", "input", "output", "forward", "postrouting", "reject")
+_STAGES: Final = ("track", "prerouting", "input", "output", "forward", "postrouting", "reject")
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 _PARENTS: Final = {"ingress": 0xFFFFFFF2, "egress": 0xFFFFFFF3}
 _STATE: Final = ("conns", "replies", "sources")
@@ -53,7 +53,7 @@ class TcEbpfLoader(Loader):
                 raise MachineError(f"the tc program does not load: {e}\n{said()[-_SHOWN:]}") from e
         for number, name in enumerate(_STAGES):
             self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptors[name])
-        facts = read_facts(rp_filter=rp_filter)
+        facts = read_facts(tap.node, rp_filter=rp_filter)
         for name, entries in facts.entries.items():
             self._fill(name, entries)
         for contents in self._output.maps:

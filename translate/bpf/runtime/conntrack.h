@@ -171,14 +171,15 @@ INLINE void refresh(struct pkt *p, struct conn *c, u64 now)
 }
 
 /* Give the packet its connection and state (nf_conntrack_in). It is INVALID until proven tracked. */
-INLINE void track(struct __sk_buff *skb, struct pkt *p, int prerouting)
+INLINE void track(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0;
 	struct settings *s = settings.lookup(&zero);
 	u64 now = bpf_ktime_get_ns();
 	struct conn *c;
 	u16 payload = p->length - p->ihl;
-	u8 dir = 0;
+	u32 state;
+	u8 dir = 0, fresh = 0;
 	int done;
 
 	if (!s)
@@ -193,7 +194,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p, int prerouting)
 		if (!p->has_icmp || p->icmp_type > 18)
 			return;
 	}
-	if (prerouting && s->checksum && bad_checksum(skb, p))
+	if (p->incoming && s->checksum && bad_checksum(skb, p))
 		return;
 	if (p->has_icmp && is_icmp_error(p->icmp_type)) {
 		track_error(skb, p, now);
@@ -201,49 +202,44 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p, int prerouting)
 	}
 	if (tuple_of(p, &p->tuple))
 		return;
+	if (p->proto == PROTO_TCP)
+		tcp_read_options(skb, p);
 	c = find(&p->tuple, &dir, now);
-	done = TRACK_OK;
-	if (c) {
-		p->ct_state = dir || (c->status & ST_SEEN_REPLY) ? CT_ESTABLISHED : CT_NEW;
-		if (p->proto == PROTO_TCP)
-			done = tcp_track(p, c, dir, 0, s->tcp_loose, now);
-		else
-			refresh(p, c, now);
-		if (done == TRACK_INVALID) {
-			p->ct_state = CT_INVALID;
-			return;
-		}
-		if (done != TRACK_REPEAT) {
-			if (dir)
-				c->status |= ST_SEEN_REPLY;
-			p->conn = *c;
-			p->has_ct = 1;
-			p->dir = dir;
-			if (done == TRACK_KILL)
-				forget(c);
-			return;
-		}
+	if (c && p->proto == PROTO_TCP && tcp_reopens(p, c, dir)) {
 		forget(c);
-		p->ct_state = CT_INVALID;
+		c = 0;
 	}
-	if (p->has_icmp && p->icmp_type != 8 && p->icmp_type != 13 && p->icmp_type != 15 && p->icmp_type != 17)
-		return;
-	__builtin_memset(&p->conn, 0, sizeof(p->conn));
-	c = &p->conn;
-	copy_tuple(&c->orig, &p->tuple);
-	if (invert(&c->reply, &c->orig))
-		return;
-	if (p->proto == PROTO_TCP) {
-		if (tcp_track(p, c, 0, 1, s->tcp_loose, now) == TRACK_INVALID)
+	if (!c) {
+		if (p->has_icmp && p->icmp_type != 8 && p->icmp_type != 13 && p->icmp_type != 15 &&
+		    p->icmp_type != 17)
 			return;
-	} else {
-		refresh(p, c, now);
+		fresh = 1;
+		dir = 0;
+		c = &p->conn;
+		__builtin_memset(c, 0, sizeof(*c));
+		copy_tuple(&c->orig, &p->tuple);
+		if (invert(&c->reply, &c->orig))
+			return;
 		c->since = now + 2 * SECOND;
 	}
+	state = dir || (c->status & ST_SEEN_REPLY) ? CT_ESTABLISHED : CT_NEW;
+	done = TRACK_OK;
+	if (p->proto == PROTO_TCP)
+		done = tcp_track(p, c, dir, fresh, s, now);
+	else
+		refresh(p, c, now);
+	if (done == TRACK_INVALID)
+		return;
+	if (dir)
+		c->status |= ST_SEEN_REPLY;
+	if (!fresh)
+		p->conn = *c;
 	p->has_ct = 1;
-	p->fresh = 1;
-	p->dir = 0;
-	p->ct_state = CT_NEW;
+	p->fresh = fresh;
+	p->dir = dir;
+	p->ct_state = state;
+	if (done == TRACK_KILL)
+		forget(&p->conn);
 }
 
 /* Enter a new connection (__nf_conntrack_confirm). Returns -1 when another one was faster. */

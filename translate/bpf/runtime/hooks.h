@@ -15,6 +15,7 @@
  */
 
 #define SLOTS 4096
+#define ALL_HOSTS 0xe0000001 /* every device is a member of it */
 
 INLINE struct pkt *slot_at(u32 number)
 {
@@ -157,9 +158,23 @@ int nfparity_ingress(struct __sk_buff *skb)
 	if (p->fragment)
 		return TC_ACT_SHOT; /* conntrack would put it together first; a tc program cannot */
 	RUN(chain_raw_prerouting);
+	p->incoming = 1;
+	programs.call(skb, PROGRAM_TRACK);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_track(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
 	if (!p->looped && p->ct_state != CT_UNTRACKED)
-		track(skb, p, 1);
-	programs.call(skb, PROGRAM_PREROUTING);
+		track(skb, p);
+	if (p->incoming)
+		programs.call(skb, PROGRAM_PREROUTING);
+	else
+		programs.call(skb, PROGRAM_OUTPUT);
 	return TC_ACT_SHOT;
 }
 
@@ -173,13 +188,12 @@ int nfparity_prerouting(struct __sk_buff *skb)
 	RUN(chain_mangle_prerouting);
 	RUN_NAT(chain_nat_prerouting, MANIP_DST);
 	if (!p->looped) {
-		type = address_type(p->daddr, 0);
-		if (type == RTN_MULTICAST ||
-		    (is_loopback(p->daddr) && !(device_flags(p->iif) & DEVICE_ROUTE_LOCALNET)))
-			return pass(skb, p, AT_NOTHING); /* the stack drops it */
-		if (martian_source(p))
+		if (martian(p))
 			return TC_ACT_SHOT;
-		if (type != RTN_LOCAL && type != RTN_BROADCAST)
+		type = address_type(p->daddr, 0);
+		if (type == RTN_MULTICAST && p->daddr != ALL_HOSTS)
+			return pass(skb, p, AT_NOTHING); /* nobody here has joined, the stack drops it */
+		if (type == RTN_UNICAST)
 			return pass(skb, p, AT_FORWARD);
 	}
 	programs.call(skb, PROGRAM_INPUT);
@@ -229,9 +243,8 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (p->fragment)
 		return TC_ACT_SHOT;
 	RUN(chain_raw_output);
-	if (p->ct_state != CT_UNTRACKED)
-		track(skb, p, 0);
-	programs.call(skb, PROGRAM_OUTPUT);
+	p->incoming = 0;
+	programs.call(skb, PROGRAM_TRACK);
 	return TC_ACT_SHOT;
 }
 

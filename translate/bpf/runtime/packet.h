@@ -55,7 +55,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	p->has_ports = p->has_icmp = p->has_tcp = 0;
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
-	p->seq = p->ack = 0;
+	p->seq = p->ack = p->window = 0;
 	if (p->length < p->ihl)
 		return -1;
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
@@ -64,6 +64,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 		p->ack = (u32)l4[8] << 24 | l4[9] << 16 | l4[10] << 8 | l4[11];
 		p->tcp_doff = (l4[12] >> 4) << 2;
 		p->tcp_flags = l4[13];
+		p->window = l4[14] << 8 | l4[15];
 		p->check = l4[16] << 8 | l4[17];
 	} else if (bpf_skb_load_bytes(skb, p->l4, l4, 8)) {
 		return 0;

@@ -36,21 +36,34 @@ INLINE u32 device_flags(u32 index)
 	return d ? d->flags : 0;
 }
 
-/* Whether the stack would refuse this source (fib_validate_source and what precedes it). The loader
- * sets accept_local, because a source may become local only when INPUT has translated it back. */
-INLINE int martian_source(struct pkt *p)
+/* Whether the stack would refuse the packet's addresses (ip_route_input_slow, ip_mc_validate_source,
+ * fib_validate_source). The loader sets accept_local and no rp_filter, because a source may become
+ * local, or not the one it came by, only when INPUT has translated it back. */
+INLINE int martian(struct pkt *p)
 {
 	struct prefix key = {.length = 32, .address = swap32(p->saddr)};
 	u32 flags = device_flags(p->iif);
+	int localnet = flags & DEVICE_ROUTE_LOCALNET;
+	int group = (p->daddr >> 28) == 14;
 	struct local *found;
 	struct route *back;
 
 	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
 		return 1;
-	if (p->saddr == 0)
-		return p->daddr != 0xffffffff;
-	if (is_loopback(p->saddr) && !(flags & DEVICE_ROUTE_LOCALNET))
-		return 1;
+	if (group) {
+		if (is_loopback(p->saddr) && !localnet)
+			return 1;
+		if (p->saddr == 0)
+			return (p->daddr >> 8) != 0xe00000; /* only to groups of the link */
+	} else if (p->daddr == 0xffffffff || (p->saddr == 0 && p->daddr == 0)) {
+		if (p->saddr == 0)
+			return 0;
+	} else {
+		if (p->saddr == 0 || p->daddr == 0)
+			return 1;
+		if ((is_loopback(p->daddr) || is_loopback(p->saddr)) && !localnet)
+			return 1;
+	}
 	found = local_entry(p->saddr);
 	if (found && found->own)
 		return 1;

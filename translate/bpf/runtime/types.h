@@ -45,6 +45,16 @@ struct tuple {
 	u32 proto;
 };
 
+/* What is known of one end of a TCP connection (struct ip_ct_tcp_state). */
+struct side {
+	u32 end;
+	u32 maxend;
+	u32 maxwin;
+	u32 maxack;
+	u8 scale, flags;
+	u16 spare;
+};
+
 struct conn {
 	struct tuple orig;
 	struct tuple reply;
@@ -52,13 +62,14 @@ struct conn {
 	u64 since;   /* when a UDP stream began */
 	u32 status;
 	u32 mark;
-	u8 tcp_state;
-	u8 last_index; /* of the last segment, as tcp_index() */
-	u8 last_dir;
-	u8 closing;    /* bit per direction: it sent the first FIN (CLOSE_INIT) */
-	u8 simultaneous;
-	u8 spare[3];
-	u32 last_end;
+	struct side client, server;
+	u32 last_seq, last_ack, last_end;
+	u16 last_win;
+	u8 last_index, last_dir; /* of the last segment, as tcp_index() */
+	u8 last_scale, last_flags;
+	u8 tcp_state, retransmissions;
+	u8 simultaneous, challenge;
+	u16 spare;
 };
 
 /* Where a packet is between two programs. */
@@ -72,8 +83,9 @@ struct pkt {
 	u16 length, l4;        /* of the IP packet; offset of the transport header in the frame */
 	u8 has_ports, icmp_type, icmp_code, tcp_flags;
 	u8 has_icmp, has_tcp, fragment, tcp_doff;
-	u32 seq, ack;
-	u16 icmp_id, check, udp_length, spare16;
+	u32 seq, ack, sack;
+	u8 option_scale, option_flags, incoming, spare8;
+	u16 icmp_id, check, udp_length, window;
 	u32 mark;
 	u32 iif, oif;
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
@@ -89,7 +101,7 @@ struct pkt {
 	u16 bind_flags;
 	u32 bind_low, bind_high;
 	u16 bind_port_low, bind_port_high;
-	u8 stage, reject, looped, spare8;
+	u8 stage, reject, looped, spare9;
 	u32 via;               /* the next hop of a packet made here that was routed again */
 	u32 slot;
 	/* as it left the last program: a slot is reused when its packet was lost */
@@ -138,6 +150,7 @@ struct source_prefix {
 
 struct settings {
 	u32 tcp_loose;
+	u32 tcp_liberal;
 	u32 checksum;
 };
 
@@ -156,10 +169,11 @@ BPF_F_TABLE("lpm_trie", struct prefix, struct local, locals, 4096, BPF_F_NO_PREA
 BPF_F_TABLE("lpm_trie", struct prefix, struct route, routes, 4096, BPF_F_NO_PREALLOC);
 BPF_F_TABLE("lpm_trie", struct source_prefix, u32, primary, 4096, BPF_F_NO_PREALLOC);
 BPF_TABLE("array", u32, struct settings, settings, 1);
-BPF_TABLE("prog", u32, u32, programs, 8);
+BPF_TABLE("prog", u32, u32, programs, 16);
 
 enum program {
-	PROGRAM_PREROUTING = 0,
+	PROGRAM_TRACK = 0,
+	PROGRAM_PREROUTING,
 	PROGRAM_INPUT,
 	PROGRAM_OUTPUT,
 	PROGRAM_FORWARD,
