@@ -239,7 +239,7 @@ class Router:
                 return self._made(
                     dst, src, _Entry(Interval.point(dst), AddressType.UNICAST, owner, None, src)
                 )
-            if not any_source and src not in self._local:
+            if not any_source and self._owner(src) is None:
                 return NoRoute.FAILED
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
@@ -274,7 +274,8 @@ class Router:
         for d in reversed(self._devices.values()):
             if any(a.value == address for a in d.addresses):
                 return d.name
-        return None
+        entry = self._find(address)  # 127.0.0.53 is on no device's list
+        return entry.dev if entry is not None and entry.type is AddressType.LOCAL else None
 
 
 def _multicast(address: int) -> bool:

@@ -318,14 +318,15 @@ class Stack:
         return self._answer(skb, rst, path, kind, why)
 
     def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
-        """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``)."""
+        """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``).
+
+        Without one, also when the packet was exempt from tracking, conntrack sees it as any other.
+        """
         made = Skb(answer, path=path)
         if skb.entry is not None:
             made.entry = skb.entry
             made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
             made.state = ConnectionState.RELATED
-        elif skb.state is ConnectionState.UNTRACKED:
-            made.state = ConnectionState.UNTRACKED
         if self.recorder.enabled:
             self.recorder.add(Answered(kind=kind, packet=answer))
         outer, self.recorder.answer = self.recorder.answer, True

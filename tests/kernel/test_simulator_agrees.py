@@ -31,7 +31,13 @@ FALSE_ALARM_SIGMAS = 5  # one in 1.7 million runs
 
 @pytest.fixture(
     scope="module",
-    params=["kind-node/worker.json", "kind-node/control-plane.json", "every-target/node.json"],
+    params=[
+        "kind-node/worker.json",
+        "kind-node/control-plane.json",
+        "every-target/node.json",
+        "every-target/strict.json",
+        "every-target/odd.json",
+    ],
 )
 def played(request: pytest.FixtureRequest) -> list[tuple[Flow, FlowResult, FlowResult]]:
     backend = IptablesBackend("iptables-legacy")
