@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MARK_BITS: Final = 0xFFFFFFFF
-_NUMBER: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,16})|0([0-7]{1,16})|([0-9]{1,10})", re.ASCII)
+_NUMBER: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,16})|0([0-7]{1,16})|(0|[1-9][0-9]{0,9})", re.ASCII)
 
 
 class OptionError(Exception):

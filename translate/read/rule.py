@@ -127,6 +127,7 @@ class _Draft:
     goto: bool = False
     counters: Counters | None = None
     protocol: int | None = None
+    divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
 
     def loaded(self) -> list[_Loaded]:
         """Every loaded extension, the latest first."""
@@ -159,17 +160,21 @@ class RuleReader:
         iptables' order.
         """
         draft = _Draft(words=words, chain=chain, table=table, counters=counters)
-        self._collect(draft, start)
-        return self._rules(draft, origin)
+        try:
+            self._collect(draft, start)
+            return self._rules(draft, origin)
+        except RuleError as error:
+            for at in reversed(draft.divided):  # name the word that the line has
+                error.word -= error.word > at
+            raise
 
     # -- words to options ------------------------------------------------------------------------
 
     def _collect(self, draft: _Draft, start: int) -> None:
         words = draft.words
         at = start
-        end = len(words)
         negated = False
-        while at < end:
+        while at < len(words):
             word = words[at]
             if word == "!":
                 if negated:
@@ -184,7 +189,7 @@ class RuleReader:
                 at = self._extension_option(draft, word, at, negated=negated)
             negated = False
         if negated:
-            raise RuleError(end - 1, '"!" with nothing after it')
+            raise RuleError(at - 1, '"!" with nothing after it')
 
     def _base_option(self, draft: _Draft, name: str, at: int, *, negated: bool) -> int:
         """Take a base option at word ``at``; return the index of the word after it."""
@@ -253,33 +258,28 @@ class RuleReader:
     def _extension_option(self, draft: _Draft, word: str, at: int, *, negated: bool) -> int:
         """Take an option of an extension at word ``at``; return the index of the word after it."""
         words = draft.words
-        spelling, equals, inline = word.partition("=") if word[:2] == "--" else (word, "", "")
-        found = self._find_option(draft, spelling, at)
+        if word.startswith("--") and "=" in word:
+            word, _, inline = word.partition("=")
+            words[at : at + 1] = [word, inline]
+            draft.divided.append(at)
+        found = self._find_option(draft, word, at)
         if isinstance(found, str):
-            if equals:
-                words[at : at + 1] = [spelling, inline]
             return self._base_option(draft, found, at, negated=negated)
         loaded, spec = found
         if spec.refused is not None:
             raise RuleError(at, f'option "{spec.name}" is not read', spec.refused)
         if negated and not spec.invertible:
             raise RuleError(at, f'"{spec.name}" cannot be negated')
-        arguments: tuple[str, ...]
-        if equals:
-            if spec.arguments != 1:
-                raise RuleError(at, f'"{spec.name}" takes {spec.arguments} values, not "={inline}"')
-            arguments, first, after = (inline,), at, at + 1
-        else:
-            first = at + 1
-            if spec.invertible and spec.arguments and first < len(words) and words[first] == "!":
-                if negated:
-                    raise RuleError(first, "negated twice")
-                negated = True
-                first += 1
-            after = first + spec.arguments
-            if after > len(words):
-                raise RuleError(len(words), f'"{spec.name}" needs a value')
-            arguments = tuple(words[first:after])
+        first = at + 1
+        if spec.invertible and spec.arguments and first < len(words) and words[first] == "!":
+            if negated:
+                raise RuleError(first, "negated twice")
+            negated = True
+            first += 1
+        after = first + spec.arguments
+        if after > len(words):
+            raise RuleError(len(words), f'"{spec.name}" needs a value')
+        arguments = tuple(words[first:after])
         if any(name == spec.name for name, _, _ in loaded.options):
             raise RuleError(at, f'"{spec.name}" is given twice')
         loaded.options.append((spec.name, arguments, negated))
@@ -302,11 +302,11 @@ class RuleReader:
             if spec is not None:
                 return one, spec
         implied = self._implied(draft)
-        if implied is not None and spelling in implied.spellings:
-            return self._load_match(draft, implied.name, at), implied.spellings[spelling]
-        base = _BASE.get(spelling)
-        if base is not None:
-            return base
+        if implied is not None and any(text.startswith(spelling) for text in implied.spellings):
+            loaded = [self._load_match(draft, implied.name, at), *loaded]
+            spec = implied.spellings.get(spelling)
+            if spec is not None:
+                return loaded[0], spec
         if len(spelling) > 2 and spelling.startswith("--"):
             found: dict[str, tuple[_Loaded, OptionSpec] | str] = {}
             for one in reversed(loaded):

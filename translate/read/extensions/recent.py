@@ -50,7 +50,7 @@ def _name(given: Given) -> str:
         return _DEFAULT_NAME
     index, option = found
     name = option.arguments[0]
-    if not name or "/" in name or len(name) > _LONGEST_NAME:
+    if name in ("", ".", "..") or "/" in name or len(name) > _LONGEST_NAME:  # xt_check_proc_name
         raise OptionError(f'"{name}" cannot be the name of a list', option=index)
     return name
 
