@@ -1,0 +1,52 @@
+"""``nfparity translate``: iptables rules as nftables rules or as a tc eBPF program."""
+
+from __future__ import annotations
+
+import argparse
+
+from harness.batches import load_rules
+from harness.cli.options import add_level, add_output, add_rules
+from harness.files import write_text
+from translate.ir import Ruleset
+
+_EXAMPLE = """\
+example:
+  iptables-save | nfparity translate - --to nft > rules.nft && nft -c -f rules.nft
+
+nft prints one transaction that replaces the table that nfparity owns, and touches no other. bpf
+prints the C program and, as comments, what its maps hold. iptables prints the rules as read. What
+cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2).
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser)
+    parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
+    add_level(parser)
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the translation."""
+    text = _translated(load_rules(arguments.rules), arguments.to, arguments.level)
+    write_text(arguments.output, text)
+    return 0
+
+
+def _translated(ruleset: Ruleset, to: str, level: int) -> str:
+    if to == "iptables":
+        from translate.write import write_save
+
+        return write_save(ruleset)
+    from translate.passes import lower
+
+    program = lower(ruleset, level=level)
+    if to == "nft":
+        from translate import nft
+
+        return nft.emit(program).text
+    from translate import bpf
+
+    return bpf.emit(program).render()
