@@ -19,6 +19,8 @@ How the pieces stand on each other, lowest first:
     flows through a TAP node, outcomes out;
 ``worker``
     a child process in its own namespace that dies with its parent;
+``wire``
+    flows and results as bytes between the two processes;
 ``session``
     ``open_session(node, loader)``: all of it, behind the Session protocol;
 ``availability``

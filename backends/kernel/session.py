@@ -14,6 +14,7 @@ from backends.kernel.loader import Loader, RuleId
 from backends.kernel.quiet import quieten
 from backends.kernel.replayer import Replayer
 from backends.kernel.tapnode import TapNode
+from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.kernel.worker import Worker
 from backends.node import Node
 from backends.outcome import FlowResult
@@ -26,7 +27,7 @@ _BATCH_LIMIT: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    flows: tuple[Flow, ...]
+    flows: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class _Server:
     def __call__(self, message: Any) -> Any:
         match message:
             case _Replay(flows):
-                return self.replayer.replay(flows)
+                return pack_results(self.replayer.replay(unpack_flows(flows)))
             case _Count():
                 return dict(self.replayer.loader.counters())
         raise TypeError(f"no such request: {message!r}")
@@ -87,7 +88,7 @@ class KernelSession:
         remaining = iter(flows)
         while batch := tuple(itertools.islice(remaining, size)):
             began = time.monotonic()
-            results: list[FlowResult] = self._worker.ask(_Replay(batch))
+            results = unpack_results(self._worker.ask(_Replay(pack_flows(batch))))
             spent = time.monotonic() - began
             yield from results
             if spent > 2 * _BATCH_SECONDS:

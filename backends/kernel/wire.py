@@ -1,0 +1,166 @@
+"""Flows and outcomes as nests of plain tuples, for the way between the two processes.
+
+Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
+packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are
+always the same interpreter and the same files, so its format need not be stable.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final, assert_never
+
+from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.packet import Packet
+from translate.ir import Family, TcpFlag
+
+__all__ = ["pack_flows", "pack_results", "unpack_flows", "unpack_results"]
+
+_FLAGS: Final = tuple(TcpFlag(n) for n in range(64))
+_FAMILIES: Final = {f.value: f for f in Family}
+_VERDICTS: Final = {v.value: v for v in Verdict}
+_ONE: Final = Fraction(1)
+
+
+def pack_flows(flows: Iterable[Flow]) -> bytes:
+    """Return the flows as bytes; what they say about themselves (``why``, ``source``) stays."""
+    return marshal.dumps([(f.id, [_from_step(s) for s in f.steps]) for f in flows])
+
+
+def unpack_flows(data: bytes) -> list[Flow]:
+    """Return the flows of :func:`pack_flows`."""
+    return [Flow(id=i, steps=tuple([_to_step(s) for s in steps])) for i, steps in marshal.loads(data)]
+
+
+def pack_results(results: Iterable[FlowResult]) -> bytes:
+    """Return the results of a kernel backend, each of one branch that is certain, as bytes."""
+    plain = []
+    for result in results:
+        (branch,) = result.branches
+        assert branch.probability == _ONE
+        plain.append((result.flow_id, [_from_outcome(o) for o in branch.outcomes], result.notes))
+    return marshal.dumps(plain)
+
+
+def unpack_results(data: bytes) -> list[FlowResult]:
+    """Return the results of :func:`pack_results`."""
+    return [
+        FlowResult(flow_id, (OutcomeBranch(_ONE, tuple([_to_outcome(o) for o in outcomes])),), notes)
+        for flow_id, outcomes, notes in marshal.loads(data)
+    ]
+
+
+def _from_step(step: Step) -> tuple[Any, ...]:
+    match step:
+        case Send(packet=packet, entry=entry):
+            return ("send", _from_packet(packet), entry)
+        case Reply(flags=flags):
+            return ("reply", None if flags is None else int(flags))
+        case Again(flags=flags):
+            return ("again", None if flags is None else int(flags))
+        case IcmpError(type=kind, code=code, source=source):
+            return ("error", kind, code, source)
+        case Pause(seconds=seconds):
+            return ("pause", seconds)
+        case _:
+            assert_never(step)
+
+
+def _to_step(plain: tuple[Any, ...]) -> Step:
+    match plain:
+        case ("send", packet, entry):
+            return Send(packet=_to_packet(packet), entry=entry)
+        case ("reply", flags):
+            return Reply(flags=None if flags is None else TcpFlag(flags))
+        case ("again", flags):
+            return Again(flags=None if flags is None else TcpFlag(flags))
+        case ("error", kind, code, source):
+            return IcmpError(type=kind, code=code, source=source)
+        case ("pause", seconds):
+            return Pause(seconds=seconds)
+    raise ValueError(f"no step: {plain!r}")
+
+
+def _from_packet(p: Packet) -> tuple[Any, ...]:
+    return (
+        p.family.value,
+        p.src,
+        p.dst,
+        int(p.proto),
+        p.sport,
+        p.dport,
+        p.icmp_type,
+        p.icmp_code,
+        p.icmp_id,
+        int(p.flags),
+        p.seq,
+        p.ack,
+        p.ttl,
+        p.mark,
+        p.payload,
+        None if p.quoted is None else _from_packet(p.quoted),
+        p.bad_checksum,
+    )
+
+
+def _to_packet(plain: tuple[Any, ...]) -> Packet:
+    family, src, dst, proto, sport, dport, kind, code, ident, flags, seq, ack, ttl, mark, *rest = plain
+    payload, quoted, bad_checksum = rest
+    return Packet(
+        family=_FAMILIES[family],
+        src=src,
+        dst=dst,
+        proto=proto,
+        sport=sport,
+        dport=dport,
+        icmp_type=kind,
+        icmp_code=code,
+        icmp_id=ident,
+        flags=_FLAGS[flags],
+        seq=seq,
+        ack=ack,
+        ttl=ttl,
+        mark=mark,
+        payload=payload,
+        quoted=None if quoted is None else _to_packet(quoted),
+        bad_checksum=bad_checksum,
+    )
+
+
+def _from_outcome(o: Outcome) -> tuple[Any, ...]:
+    quoted = None if o.quoted is None else (o.quoted.src, o.quoted.dst, o.quoted.sport, o.quoted.dport)
+    return (
+        o.verdict.value,
+        o.out,
+        o.src,
+        o.dst,
+        o.sport,
+        o.dport,
+        o.ttl,
+        o.mark,
+        o.dnat,
+        o.snat,
+        o.reject_with,
+        quoted,
+    )
+
+
+def _to_outcome(plain: tuple[Any, ...]) -> Outcome:
+    verdict, out, src, dst, sport, dport, ttl, mark, dnat, snat, reject_with, quoted = plain
+    return Outcome(
+        verdict=_VERDICTS[verdict],
+        out=out,
+        src=src,
+        dst=dst,
+        sport=sport,
+        dport=dport,
+        ttl=ttl,
+        mark=mark,
+        dnat=dnat,
+        snat=snat,
+        reject_with=reject_with,
+        quoted=None if quoted is None else QuotedTuple(*quoted),
+    )
