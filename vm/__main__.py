@@ -19,6 +19,7 @@ from translate.errors import MachineError
 from vm.accel import QEMU, find_acceleration
 from vm.guest import Guest, run
 from vm.kernel import ensure_kernel
+from vm.preload import preload_paths
 
 PROJECT = Path(__file__).resolve().parent.parent
 # What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done
@@ -81,7 +82,7 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
         memory=options.memory,
         cpus=options.cpus,
         limit=options.limit,
-        environment={"BCC_KERNEL_SOURCE": str(kernel.modules)},
+        preload=preload_paths(kernel, project=PROJECT),
     )
     how = "under KVM" if kvm else "emulated"
     _say(f"starting kernel {kernel.version}, {how}: {reason}; its console goes to {guest.serial}")

@@ -25,6 +25,7 @@ from types import MappingProxyType
 
 from translate.errors import MachineError
 from vm.kernel import Kernel
+from vm.preload import pack
 
 __all__ = ["Guest", "command_line", "run", "script"]
 
@@ -44,6 +45,7 @@ class Guest:
     memory: str = "3G"
     cpus: int = 2
     limit: float = 3600.0
+    preload: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -54,7 +56,6 @@ class Guest:
 
 def script(guest: Guest, command: tuple[str, ...], *, folder: Path) -> str:
     """Return the shell script that the guest runs: environment, folder, command, each word quoted."""
-    # The guest's /lib/modules/$(uname -r) leads here too; the variable spares BCC the search.
     settings = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", **guest.environment}
     exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(settings.items())]
     return "\n".join([*exports, f"cd {shlex.quote(str(folder))}", f"exec {shlex.join(command)}", ""])
@@ -92,6 +93,9 @@ def run(
     shutil.rmtree(guest.exchange, ignore_errors=True)
     guest.exchange.mkdir(parents=True)
     (guest.exchange / "command").write_text(script(guest, command, folder=folder))
+    if guest.preload:
+        pack(guest.preload, guest.exchange / "preload.tar")
+        (guest.exchange / "preload").write_text("".join(f"{path}\n" for path in guest.preload))
     output = guest.exchange / "output"
     output.touch()
     began = time.monotonic()
@@ -126,6 +130,7 @@ def run(
             _copy(following.read, write)
         finally:
             _kill_group(machine)
+            (guest.exchange / "preload.tar").unlink(missing_ok=True)
             _copy(console.read, serial.write)
     return _status(guest, seconds=time.monotonic() - began)
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs inside the guest as root. $1 is the exchange folder, the only place of the host that is writable here:
 #   command  (read)    a shell script: environment, folder and what to run
+#   preload  (read)    paths, one a line, whose content is in preload.tar: vm/preload.py says why
 #   started  (written) appears when the guest is up
 #   output   (written) everything that the command prints, as it prints it
 #   status   (written) the command's exit status; appears last, complete
@@ -16,6 +17,15 @@ mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
 for module in tun ip_tables ip6_tables nf_tables sch_ingress cls_bpf; do
     modprobe -q "$module"
 done
+if [ -s "$exchange/preload" ]; then
+    mkdir /run/preload
+    mount -t tmpfs -o size=75% preload /run/preload
+    # Big blocks: each read is a round trip to the host.
+    tar --extract --blocking-factor=1024 --file="$exchange/preload.tar" --directory=/run/preload
+    while read -r path; do
+        mount --bind "/run/preload$path" "$path"
+    done <"$exchange/preload"
+fi
 ip link set lo up
 
 echo "$(uname -r)" >"$exchange/started"

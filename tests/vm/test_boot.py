@@ -25,7 +25,7 @@ nft add table ip parity
 ip tuntap add dev probe mode tap
 tc qdisc add dev probe clsact
 test -e /lib/modules/$(uname -r)/build/include/generated/autoconf.h
-test -e $BCC_KERNEL_SOURCE/source/include/linux/bpf.h
+test -e /lib/modules/$(uname -r)/source/include/linux/bpf.h
 ! touch /etc/parity 2>/dev/null
 exit 7
 """
