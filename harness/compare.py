@@ -201,12 +201,11 @@ def _differences(
     found: list[tuple[int, str, object, object]] = []
     for items in tree.values():
         for item in items:
-            step, *path = item.path(output_format="list")
-            found.append((int(step), ".".join(map(str, path)), _present(item.t1), _present(item.t2)))
+            step, field = item.path(output_format="list")
+            found.append((int(step), field, _present(item.t1), _present(item.t2)))
+    if not found:
+        raise AssertionError(f"{flow.id}: no branch agrees, yet nothing differs from branch {index}")
     for step, field, want, have in sorted(found, key=lambda f: (f[0], _order(f[1]), f[1])):
-        verdicts = wanted[str(step)].get("verdict"), got[str(step)].get("verdict")
-        if verdicts[0] != verdicts[1] and field != "verdict":
-            continue  # where it went is the difference; how it looked there follows from it
         yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
 
 
@@ -223,17 +222,21 @@ def _order(field: str) -> int:
 def _plain(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
-    """Both branches as plain dictionaries by step, with what agrees made equal."""
+    """Both branches as plain dictionaries by step, of the same keys, with what agrees made equal.
+
+    The same keys, because deepdiff takes two dictionaries that share few of them as one value each.
+    Where the verdicts differ, only they are left: how the packet looked follows from where it went.
+    """
     wanted: dict[str, dict[str, object]] = {}
     got: dict[str, dict[str, object]] = {}
     family = flow.family
     ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
     for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=True):
-        wanted[str(step)] = _readable(want, family)
-        got[str(step)] = _readable(_with_classes(want, have), family)
-        for field in unseen:
-            wanted[str(step)].pop(field, None)
-            got[str(step)].pop(field, None)
+        one, other = _readable(want, family), _readable(_with_classes(want, have), family)
+        moved = want.verdict is not have.verdict
+        keys = {"verdict"} if moved else (one.keys() | other.keys()) - unseen
+        wanted[str(step)] = {key: one.get(key) for key in keys}
+        got[str(step)] = {key: other.get(key) for key in keys}
     return wanted, got
 
 
@@ -248,12 +251,13 @@ def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
 
 
 def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
-    """The outcome with port classes as text, so that one field has one value."""
-    plain = outcome_to_json(outcome, family)
-    for where in (plain, plain.get("quoted")):
-        if isinstance(where, dict):
-            for field in _PORTS:
-                port = where.get(field)
-                if isinstance(port, dict):
-                    where[field] = f"{port['min']}-{port['max']}"
-    return plain
+    """The outcome as one flat dictionary, port classes as text: one field, one value."""
+    flat: dict[str, object] = {}
+    for key, value in outcome_to_json(outcome, family).items():
+        inner = value.items() if key == "quoted" and isinstance(value, dict) else ()
+        flat |= {f"quoted.{name}": _port_text(one) for name, one in inner} or {key: _port_text(value)}
+    return flat
+
+
+def _port_text(value: object) -> object:
+    return f"{value['min']}-{value['max']}" if isinstance(value, dict) else value
