@@ -149,12 +149,12 @@ class _Builder:
         """Fill the chain that the rule's other tests jump to."""
         if any_of.negated:
             for part in any_of.tests:
-                self._rule(aside, replace(apply, tests=(part,), actions=(Return(),)))
+                self._rule(aside, replace(apply, tests=(*_transport(apply, part), part), actions=(Return(),)))
             self._rule(aside, replace(apply, tests=_transport(apply), actions=apply.actions))
             return
         actions = _leaving(apply.actions)
         for part in any_of.tests:
-            self._rule(aside, replace(apply, tests=(*_transport(apply), part), actions=actions))
+            self._rule(aside, replace(apply, tests=(*_transport(apply, part), part), actions=actions))
 
     def _repeat(self, chain: NftChain, apply: Apply) -> None:
         """Write the rule once for every way in which its alternatives can hold."""
@@ -295,9 +295,11 @@ def _base(chain: LoweredChain) -> BaseHook | None:
     return BaseHook(type=kind, hook=chain.hook, priority=chain.priority, policy=chain.policy)
 
 
-def _transport(apply: Apply) -> tuple[Test, ...]:
-    """The test that a NAT action needs repeated where it stands."""
-    if not any(needs_transport(action) for action in apply.actions):
+def _transport(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
+    """The test on the protocol, repeated in another chain where a port or a NAT action needs it."""
+    if not any(needs_transport(action) for action in apply.actions) and (
+        part is None or part.field not in _PORTS
+    ):
         return ()
     return tuple(
         t for t in apply.tests if isinstance(t, FieldTest) and t.field is Field.L4PROTO and not t.negated

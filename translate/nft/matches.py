@@ -164,11 +164,14 @@ def matches(tests: Sequence[Test], family: Family) -> list[str]:
     known = transports(tests)
     ported = [t for t in tests if isinstance(t, FieldTest) and t.field in _PORTS]
     joined = len(known) == 1 and known[0] in PORT_PROTOCOLS and bool(ported)
+    if any(_is_ct_port(test) for test in tests):
+        if not known or any(isinstance(test, Nth) for test in tests):
+            raise CannotSay("ct-ports", "ports of the connection need a protocol (-p) in the same rule")
+        # nft knows what a port of the connection is only behind the match on the protocol.
+        tests = sorted(tests, key=_is_ct_port)
     found: list[str] = []
     if ported and not (known and set(known) <= PORT_PROTOCOLS):
         found.append(protocols(sorted(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS)))
-    if not known and any(isinstance(t, FieldTest) and t.field in _CT_PORTS for t in tests):
-        raise CannotSay("ct-ports", "ports of the connection need a protocol (-p) in the same rule")
     for test in tests:
         text = _match(test, family)
         if joined and isinstance(test, FieldTest):
@@ -178,6 +181,10 @@ def matches(tests: Sequence[Test], family: Family) -> list[str]:
                 text = text.replace("th ", f"{protocol(known[0])} ", 1)
         found.append(text)
     return found
+
+
+def _is_ct_port(test: Test) -> bool:
+    return isinstance(test, FieldTest) and test.field in _CT_PORTS
 
 
 def _match(test: Test, family: Family) -> str:
@@ -204,6 +211,9 @@ def _field_match(test: FieldTest, family: Family) -> str:
     left = expression(field, family)
     if field is Field.CT_STATE and test.mask is None:
         return f"{left} {_states(test)}"
+    if field is Field.FRAGMENT:
+        later = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        return f"{left} {'!=' if later else '=='} 0"
     if test.mask is not None:
         left += f" & {_mask(field, test.mask, family)}"
     values = [text for value in test.values for text in keys(field, value, family)]

@@ -115,7 +115,7 @@ def _marked(value: int, mask: int) -> str:
     keep = ~mask & _ALL
     if keep == 0:
         return hex(value)
-    if value & mask == value == mask:
+    if value and value == mask:
         return f"meta mark | {value:#x}"
     kept = "meta mark" if keep == _ALL else f"meta mark & {keep:#010x}"
     return f"{kept} ^ {value:#x}" if value else kept

@@ -184,7 +184,7 @@ def _field_test(test: FieldTest, family: Family) -> Test | bool:
         return False
     if every and test.field in ALWAYS_PRESENT:
         return True
-    if every and test.negated:
+    if every:
         return FieldTest(field=test.field, values=whole)
     return replace(test, values=values, mask=mask)
 

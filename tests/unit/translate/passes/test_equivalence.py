@@ -22,7 +22,7 @@ def same(before: Program, after: Program, packet: State) -> None:
 
 
 @given(rulesets(), st.lists(packets(), min_size=1, max_size=6))
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_level_means_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
     written = verify(lower(ruleset, level=0))
     lowered = verify(lower(ruleset, level=1))
@@ -35,7 +35,7 @@ def test_every_level_means_what_was_written(ruleset: Ruleset, sent: list[State])
 
 @pytest.mark.parametrize("step", dict.fromkeys(LEVELS[1]), ids=lambda step: step.__name__)
 @given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_pass_by_itself_preserves_the_meaning(step: Pass, ruleset: Ruleset, sent: list[State]) -> None:
     written = lower(ruleset, level=0)
     changed = verify(step(written))

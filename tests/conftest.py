@@ -1,0 +1,34 @@
+"""What every test may use: ``golden``, an expected output kept as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-write",
+        action="store_true",
+        help="write the expected outputs under tests/golden anew instead of comparing",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)``: ``text`` is what ``tests/golden/name`` holds (``make golden`` writes it)."""
+
+    def check(name: str, text: str) -> None:
+        path = _GOLDEN / name
+        if request.config.getoption("--golden-write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            return
+        assert path.is_file(), f"{path} is missing: make golden writes it"
+        assert text == path.read_text(), f"{path} differs: make golden writes it, review the change"
+
+    return check

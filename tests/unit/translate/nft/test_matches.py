@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.translate.rules import nft
+from translate.errors import UnsupportedError
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name
+from translate.nft.matches import matches
+from translate.nft.refusal import CannotSay
+
+
+def match(options: str) -> str:
+    """How the tests of one rule are written."""
+    (rule,) = nft("filter", f"-A FORWARD {options} -j DROP")["filter_FORWARD"]
+    return rule.removesuffix(" drop")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("-s 10.0.0.1/32 ! -d 10.244.0.0/16", "ip saddr 10.0.0.1 ip daddr != 10.244.0.0/16"),
+        ("-s 10.0.0.7/255.0.255.255", "ip saddr & 255.0.255.255 == 10.0.0.7"),
+        ("-i eth0 ! -o pod+", 'iifname "eth0" oifname != "pod*"'),
+        ("-i eth01234567890+", 'iifname "eth01234567890*"'),
+        ("-f", "ip frag-off & 0x1fff != 0"),
+        ("! -f", "ip frag-off & 0x1fff == 0"),
+        ("-p tcp -m tcp --dport 53", "tcp dport 53"),
+        ("-p udp -m udp ! --sport 1:99", "udp sport != 1-99"),
+        ("-p sctp -m sctp --dport 4001", "sctp dport 4001"),
+        ("! -p tcp", "meta l4proto != tcp"),
+        ("-p 99", "meta l4proto 99"),
+        ("-p tcp -m multiport --dports 80,443,8000:8080", "tcp dport { 80, 443, 8000-8080 }"),
+        ("-p icmp -m icmp --icmp-type 3/4", "icmp type 3 icmp code 4"),
+        ("-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN", "tcp flags & 0x17 == 0x2"),
+        ("-m mark --mark 0x4000/0x4000", "meta mark & 0x4000 == 0x4000"),
+        ("-m mark ! --mark 0x1", "meta mark != 0x1"),
+        ("-m conntrack --ctstate RELATED,ESTABLISHED", "ct state established,related"),
+        # A negated list is no bit test in nft: the other states are.
+        ("-m conntrack ! --ctstate NEW,INVALID", "ct state established,related,untracked"),
+        ("-m addrtype --src-type LOCAL ! --dst-type LOCAL", "fib saddr type local fib daddr type != local"),
+        ("-m addrtype --dst-type LOCAL --limit-iface-in", "fib daddr . iif type local"),
+        ("-p tcp -m conntrack --ctorigdstport 80", "meta l4proto tcp ct original proto-dst 80"),
+        ("-m conntrack --ctorigdst 10.96.0.10/32", "ct original ip daddr 10.96.0.10"),
+        (
+            "-m statistic --mode random --probability 0.25000000000",
+            "numgen random mod 2147483648 < 536870912",
+        ),
+        ("-m statistic --mode nth --every 3 --packet 1", "numgen inc mod 3 == 1"),
+    ],
+)
+def test_matches_as_nft_spells_them(options: str, text: str) -> None:
+    assert match(options) == text
+
+
+def test_a_port_asks_for_a_protocol_that_has_ports() -> None:
+    port = FieldTest(field=Field.DPORT, values=(Interval.point(53),))
+    guard = "meta l4proto { tcp, udp, dccp, sctp, udplite }"
+    assert matches((port,), Family.IP) == [guard, "th dport 53"]
+    icmp_too = FieldTest(field=Field.L4PROTO, values=(Interval.point(1), Interval.point(6)))
+    assert matches((icmp_too, port), Family.IP)[0] == "meta l4proto tcp"
+
+
+def test_a_wildcard_that_fills_the_kernels_buffer_is_no_wildcard() -> None:
+    name = FieldTest(field=Field.IIF, values=(Name("a" * 15, wildcard=True),))
+    assert matches((name,), Family.IP) == [f'iifname "{"a" * 15}"']
+
+
+def test_an_interface_name_that_nft_cannot_spell_is_refused() -> None:
+    name = FieldTest(field=Field.IIF, values=(Name('e"th'),))
+    with pytest.raises(CannotSay, match="interface name"):
+        matches((name,), Family.IP)
+
+
+def test_any_of_is_no_match() -> None:
+    with pytest.raises(AssertionError):
+        matches((AnyOf(tests=()),), Family.IP)
+
+
+def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        nft(
+            "filter",
+            "-A INPUT -m recent --name a --rcheck --rsource -j DROP",
+            "-A INPUT -j ACCEPT",
+            "-A FORWARD -m set --match-set b src -j DROP",
+            "-A FORWARD -m conntrack --ctorigdstport 80 -j DROP",
+        )
+    assert [(r.feature, r.origin.text.split()[1]) for r in caught.value.refusals] == [
+        ("recent", "INPUT"),
+        ("ipset", "FORWARD"),
+        ("ct-ports", "FORWARD"),
+    ]
+    assert {r.backend for r in caught.value.refusals} == {"nftables"}

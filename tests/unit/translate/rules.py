@@ -1,0 +1,52 @@
+"""Short ways from ``iptables-save`` lines to a Program, for tests of passes and emitters."""
+
+from __future__ import annotations
+
+from translate.ir import Program, Statement
+from translate.nft import emit
+from translate.passes import lower
+from translate.read import read_ruleset
+
+_BUILT_IN = {
+    "raw": ("PREROUTING", "OUTPUT"),
+    "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
+    "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
+    "filter": ("INPUT", "FORWARD", "OUTPUT"),
+}
+
+
+def program(table: str, *rules: str, level: int = 0) -> Program:
+    """The Program of one table whose user chains are those that the rules are in or jump to."""
+    named = [rule.split()[1] for rule in rules]
+    chains = [c for c in dict.fromkeys(named) if c not in _BUILT_IN[table]]
+    text = "\n".join(
+        (
+            f"*{table}",
+            *(f":{c} ACCEPT [0:0]" for c in _BUILT_IN[table]),
+            *(f":{c} - [0:0]" for c in chains),
+            *rules,
+            "COMMIT\n",
+        )
+    )
+    return lower(read_ruleset(text.encode(), name="rules"), level=level)
+
+
+def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
+    return lowered.chain(chain).statements
+
+
+def nft(table: str, *rules: str, level: int = 0) -> dict[str, list[str]]:
+    """The rules of every chain in the translation, without comments; and the elements of maps."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in emit(program(table, *rules, level=level)).text.splitlines():
+        words = line.strip().split(" comment ")[0]
+        verdict = line.partition(" : ")[2]
+        if words.startswith(("chain ", "map ")):
+            name = words.split()[1]
+            found[name] = []
+        elif line.startswith("\t\t\t"):
+            found[name].append(f"{words} : {verdict.rstrip(',')}")
+        elif line.startswith("\t\t") and not words.startswith(("comment ", "type ", "elements ", "}")):
+            found[name].append(words)
+    return found
