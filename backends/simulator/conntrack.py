@@ -249,4 +249,5 @@ class Conntrack:
 
 
 def _summed(packet: Packet) -> bool:
-    return packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP)
+    """Protocols whose tracker verifies a checksum (``tcp_error``, ``udp_error``, ``sctp_error`` …)."""
+    return packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP, Protocol.SCTP, Protocol.UDPLITE)

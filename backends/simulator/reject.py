@@ -11,7 +11,7 @@ from backends.packet import Packet
 from backends.simulator.tuples import NR_ICMP_TYPES
 from translate.ir import Protocol, RejectKind, TcpFlag
 
-__all__ = ["UNREACHABLE_CODES", "icmp_due", "reset", "reset_due"]
+__all__ = ["UNREACHABLE_CODES", "checksum_holds", "icmp_due", "reset", "reset_due"]
 
 UNREACHABLE_CODES: Final = {
     RejectKind.ICMP_NET_UNREACHABLE: 0,
@@ -25,6 +25,9 @@ UNREACHABLE_CODES: Final = {
 """The ICMP code of each kind of destination unreachable (``reject_tg``)."""
 
 
+_GRE, _ESP, _AH = 47, 50, 51
+_OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
+
 _NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
 """ICMP types that count as errors when it comes to answering (``icmp_pointers[].error``)."""
 
@@ -35,6 +38,20 @@ def icmp_due(packet: Packet) -> bool:
         return True
     kind = packet.icmp_type or 0
     return kind <= NR_ICMP_TYPES and kind not in _NOT_ANSWERED
+
+
+def checksum_holds(packet: Packet) -> bool:
+    """Return whether ``nf_send_unreach`` finds the packet's checksum right, and so answers.
+
+    It looks at protocols that it knows nothing about as if all their bytes summed to a checksum
+    (``nf_ip_checksum``), which they hardly ever do; few are exempt (``nf_reject_verify_csum``).
+    """
+    if packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+        return not packet.bad_checksum
+    if packet.proto in _OTHERWISE_SUMMED:
+        return True
+    padded = packet.payload + bytes(len(packet.payload) % 2)
+    return int.from_bytes(padded, "big") % 0xFFFF == 0
 
 
 def reset_due(packet: Packet) -> bool:

@@ -13,7 +13,7 @@ from backends.simulator.evaluate import Decision, Evaluator
 from backends.simulator.fields import View
 from backends.simulator.nat import Nat, NatAction
 from backends.simulator.prepare import Prepared, PreparedTable
-from backends.simulator.reject import UNREACHABLE_CODES, icmp_due, reset, reset_due
+from backends.simulator.reject import UNREACHABLE_CODES, checksum_holds, icmp_due, reset, reset_due
 from backends.simulator.routing import LOOPBACK, NoRoute, Path, Router
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
 from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
@@ -276,7 +276,7 @@ class Stack:
         return self._unreachable(skb, kind, why)
 
     def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
-        if skb.packet.bad_checksum and skb.packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+        if not checksum_holds(skb.packet):
             return self._silent(kind, "its checksum is wrong", why)
         return self._error(skb, 3, UNREACHABLE_CODES[kind], kind, why)
 
