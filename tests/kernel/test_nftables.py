@@ -1,0 +1,177 @@
+"""The nftables translation on this kernel: loads, replaces itself, and does what the rules say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from backends.contract import Job
+from backends.flow import Flow, Reply
+from backends.kernel.libnftables import NftHandle
+from backends.kernel.nftables import NftablesBackend, NftablesLoader
+from backends.kernel.session import KernelSession, open_session
+from backends.kernel.tapnode import TapNode
+from backends.node import Node
+from backends.simulator import SimulatorBackend
+from harness.compare import compare
+from harness.corpus.cases import read_cases
+from harness.corpus.randomflows import random_flows
+from translate.errors import MachineError
+from translate.ir import Ruleset
+from translate.nft import emit
+from translate.passes import LEVELS, lower
+from translate.read import read_ruleset
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_nftables() -> None:
+    found = NftablesBackend().probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+
+
+def rules(name: str) -> Ruleset:
+    return read_ruleset((CORPUS / "rulesets" / name / "rules.iptables-save").read_bytes(), name=name)
+
+
+def job(ruleset: Ruleset, node: Node, level: int) -> Job:
+    return Job(ruleset=ruleset, node=node, level=level)
+
+
+def agree(ruleset: Ruleset, node: Node, flows: list[Flow], level: int) -> None:
+    """Insist that every flow ends on the kernel in a way that the simulator knows."""
+    with SimulatorBackend().open(job(ruleset, node, level)) as reference:
+        expected = list(reference.replay(flows))
+    with NftablesBackend().open(job(ruleset, node, level)) as session:
+        observed = list(session.replay(flows))
+    differences = [
+        (flow.id, str(flow.first.packet), [str(m) for m in compare(flow, e, o)], o.notes)
+        for flow, e, o in zip(flows, expected, observed, strict=True)
+        if compare(flow, e, o) or o.notes
+    ]
+    assert differences == []
+    assert len({o.verdict for r in observed for b in r.branches for o in b.outcomes}) >= 2
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_kind_nodes_corpus(level: int) -> None:
+    by_node: dict[str, list[Flow]] = {}
+    cases = read_cases(CORPUS / "cases")
+    for case in cases:
+        if case.ruleset == cases[0].ruleset:
+            by_node.setdefault(str(case.node_path.resolve()), []).extend(case.flows)
+    nodes = {str(case.node_path.resolve()): case.node for case in cases}
+    for path, flows in by_node.items():
+        agree(cases[0].ruleset, nodes[path], flows, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ["kind-node", "nft-traps"])
+def test_random_packets_around_the_rules(name: str, level: int, kind_node: Node) -> None:
+    ruleset = rules(name)
+    agree(ruleset, kind_node, list(random_flows(ruleset, kind_node, seed=20, count=400)), level)
+
+
+DRAW = "-m statistic --mode random --probability"
+
+
+def marks(session: KernelSession, flows: list[Flow]) -> list[int | None]:
+    return [r.branches[0].outcomes[0].mark for r in session.replay(flows)]
+
+
+def marking(*shares: str) -> Ruleset:
+    """Rules that give each packet one mark, by chance."""
+    chains = "".join(f":m{n} - [0:0]\n" for n in range(len(shares)))
+    ladder = "".join(f"-A PREROUTING {share} -j m{n}\n" for n, share in enumerate(shares))
+    ends = "".join(
+        f"-A m{n} -j MARK --set-xmark {n + 1:#x}/0xff\n-A m{n} -j ACCEPT\n" for n in range(len(shares))
+    )
+    hooks = "".join(
+        f":{h} ACCEPT [0:0]\n" for h in ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
+    )
+    return read_ruleset(f"*mangle\n{hooks}{chains}{ladder}{ends}COMMIT\n".encode(), name="marking")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ((f"{DRAW} 0.25000000000", f"{DRAW} 0.50000000000", ""), (0.25, 0.375, 0.375)),
+        ((f"{DRAW} 0.33333333349", f"{DRAW} 0.50000000000", ""), (1 / 3, 1 / 3, 1 / 3)),
+    ],
+)
+def test_draws_have_their_shares(
+    level: int, shares: tuple[str, ...], expected: tuple[float, ...], kind_node: Node, flows
+) -> None:
+    sent = [
+        flows.flow(flows.udp("10.244.0.5", "10.244.0.3", 53, sport=1024 + n), "pod5") for n in range(4000)
+    ]
+    with NftablesBackend().open(job(marking(*shares), kind_node, level)) as session:
+        seen = Counter(marks(session, sent))
+    assert set(seen) == {n + 1 for n in range(len(shares))}
+    # Pearson's chi-squared with two degrees of freedom exceeds 27.6 once in a million runs.
+    chi2 = sum((seen[n + 1] - 4000 * p) ** 2 / (4000 * p) for n, p in enumerate(expected))
+    assert chi2 < 27.6
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_third_packet(level: int, kind_node: Node, flows) -> None:
+    ruleset = marking("-m statistic --mode nth --every 3 --packet 1", "")
+    sent = [flows.flow(flows.udp("10.244.0.5", "10.244.0.3", 53, sport=1024 + n), "pod5") for n in range(12)]
+    with NftablesBackend().open(job(ruleset, kind_node, level)) as session:
+        assert marks(session, sent) == [2, 1, 2] * 4
+
+
+class Twice(NftablesLoader):
+    """Loads its text, and then again, as a change of rules would."""
+
+    def load(self, tap: TapNode) -> None:
+        super().load(tap)
+        super().load(tap)
+        handle = NftHandle()
+        listed = handle.run("list tables")
+        assert listed.splitlines().count("table ip nfparity") == 1
+        before = handle.run("list table ip nfparity")
+        with pytest.raises(MachineError, match="nftables does not take the rules"):
+            handle.run("delete table ip nfparity\nadd rule ip nfparity nowhere drop\n")
+        assert handle.run("list table ip nfparity") == before
+        handle.close()
+
+
+def test_loading_again_replaces_the_table_and_failing_changes_nothing(kind_node: Node, flows) -> None:
+    text = emit(lower(rules("kind-node"), level=1)).text
+    with open_session(kind_node, Twice(text)) as session:
+        there, back = flows.run(session, flows.udp("10.244.0.5", "10.96.0.10", 53), "pod5", Reply())
+    assert there.dnat
+    assert back.src == flows.ip("10.96.0.10")
+
+
+class Deleted(NftablesLoader):
+    """Loads the rules, and takes them away again."""
+
+    def __init__(self, text: str, delete: str) -> None:
+        super().__init__(text)
+        self._delete = delete
+
+    def load(self, tap: TapNode) -> None:
+        super().load(tap)
+        handle = NftHandle()
+        handle.run(self._delete)
+        assert "nfparity\n" not in handle.run("list tables").replace("nfparity_quiet", "")
+
+
+def test_deleting_leaves_nothing(kind_node: Node, flows) -> None:
+    output = emit(lower(rules("kind-node"), level=1))
+    with open_session(kind_node, Deleted(output.text, output.delete)) as session:
+        (there,) = flows.run(session, flows.udp("10.244.0.5", "10.96.0.10", 53), "pod5")
+    assert not there.dnat
+
+
+def test_what_libnftables_says_reaches_the_caller(kind_node: Node) -> None:
+    loader = NftablesLoader("table ip nfparity {\n\tchain a {\n\t\tjump nowhere\n\t}\n}\n")
+    with pytest.raises(MachineError, match="No such file or directory"), open_session(kind_node, loader):
+        pass
