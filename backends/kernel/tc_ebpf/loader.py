@@ -23,7 +23,20 @@ from translate.errors import MachineError
 __all__ = ["TcEbpfLoader"]
 
 _ENTRIES: Final = {"ingress": "nfparity_ingress", "egress": "nfparity_egress"}
-_STAGES: Final = ("track", "prerouting", "input", "output", "forward", "postrouting", "reject")
+_STAGES: Final = (
+    "track",
+    "prerouting",
+    "arrived",
+    "input",
+    "deliver",
+    "output",
+    "routed",
+    "forward",
+    "postrouting",
+    "leave",
+    "bind",
+    "reject",
+)
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 _PARENTS: Final = {"ingress": 0xFFFFFFF2, "egress": 0xFFFFFFF3}
 _STATE: Final = ("conns", "replies", "sources")

@@ -30,14 +30,10 @@ INLINE int invert(struct tuple *to, struct tuple *from)
 	to->proto = from->proto;
 	if (from->proto == PROTO_ICMP) {
 		u8 type = from->dport >> 8;
-		if (type == 8)
-			type = 0;
-		else if (type == 0)
-			type = 8;
-		else if (type == 13 || type == 15 || type == 17)
-			type++;
-		else if (type == 14 || type == 16 || type == 18)
-			type--;
+		if ((type & ~8) == 0)
+			type ^= 8; /* echo and its reply */
+		else if (type >= 13 && type <= 18)
+			type = ((type - 13) ^ 1) + 13; /* timestamp, information, address mask */
 		else
 			return -1;
 		to->sport = from->sport;
@@ -82,11 +78,20 @@ INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 	return c;
 }
 
+/* Whether a connection has this tuple (nf_conntrack_tuple_taken). */
 INLINE int taken(struct tuple *t, u64 now)
 {
-	u8 dir;
+	struct tuple key, *orig;
+	struct conn *c = conns.lookup(t);
 
-	return find(t, &dir, now) != 0;
+	if (c && c->expires > now)
+		return 1;
+	orig = replies.lookup(t);
+	if (!orig)
+		return 0;
+	copy_tuple(&key, orig);
+	c = conns.lookup(&key);
+	return c && c->expires > now && same_tuple(&c->reply, t);
 }
 
 /* The tuple of the packet as it is. Returns -1 when the transport header is cut off. */
@@ -194,7 +199,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		if (!p->has_icmp || p->icmp_type > 18)
 			return;
 	}
-	if (p->incoming && s->checksum && bad_checksum(skb, p))
+	if (p->bad_sum && s->checksum)
 		return;
 	if (p->has_icmp && is_icmp_error(p->icmp_type)) {
 		track_error(skb, p, now);
@@ -255,6 +260,7 @@ INLINE int confirm(struct pkt *p)
 	if (taken(&orig, now) || taken(&reply, now))
 		return -1;
 	p->conn.status |= ST_CONFIRMED;
+	conns.delete(&orig); /* it may have expired */
 	if (conns.insert(&orig, &p->conn))
 		return -1;
 	if (replies.insert(&reply, &orig)) {

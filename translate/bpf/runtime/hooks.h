@@ -104,16 +104,15 @@ INLINE int answer_reject(struct __sk_buff *skb)
 			return answer_reject(skb);                \
 	} while (0)
 
-#define RUN_NAT(chain, manip)                                     \
+/* Ask the nat table if it is due; bind and rewrite in a program of its own, which goes on with `then`. */
+#define RUN_NAT(chain, side, then)                                \
 	do {                                                      \
-		if (HAS_NAT && unbound(p, manip)) {               \
+		if (HAS_NAT && unbound(p, side)) {                \
 			p->bind_flags = 0;                        \
 			RUN(chain);                               \
-			if (resolve_bind(p) || bind(p, manip))    \
-				return TC_ACT_SHOT;               \
 		}                                                 \
-		if (HAS_NAT && translate(skb, p, manip))          \
-			return TC_ACT_SHOT;                       \
+		p->manip = side;                                  \
+		p->next = then;                                   \
 	} while (0)
 
 /* MASQUERADE and REDIRECT name no address: it depends on the device. Returns -1 without one. */
@@ -153,6 +152,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 			return TC_ACT_OK;
 		p->mark = skb->mark;
 	}
+	p->bad_sum = !p->looped && bad_checksum(skb, p);
 	set_in(p, skb->ifindex);
 	set_out(p, 0);
 	if (p->fragment)
@@ -178,15 +178,51 @@ int nfparity_track(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+int nfparity_bind(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	int manip;
+
+	if (!p)
+		return TC_ACT_SHOT;
+	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
+	if (unbound(p, manip) && (resolve_bind(p) || bind(p, manip)))
+		return TC_ACT_SHOT;
+	if (translate(skb, p, manip))
+		return TC_ACT_SHOT;
+	programs.call(skb, p->next);
+	return TC_ACT_SHOT;
+}
+
+/* On to binding, or past it where no nat table is loaded. */
+INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
+{
+	if (HAS_NAT)
+		programs.call(skb, PROGRAM_BIND);
+	else
+		programs.call(skb, p->next);
+	return TC_ACT_SHOT;
+}
+
 int nfparity_prerouting(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
+	RUN(chain_mangle_prerouting);
+	RUN_NAT(chain_nat_prerouting, MANIP_DST, PROGRAM_ARRIVED);
+	return go_on(skb, p);
+}
+
+/* Routed: delivered here, or forwarded. */
+int nfparity_arrived(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
 	u32 type;
 
 	if (!p)
 		return TC_ACT_SHOT;
-	RUN(chain_mangle_prerouting);
-	RUN_NAT(chain_nat_prerouting, MANIP_DST);
 	if (!p->looped) {
 		if (martian(p))
 			return TC_ACT_SHOT;
@@ -209,8 +245,15 @@ int nfparity_input(struct __sk_buff *skb)
 	RUN(chain_mangle_input);
 	RUN(chain_filter_input);
 	RUN(chain_security_input);
-	RUN_NAT(chain_nat_input, MANIP_SRC);
-	if (confirm(p))
+	RUN_NAT(chain_nat_input, MANIP_SRC, PROGRAM_DELIVER);
+	return go_on(skb, p);
+}
+
+int nfparity_deliver(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p || confirm(p))
 		return TC_ACT_SHOT;
 	return pass(skb, p, AT_NOTHING);
 }
@@ -243,7 +286,7 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (p->fragment)
 		return TC_ACT_SHOT;
 	RUN(chain_raw_output);
-	p->incoming = 0;
+	p->incoming = p->bad_sum = 0; /* checksums are verified in PREROUTING alone */
 	programs.call(skb, PROGRAM_TRACK);
 	return TC_ACT_SHOT;
 }
@@ -251,19 +294,27 @@ int nfparity_egress(struct __sk_buff *skb)
 int nfparity_output(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	u32 before, oif = 0;
 
 	if (!p)
 		return TC_ACT_SHOT;
-	before = p->daddr;
+	p->first_daddr = p->daddr;
 	p->via = 0;
 	RUN(chain_mangle_output);
-	RUN_NAT(chain_nat_output, MANIP_DST);
-	if (p->daddr != before) {
-		/* ip_route_me_harder; the filter table still sees the device of the first route. */
-		if (route_output(p, &oif, &p->via))
-			return TC_ACT_SHOT;
-	}
+	RUN_NAT(chain_nat_output, MANIP_DST, PROGRAM_ROUTED);
+	return go_on(skb, p);
+}
+
+/* A packet made here, after its destination was bound. */
+int nfparity_routed(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	u32 oif = 0;
+
+	if (!p)
+		return TC_ACT_SHOT;
+	if (p->daddr != p->first_daddr && route_output(p, &oif, &p->via))
+		return TC_ACT_SHOT; /* ip_route_me_harder */
+	/* The filter table still sees the device of the first route: the hook has begun with it. */
 	RUN(chain_filter_output);
 	RUN(chain_security_output);
 	if (oif)
@@ -288,13 +339,20 @@ int nfparity_forward(struct __sk_buff *skb)
 int nfparity_postrouting(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	struct next_hop hop = {.family = 2};
 
 	if (!p)
 		return TC_ACT_SHOT;
 	RUN(chain_mangle_postrouting);
-	RUN_NAT(chain_nat_postrouting, MANIP_SRC);
-	if (confirm(p))
+	RUN_NAT(chain_nat_postrouting, MANIP_SRC, PROGRAM_LEAVE);
+	return go_on(skb, p);
+}
+
+int nfparity_leave(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	struct next_hop hop = {.family = 2};
+
+	if (!p || confirm(p))
 		return TC_ACT_SHOT;
 	if (p->oif == skb->ifindex && (!p->via || p->oif == LOOPBACK_INDEX))
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);

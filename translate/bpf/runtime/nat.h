@@ -37,7 +37,8 @@ INLINE u32 mix(u32 a, u32 b)
 /* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). */
 INLINE void unique_port(struct tuple *new, struct pkt *p, int manip, u32 flags, u64 now)
 {
-	u16 *key = key_of(new, manip);
+	u16 *key = key_of(new, manip), *mirrored;
+	struct tuple reply;
 	u32 port = *key, low, size, offset;
 
 	if (flags & BIND_PORTS) {
@@ -60,10 +61,14 @@ INLINE void unique_port(struct tuple *new, struct pkt *p, int manip, u32 flags, 
 	}
 	if (!size)
 		return;
+	if (invert(&reply, new))
+		return;
+	mirrored = manip == MANIP_SRC && new->proto != PROTO_ICMP ? &reply.dport : &reply.sport;
 	offset = manip == MANIP_SRC || (flags & BIND_RANDOM) ? bpf_get_prandom_u32() & 0xffff : 0;
-	for (int i = 0; i < 128; i++) {
-		*key = low + (offset + i) % size;
-		if (free_to_use(new, now) || i + 1 >= size)
+	for (u32 i = 0; i < 128; i++) {
+		asm volatile("" : "+r"(i));
+		*key = *mirrored = low + (offset + i) % size;
+		if (!taken(&reply, now) || i + 1 >= size)
 			return;
 	}
 }

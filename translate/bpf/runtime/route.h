@@ -86,8 +86,8 @@ INLINE int route_output(struct pkt *p, u32 *oif, u32 *via)
 	struct route *r;
 
 	*via = p->daddr;
-	if (here && here->type == RTN_LOCAL) {
-		*oif = LOOPBACK_INDEX;
+	if (here) {
+		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* or a broadcast there */
 		return 0;
 	}
 	r = routes.lookup(&key);

@@ -84,7 +84,7 @@ struct pkt {
 	u8 has_ports, icmp_type, icmp_code, tcp_flags;
 	u8 has_icmp, has_tcp, fragment, tcp_doff;
 	u32 seq, ack, sack;
-	u8 option_scale, option_flags, incoming, spare8;
+	u8 option_scale, option_flags, incoming, bad_sum;
 	u16 icmp_id, check, udp_length, window;
 	u32 mark;
 	u32 iif, oif;
@@ -101,7 +101,10 @@ struct pkt {
 	u16 bind_flags;
 	u32 bind_low, bind_high;
 	u16 bind_port_low, bind_port_high;
-	u8 stage, reject, looped, spare9;
+	u8 stage, reject, looped;
+	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
+	u8 spare9[3];
+	u32 first_daddr;       /* of a packet made here, when it was first routed */
 	u32 via;               /* the next hop of a packet made here that was routed again */
 	u32 slot;
 	/* as it left the last program: a slot is reused when its packet was lost */
@@ -171,12 +174,18 @@ BPF_F_TABLE("lpm_trie", struct source_prefix, u32, primary, 4096, BPF_F_NO_PREAL
 BPF_TABLE("array", u32, struct settings, settings, 1);
 BPF_TABLE("prog", u32, u32, programs, 16);
 
+/* The programs that `programs` jumps to, in the order in which the loader puts them there. */
 enum program {
 	PROGRAM_TRACK = 0,
 	PROGRAM_PREROUTING,
+	PROGRAM_ARRIVED,
 	PROGRAM_INPUT,
+	PROGRAM_DELIVER,
 	PROGRAM_OUTPUT,
+	PROGRAM_ROUTED,
 	PROGRAM_FORWARD,
 	PROGRAM_POSTROUTING,
+	PROGRAM_LEAVE,
+	PROGRAM_BIND,
 	PROGRAM_REJECT,
 };
