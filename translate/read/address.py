@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
 from translate.read.declaration import OptionError
 from translate.read.names import HOSTS
 
 __all__ = ["AddressMask", "address_test", "parse_address_mask", "parse_host"]
+
+
+_SHORT: Final = re.compile(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){0,2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +48,17 @@ def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> in
     ``xtables_numeric_to_ipaddr`` does (``10.1`` is 10.1.0.0). Names are not looked up, but for
     the few of :data:`translate.read.names.HOSTS`.
     """
-    text = HOSTS.get((family, text), text)
-    if family is Family.IP:
-        parts = text.split(".")
-        if len(parts) <= 4 and all(p.isascii() and p.isdigit() and len(p) <= 3 for p in parts):
-            numbers = [int(p) for p in parts]
-            if max(numbers) <= 255 and not any(len(p) > 1 and p[0] == "0" for p in parts):
-                numbers += [0] * (4 - len(numbers))
-                return int.from_bytes(bytes(numbers), "big")
-    else:
-        try:
-            return parse_address(family, text)
-        except ValueError:
-            pass
+    try:
+        return parse_address(family, text)
+    except ValueError:
+        pass
+    known = HOSTS.get((family, text), "/")
+    if "/" not in known:
+        return parse_address(family, known)
+    if family is Family.IP and _SHORT.fullmatch(text):
+        numbers = [int(part) for part in text.split(".")]
+        if max(numbers) <= 255:
+            return int.from_bytes(bytes(numbers), "big") << 8 * (4 - len(numbers))
     other = Family.IP6 if family is Family.IP else Family.IP
     hint = "host names are not looked up; write the address"
     if (other is Family.IP6 and ":" in text) or (other is Family.IP and text[:1].isdigit()):

@@ -127,12 +127,8 @@ class _Draft:
     goto: bool = False
     counters: Counters | None = None
     protocol: int | None = None
+    loaded: list[_Loaded] = field(default_factory=list)  # matches and target, in the order given
     divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
-
-    def loaded(self) -> list[_Loaded]:
-        """Every loaded extension, the latest first."""
-        found = [self.target] if self.target is not None else []
-        return sorted([*found, *self.matches], key=lambda one: -one.word)
 
 
 class RuleReader:
@@ -230,6 +226,7 @@ class RuleReader:
             raise RuleError(word, f'match "{name}" does not belong to IPv{self._family.version}')
         loaded = _Loaded(extension, word)
         draft.matches.append(loaded)
+        draft.loaded.append(loaded)
         return loaded
 
     def _load_target(self, draft: _Draft, name: str, at: int, *, goto: bool) -> None:
@@ -254,6 +251,7 @@ class RuleReader:
             tables = ", ".join(sorted(extension.tables))
             raise RuleError(at + 1, f"target {name} is not valid in table {draft.table}", f"only in {tables}")
         draft.target = _Loaded(extension, at + 1)
+        draft.loaded.append(draft.target)
 
     def _extension_option(self, draft: _Draft, word: str, at: int, *, negated: bool) -> int:
         """Take an option of an extension at word ``at``; return the index of the word after it."""
@@ -292,11 +290,7 @@ class RuleReader:
 
         getopt_long takes an exact name first, otherwise a prefix that only one option has.
         """
-        if draft.matches and draft.target is None:  # nearly always the match loaded last
-            spec = draft.matches[-1].extension.spellings.get(spelling)
-            if spec is not None:
-                return draft.matches[-1], spec
-        loaded = draft.loaded()
+        loaded = draft.loaded[::-1]
         for one in loaded:
             spec = one.extension.spellings.get(spelling)
             if spec is not None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import (
+    NOWHERE,
     TABLE_HOOKS,
     Chain,
     Counters,
@@ -312,6 +313,9 @@ class _SaveReader:
         if chain is None:
             builtin = words[at] in {hook.value for hook in TABLE_HOOKS[table.name]}
             line = f":{words[at]} ACCEPT [0:0]" if builtin else f":{words[at]} - [0:0]"
+            # known from here on, so that each missing declaration is reported once
+            hook = Hook(words[at]) if builtin else None
+            table.chains[words[at]] = _Chain(words[at], NOWHERE, hook, None, None)
             raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
         return chain
 
