@@ -27,13 +27,13 @@ CASES = [
 ]
 
 
-def load_and_save(family: Family, variant: str, text: bytes) -> bytes:
+def load_and_save(family: Family, variant: str, text: bytes, *, before: str = "true") -> bytes:
     """Load ``text`` in a network namespace that ends with the command, and return the save."""
     command = f"{COMMANDS[family]}-{variant}"
     for tool in ("unshare", f"{command}-restore"):
         if find_tool(tool) is None:
             pytest.skip(f"needs {tool}")
-    script = f"{command}-restore -c && {command}-save -c"
+    script = f"{before} && {command}-restore -c && {command}-save -c"
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", script], input=text, capture_output=True, check=False, timeout=60
     )
@@ -80,6 +80,21 @@ def test_iptables_understands_each_spelling_as_we_do(family: Family, file: str) 
     ours = meaning(read_ruleset(data, name=file, family=family))
     assert ours == meaning(read_ruleset(saved, name="saved", family=family))
     assert any(ours.values())
+
+
+@pytest.mark.parametrize("variant", ["legacy", "nft"])
+def test_sets_come_back_to_the_byte(variant: str) -> None:
+    if find_tool("ipset") is None:
+        pytest.skip("needs ipset")
+    rules = [
+        "-A INPUT -m set --match-set hosts src -j ACCEPT",
+        "-A INPUT -m set ! --match-set pairs src,dst -m set --match-set hosts dst -j DROP",
+    ]
+    text = "\n".join(["*filter", ":INPUT ACCEPT [0:0]", *rules, "COMMIT", ""])
+    sets = "ipset create hosts hash:ip && ipset create pairs hash:ip,port"
+    saved = load_and_save(Family.IP, variant, text.encode(), before=sets)
+    assert all(f"[0:0] {rule}" in saved.decode().splitlines() for rule in rules)
+    assert write_save(read_ruleset(saved, name="saved"), counters=True).encode() == saved
 
 
 @pytest.mark.parametrize(

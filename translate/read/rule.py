@@ -10,20 +10,15 @@ over, and only addresses, comments and chains differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from translate.ir import (
     Action,
     Counters,
     Family,
-    Field,
     FieldTest,
     Goto,
-    Hook,
-    Interval,
     Jump,
-    Name,
     Option,
     Origin,
     Rule,
@@ -31,7 +26,17 @@ from translate.ir import (
     TableName,
     Test,
 )
-from translate.read.address import address_test
+from translate.read.base import (
+    BASE_ARGUMENTS,
+    BASE_INVERTIBLE,
+    BASE_OPTIONS,
+    BASE_ORDER,
+    NO_INTERFACE,
+    RuleError,
+    base_meaning,
+    parse_counters,
+    parse_protocol,
+)
 from translate.read.declaration import (
     Context,
     Given,
@@ -41,59 +46,11 @@ from translate.read.declaration import (
     TargetExtension,
 )
 from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
-from translate.read.names import protocol_number
 
-__all__ = ["RuleError", "RuleReader"]
+__all__ = ["RuleReader"]
 
-_LONGEST_INTERFACE: Final = 15  # IFNAMSIZ, less its NUL
-
-_BASE: Final = MappingProxyType(
-    {
-        "-s": "-s",
-        "--source": "-s",
-        "--src": "-s",
-        "-d": "-d",
-        "--destination": "-d",
-        "--dst": "-d",
-        "-i": "-i",
-        "--in-interface": "-i",
-        "-o": "-o",
-        "--out-interface": "-o",
-        "-p": "-p",
-        "--protocol": "-p",
-        "--proto": "-p",
-        "-f": "-f",
-        "--fragment": "-f",
-        "-m": "-m",
-        "--match": "-m",
-        "-j": "-j",
-        "--jump": "-j",
-        "-g": "-g",
-        "--goto": "-g",
-        "-c": "-c",
-        "--set-counters": "-c",
-    }
-)
-_ARGUMENTS: Final = {"-f": 0, "-c": 2}
-_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f"})
-_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
 _MATCH_ALIASES: Final = {"icmpv6": "icmp6", "ipv6-icmp": "icmp6"}
 _IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
-_NO_INTERFACE: Final = {
-    "-i": frozenset({Hook.OUTPUT.value, Hook.POSTROUTING.value}),
-    "-o": frozenset({Hook.PREROUTING.value, Hook.INPUT.value}),
-}
-
-
-class RuleError(Exception):
-    """What is wrong with a rule, and at which word (``offset`` characters into it)."""
-
-    def __init__(self, word: int, message: str, hint: str | None = None, *, offset: int = 0) -> None:
-        self.word = word
-        self.message = message
-        self.hint = hint
-        self.offset = offset
-        super().__init__(message)
 
 
 @dataclass(slots=True)
@@ -178,7 +135,7 @@ class RuleReader:
                 negated = True
                 at += 1
                 continue
-            base = _BASE.get(word)
+            base = BASE_OPTIONS.get(word)
             if base is not None:
                 at = self._base_option(draft, base, at, negated=negated)
             else:
@@ -191,14 +148,14 @@ class RuleReader:
         """Take a base option at word ``at``; return the index of the word after it."""
         words = draft.words
         first = at + 1
-        if negated and name not in _INVERTIBLE:
+        if negated and name not in BASE_INVERTIBLE:
             raise RuleError(at, f'"{words[at]}" cannot be negated')
-        if name in _INVERTIBLE and name != "-f" and first < len(words) and words[first] == "!":
+        if name in BASE_INVERTIBLE and name != "-f" and first < len(words) and words[first] == "!":
             if negated:
                 raise RuleError(first, "negated twice")
             negated = True
             first += 1
-        after = first + _ARGUMENTS.get(name, 1)
+        after = first + BASE_ARGUMENTS.get(name, 1)
         if after > len(words):
             raise RuleError(len(words), f'"{words[at]}" needs a value')
         match name:
@@ -207,13 +164,13 @@ class RuleReader:
             case "-j" | "-g":
                 self._load_target(draft, words[first], at, goto=name == "-g")
             case "-c":
-                draft.counters = _counters(words, first)
+                draft.counters = parse_counters(words, first)
             case _:
                 if name in draft.base:
                     raise RuleError(at, f'"{name}" is given twice')
                 draft.base[name] = ("" if name == "-f" else words[first], negated, first)
                 if name == "-p":
-                    draft.protocol = _protocol(words[first], first, negated=negated)
+                    draft.protocol = parse_protocol(words[first], first, negated=negated)
         return after
 
     def _load_match(self, draft: _Draft, name: str, word: int) -> _Loaded:
@@ -307,7 +264,7 @@ class RuleReader:
                 for text, spec in one.extension.spellings.items():
                     if text.startswith(spelling):
                         found[spec.name] = (one, spec)
-            found |= {name: name for text, name in _BASE.items() if text.startswith(spelling)}
+            found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
             if len(found) == 1:
                 return next(iter(found.values()))
             if found:
@@ -399,7 +356,7 @@ class RuleReader:
     def _base_lists(self, draft: _Draft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
         """Return tests and spelling of the base options, once for each rule that they stand for."""
         lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
-        for name in _ORDER:
+        for name in BASE_ORDER:
             given = draft.base.get(name)
             if given is None:
                 continue
@@ -411,10 +368,10 @@ class RuleReader:
             for value in values:
                 known = self._base.get((name, value, negated))
                 if known is None:
-                    known = self._base_meaning(name, value, word, negated=negated)
+                    known = base_meaning(self._family, name, value, word, negated=negated)
                     self._base[name, value, negated] = known
                 parts.append(known)
-            if draft.chain in _NO_INTERFACE.get(name, ()):
+            if draft.chain in NO_INTERFACE.get(name, ()):
                 raise RuleError(word - 1, f"{name} cannot be used in {draft.chain}")
             lists = [
                 (tests if test is None else (*tests, test), (*base, option))
@@ -422,69 +379,6 @@ class RuleReader:
                 for option, test in parts
             ]
         return lists
-
-    def _base_meaning(
-        self, name: str, text: str, word: int, *, negated: bool
-    ) -> tuple[Option, FieldTest | None]:
-        option = Option(name, () if name == "-f" else (text,), negated)
-        match name:
-            case "-s" | "-d":
-                where = Field.SADDR if name == "-s" else Field.DADDR
-                try:
-                    return option, address_test(self._family, where, text, negated=negated, option=0)
-                except OptionError as error:
-                    raise RuleError(word, error.message, error.hint, offset=error.offset) from None
-            case "-i" | "-o":
-                where = Field.IIF if name == "-i" else Field.OIF
-                return option, _interface_test(where, text, word, negated=negated)
-            case "-p":
-                number = protocol_number(text)
-                assert number is not None  # _protocol has seen it
-                if number == 0:
-                    return option, None
-                value = (Interval.point(number),)
-                return option, FieldTest(field=Field.L4PROTO, values=value, negated=negated)
-            case _:
-                if self._family is Family.IP6:
-                    raise RuleError(word - 1, "-f is for IPv4 only")
-                value = (Interval.point(1),)
-                return option, FieldTest(field=Field.FRAGMENT, values=value, negated=negated)
-
-
-def _counters(words: list[str], first: int) -> Counters:
-    for index in (first, first + 1):
-        text = words[index]
-        if not (text.isascii() and text.isdigit() and len(text) <= 20):
-            raise RuleError(index, f'"{text}" is not a counter')
-    return Counters(int(words[first]), int(words[first + 1]))
-
-
-def _protocol(text: str, word: int, *, negated: bool) -> int | None:
-    """Return the protocol that a rule asks for; None for all protocols or a negated one."""
-    number = protocol_number(text)
-    if number is None:
-        raise RuleError(word, f'unknown protocol "{text}"', "write its number")
-    if number == 0 and negated:
-        raise RuleError(word, "no packet has none of all protocols")
-    return None if number == 0 or negated else number
-
-
-def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
-    """Return the test of ``-i`` or ``-o``, or None for ``+``, which is every interface.
-
-    A negated ``+`` never holds; it is kept as a test that says so (``ip_packet_match``).
-    """
-    length = len(text.encode("utf-8", "surrogateescape"))
-    if not 1 <= length <= _LONGEST_INTERFACE:
-        raise RuleError(
-            word, f'interface name "{text}" has {length} bytes', f"1 to {_LONGEST_INTERFACE} are possible"
-        )
-    if "/" in text or any(c.isspace() for c in text):
-        raise RuleError(word, f'"{text}" cannot be the name of an interface')
-    if text == "+" and not negated:
-        return None
-    name = Name(text[:-1], wildcard=True) if text.endswith("+") else Name(text)
-    return FieldTest(field=where, values=(name,), negated=negated)
 
 
 def _whose(loaded: list[_Loaded]) -> str | None:

@@ -27,9 +27,10 @@ from translate.ir import (
     Table,
     TableName,
 )
+from translate.read.base import RuleError
 from translate.read.chains import check_table
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
-from translate.read.rule import RuleError, RuleReader
+from translate.read.rule import RuleReader
 from translate.read.scanner import QuoteError, scan, split
 
 __all__ = ["LONGEST_LINE", "read_save"]

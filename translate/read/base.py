@@ -1,0 +1,151 @@
+"""The options that belong to the rule itself: addresses, interfaces, protocol, fragment, counters."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from translate.ir import Counters, Family, Field, FieldTest, Hook, Interval, Name, Option
+from translate.read.address import address_test
+from translate.read.declaration import OptionError
+from translate.read.names import protocol_number
+
+__all__ = [
+    "BASE_ARGUMENTS",
+    "BASE_INVERTIBLE",
+    "BASE_OPTIONS",
+    "BASE_ORDER",
+    "NO_INTERFACE",
+    "RuleError",
+    "base_meaning",
+    "parse_counters",
+    "parse_protocol",
+]
+
+_LONGEST_INTERFACE: Final = 15  # IFNAMSIZ, less its NUL
+
+BASE_OPTIONS: Final = MappingProxyType(
+    {
+        "-s": "-s",
+        "--source": "-s",
+        "--src": "-s",
+        "-d": "-d",
+        "--destination": "-d",
+        "--dst": "-d",
+        "-i": "-i",
+        "--in-interface": "-i",
+        "-o": "-o",
+        "--out-interface": "-o",
+        "-p": "-p",
+        "--protocol": "-p",
+        "--proto": "-p",
+        "-f": "-f",
+        "--fragment": "-f",
+        "-m": "-m",
+        "--match": "-m",
+        "-j": "-j",
+        "--jump": "-j",
+        "-g": "-g",
+        "--goto": "-g",
+        "-c": "-c",
+        "--set-counters": "-c",
+    }
+)
+"""Every spelling of an option of the rule itself, and the one that iptables-save prints."""
+
+BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-c": 2})
+"""How many values an option takes, where that is not one."""
+
+BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f"})
+"""Options before which (or, in the older form, after which) ``!`` may stand."""
+
+BASE_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
+"""The order in which iptables-save prints them."""
+
+NO_INTERFACE: Final = MappingProxyType(
+    {
+        "-i": frozenset({Hook.OUTPUT.value, Hook.POSTROUTING.value}),
+        "-o": frozenset({Hook.PREROUTING.value, Hook.INPUT.value}),
+    }
+)
+"""Built-in chains in which iptables refuses the option, because there is no such interface."""
+
+
+class RuleError(Exception):
+    """What is wrong with a rule, and at which word (``offset`` characters into it)."""
+
+    def __init__(self, word: int, message: str, hint: str | None = None, *, offset: int = 0) -> None:
+        self.word = word
+        self.message = message
+        self.hint = hint
+        self.offset = offset
+        super().__init__(message)
+
+
+def base_meaning(
+    family: Family, name: str, text: str, word: int, *, negated: bool
+) -> tuple[Option, FieldTest | None]:
+    """Return the spelling and the test of ``-s``, ``-d``, ``-i``, ``-o``, ``-p`` or ``-f``.
+
+    ``word`` is the index of the value, for faults. There is no test where every packet passes.
+    """
+    option = Option(name, () if name == "-f" else (text,), negated)
+    match name:
+        case "-s" | "-d":
+            where = Field.SADDR if name == "-s" else Field.DADDR
+            try:
+                return option, address_test(family, where, text, negated=negated, option=0)
+            except OptionError as error:
+                raise RuleError(word, error.message, error.hint, offset=error.offset) from None
+        case "-i" | "-o":
+            where = Field.IIF if name == "-i" else Field.OIF
+            return option, _interface_test(where, text, word, negated=negated)
+        case "-p":
+            number = protocol_number(text)
+            assert number is not None  # parse_protocol has seen it
+            if number == 0:
+                return option, None
+            value = (Interval.point(number),)
+            return option, FieldTest(field=Field.L4PROTO, values=value, negated=negated)
+        case _:
+            if family is Family.IP6:
+                raise RuleError(word - 1, "-f is for IPv4 only")
+            value = (Interval.point(1),)
+            return option, FieldTest(field=Field.FRAGMENT, values=value, negated=negated)
+
+
+def parse_counters(words: list[str], first: int) -> Counters:
+    """Return the two values of ``-c``; raises RuleError."""
+    for index in (first, first + 1):
+        text = words[index]
+        if not (text.isascii() and text.isdigit() and len(text) <= 20):
+            raise RuleError(index, f'"{text}" is not a counter')
+    return Counters(int(words[first]), int(words[first + 1]))
+
+
+def parse_protocol(text: str, word: int, *, negated: bool) -> int | None:
+    """Return the protocol that a rule asks for; None for all protocols or a negated one."""
+    number = protocol_number(text)
+    if number is None:
+        raise RuleError(word, f'unknown protocol "{text}"', "write its number")
+    if number == 0 and negated:
+        raise RuleError(word, "no packet has none of all protocols")
+    return None if number == 0 or negated else number
+
+
+def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
+    """Return the test of ``-i`` or ``-o``, or None for ``+``, which is every interface.
+
+    A negated ``+`` never holds; it is kept as a test that says so (``ip_packet_match``).
+    """
+    length = len(text.encode("utf-8", "surrogateescape"))
+    if not 1 <= length <= _LONGEST_INTERFACE:
+        raise RuleError(
+            word, f'interface name "{text}" has {length} bytes', f"1 to {_LONGEST_INTERFACE} are possible"
+        )
+    if "/" in text or any(c.isspace() for c in text):
+        raise RuleError(word, f'"{text}" cannot be the name of an interface')
+    if text == "+" and not negated:
+        return None
+    name = Name(text[:-1], wildcard=True) if text.endswith("+") else Name(text)
+    return FieldTest(field=where, values=(name,), negated=negated)
