@@ -125,11 +125,15 @@ def node_from_json(text: str, *, name: str) -> Node:
                 problems.append(f"interfaces: {dev}: {e}")
         interfaces.append(Interface(dev, tuple(found)))
     routes: list[Route] = []
-    for i, one in enumerate(data.get("routes", ())):
+    listed = data.get("routes", [])
+    if not isinstance(listed, list):
+        problems.append("routes: expected a list")
+        listed = []
+    for i, one in enumerate(listed):
         try:
             routes.append(_route(one, set(given)))
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
-            problems.append(f"routes[{i}]: {e.args[0] if e.args else e!r}")
+        except (ValueError, TypeError) as e:
+            problems.append(f"routes[{i}]: {e}")
     sysctls = data.get("sysctls", {})
     if not isinstance(sysctls, dict):
         problems.append("sysctls: expected an object")
@@ -169,6 +173,8 @@ def _address(given: IPv4Interface | IPv6Interface) -> Address:
 
 
 def _route(one: dict[str, str], devices: set[str]) -> Route:
+    if not isinstance(one, dict) or "dst" not in one:
+        raise ValueError("expected an object with dst, dev and perhaps via")
     unknown = set(one) - {"dst", "via", "dev"}
     if unknown:
         raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
