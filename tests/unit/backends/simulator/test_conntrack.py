@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import pytest
+
+from backends.flow import Again, IcmpError, Pause, Reply
+from backends.outcome import Verdict
+from translate.ir import TcpFlag
+
+# Each state leaves its own mark, so an outcome tells what conntrack said.
+STATES = """
+    mangle: -A PREROUTING -m conntrack --ctstate NEW -j MARK --set-xmark 0x1/0xffffffff
+    mangle: -A PREROUTING -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark 0x2/0xffffffff
+    mangle: -A PREROUTING -m conntrack --ctstate RELATED -j MARK --set-xmark 0x3/0xffffffff
+    mangle: -A PREROUTING -m conntrack --ctstate INVALID -j MARK --set-xmark 0x4/0xffffffff
+    mangle: -A PREROUTING -m conntrack --ctstate UNTRACKED -j MARK --set-xmark 0x5/0xffffffff
+"""
+NEW, ESTABLISHED, RELATED, INVALID, UNTRACKED = range(1, 6)
+SYN, ACK, RST, FIN, PSH, URG = (
+    TcpFlag.SYN, TcpFlag.ACK, TcpFlag.RST, TcpFlag.FIN, TcpFlag.PSH, TcpFlag.URG,
+)  # fmt: skip
+
+
+def states(lab, *steps) -> list[int | None]:
+    return [o.mark for o in lab.run(STATES, *steps)]
+
+
+def test_udp_is_new_until_somebody_answers(lab) -> None:
+    first = lab.udp("10.1.0.5", "10.2.0.5")
+    assert states(lab, first, Again(), Reply(), Again()) == [NEW, NEW, ESTABLISHED, ESTABLISHED]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state"),
+    [(29, ESTABLISHED), (31, NEW)],
+)
+def test_udp_is_forgotten_after_thirty_seconds(lab, seconds: int, state: int) -> None:
+    first = lab.udp("10.1.0.5", "10.2.0.5")
+    assert states(lab, first, Reply(), Pause(seconds=seconds), Again())[-1] == state
+
+
+def test_udp_lives_longer_once_it_is_a_stream(lab) -> None:
+    first = lab.udp("10.1.0.5", "10.2.0.5")
+    steps = (first, Reply(), Pause(seconds=3), Again(), Pause(seconds=100), Again())
+    assert states(lab, *steps)[-1] == ESTABLISHED
+
+
+def test_a_tcp_connection_from_syn_to_fin(lab) -> None:
+    steps = (
+        lab.tcp("10.1.0.5", "10.2.0.5"),
+        Reply(),
+        Again(),
+        Again(flags=FIN | ACK),
+        Reply(flags=FIN | ACK),
+    )
+    assert states(lab, *steps) == [NEW] + [ESTABLISHED] * 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "state"),
+    [
+        (SYN, NEW),
+        (SYN | URG, NEW),
+        (SYN | PSH, NEW),
+        (ACK, NEW),  # picked up in the middle
+        (ACK | PSH, NEW),
+        (SYN | ACK, INVALID),
+        (RST, INVALID),
+        (RST | ACK, INVALID),
+        (FIN | ACK, INVALID),
+        (FIN, INVALID),
+        (SYN | FIN, INVALID),
+        (SYN | RST, INVALID),
+        (TcpFlag(0), INVALID),
+        (FIN | PSH | URG, INVALID),
+    ],
+)
+def test_what_a_first_segment_may_be(lab, flags: TcpFlag, state: int) -> None:
+    assert states(lab, lab.tcp("10.1.0.5", "10.2.0.5", flags=flags)) == [state]
+
+
+def test_without_loose_nothing_is_picked_up(lab) -> None:
+    lab.sysctls["net.netfilter.nf_conntrack_tcp_loose"] = "0"
+    assert states(lab, lab.tcp("10.1.0.5", "10.2.0.5", flags=ACK)) == [INVALID]
+
+
+def test_an_ack_before_the_syn_ack_is_invalid(lab) -> None:
+    assert states(lab, lab.tcp("10.1.0.5", "10.2.0.5"), Again()) == [NEW, INVALID]
+
+
+def test_a_segment_outside_the_window_is_invalid_unless_liberal(lab) -> None:
+    first = lab.tcp("10.1.0.5", "10.2.0.5", seq=1000)
+    far = lab.tcp("10.1.0.5", "10.2.0.5", seq=9_000_000, ack=1, flags=ACK)
+    assert states(lab, first, Reply(), Again(), far)[-1] == INVALID
+    lab.sysctls["net.netfilter.nf_conntrack_tcp_be_liberal"] = "1"
+    assert states(lab, first, Reply(), Again(), far)[-1] == ESTABLISHED
+
+
+def test_a_rst_that_answers_a_syn_ends_the_connection_at_once(lab) -> None:
+    steps = (lab.tcp("10.1.0.5", "10.2.0.5"), Reply(flags=RST | ACK), Again(flags=SYN))
+    assert states(lab, *steps) == [NEW, ESTABLISHED, NEW]
+
+
+def test_a_closed_connection_can_be_opened_again(lab) -> None:
+    steps = (lab.tcp("10.1.0.5", "10.2.0.5"), Reply(), Again(), Again(flags=RST | ACK), Again(flags=SYN))
+    assert states(lab, *steps) == [NEW, ESTABLISHED, ESTABLISHED, ESTABLISHED, NEW]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [(8, NEW), (13, NEW), (15, NEW), (17, NEW), (0, INVALID), (14, INVALID), (9, INVALID), (40, INVALID)],
+)
+def test_which_icmp_can_begin_a_connection(lab, kind: int, state: int) -> None:
+    assert states(lab, lab.icmp("10.1.0.5", "10.2.0.5", icmp_type=kind)) == [state]
+
+
+def test_an_echo_and_its_reply(lab) -> None:
+    assert states(lab, lab.icmp("10.1.0.5", "10.2.0.5"), Reply(), Again()) == [NEW, ESTABLISHED, ESTABLISHED]
+
+
+def test_an_icmp_error_is_related_to_what_it_quotes(lab) -> None:
+    first = lab.udp("10.1.0.5", "10.2.0.5")
+    assert states(lab, first, IcmpError(type=3, code=3)) == [NEW, RELATED]
+
+
+def test_an_icmp_error_about_nothing_known_is_invalid(lab) -> None:
+    stray = lab.udp("10.1.0.5", "10.2.0.5").packet
+    error = lab.icmp("10.2.0.5", "10.1.0.5", "east", icmp_type=3, icmp_code=3, icmp_id=None, quoted=stray)
+    assert states(lab, error) == [INVALID]
+
+
+@pytest.mark.parametrize(("made", "state"), [(False, INVALID), (True, 0)])
+def test_checksums_are_verified_where_packets_come_in(lab, made: bool, state: int) -> None:
+    src, entry = ("10.1.0.1", None) if made else ("10.1.0.5", "west")
+    assert states(lab, lab.udp(src, "10.2.0.5", entry, bad_checksum=True)) == [state]
+
+
+def test_checksums_are_not_verified_when_told_not_to(lab) -> None:
+    lab.sysctls["net.netfilter.nf_conntrack_checksum"] = "0"
+    assert states(lab, lab.udp("10.1.0.5", "10.2.0.5", bad_checksum=True)) == [NEW]
+
+
+def test_a_dropped_first_packet_leaves_no_entry(lab) -> None:
+    rules = (
+        STATES + "filter: -A FORWARD -m mark --mark 0x1 -m statistic --mode nth --every 2 --packet 0 -j DROP"
+    )
+    for outcomes in lab.branches(rules, lab.udp("10.1.0.5", "10.2.0.5"), Again(), Reply()):
+        verdicts = [o.verdict for o in outcomes]
+        if verdicts[0] is Verdict.DROP:
+            assert [o.mark for o in outcomes[1:]] == [NEW, ESTABLISHED]

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from backends.simulator.prepare import prepare
+from translate.errors import UnsupportedError
+from translate.ir import Family, Hook, Ruleset, TableName
+from translate.read import read_ruleset
+
+TEXT = b"""*nat
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -m set --match-set clients src -j ACCEPT
+-A PREROUTING -p tcp -m recent --rcheck --seconds 60 --name who --mask 255.255.255.255 --rsource -j RETURN
+COMMIT
+*raw
+:PREROUTING ACCEPT [0:0]
+COMMIT
+"""
+
+
+def test_every_rule_that_is_not_simulated_is_named() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        prepare(read_ruleset(TEXT, name="rules"))
+    assert [(r.origin.line, r.feature, r.backend) for r in caught.value.refusals] == [
+        (3, "set", "simulator"),
+        (4, "recent", "simulator"),
+    ]
+
+
+def test_ipv6_is_refused() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        prepare(Ruleset(family=Family.IP6, tables=(), source="six"))
+    assert caught.value.refusals[0].feature == "ipv6"
+
+
+def test_tables_stand_in_the_kernels_order_whatever_the_dumps() -> None:
+    lines = [x for x in TEXT.decode().splitlines() if not x.startswith("-A")]
+    prepared = prepare(read_ruleset("\n".join(lines).encode(), name="rules"))
+    assert [t.name for t, _ in prepared.at[Hook.PREROUTING]] == [TableName.RAW, TableName.NAT]
