@@ -152,8 +152,10 @@ class JsonObject:
         """Return a string, or ``default`` when it is not there."""
         value = self.take(key)
         if isinstance(value, str):
-            return value
-        if value is not MISSING:
+            if value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value):
+                return value
+            self.problem(key, "holds half a character (a lone surrogate)")
+        elif value is not MISSING:
             self.problem(key, f"expected a string, found {_kind(value)}")
         return default
 
