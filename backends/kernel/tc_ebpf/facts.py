@@ -49,10 +49,18 @@ class _Address:
     scope: int
     secondary: bool
 
+    @property
+    def usable(self) -> bool:
+        """Whether packets that go anywhere may come from it."""
+        return not self.secondary and self.scope == _SCOPE_UNIVERSE
+
+    def holds(self, address: int) -> bool:
+        """Whether ``address`` is in this one's network."""
+        return self.value >> (32 - self.length) == address >> (32 - self.length)
+
     def covers(self, other: _Address) -> bool:
         """Whether the network of ``other`` lies in this one's."""
-        shift = 32 - self.length
-        return other.length >= self.length and other.value >> shift == self.value >> shift
+        return other.length >= self.length and self.holds(other.value)
 
 
 def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
@@ -71,7 +79,7 @@ def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     entries = {
         "devices": list(_devices(links, addresses, rp_filter)),
         "locals": list(_locals(local, {a.value for a in addresses})),
-        "routes": list(_routes(main)),
+        "routes": list(_routes(main, links, addresses)),
         "primary": list(_primary(links, addresses)),
         "settings": [(struct.pack("=I", 0), _settings(node))],
     }
@@ -79,7 +87,7 @@ def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
 
 
 def _address(message: Any) -> _Address:
-    value = int.from_bytes(socket.inet_aton(message.get_attr("IFA_LOCAL")), "big")
+    value = _number(message.get_attr("IFA_LOCAL"))
     flags = message.get_attr("IFA_FLAGS") or message["flags"]
     return _Address(
         message["index"], value, message["prefixlen"], message["scope"], bool(flags & _IFA_F_SECONDARY)
@@ -107,7 +115,7 @@ def _locals(routes: list[Any], own: set[int]) -> Iterator[Entry]:
         yield _prefix(address, length), value
 
 
-def _routes(routes: list[Any]) -> Iterator[Entry]:
+def _routes(routes: list[Any], links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry]:
     best: dict[tuple[int, int], tuple[int, bytes]] = {}
     for route in routes:
         address, length = _destination(route)
@@ -115,34 +123,46 @@ def _routes(routes: list[Any]) -> Iterator[Entry]:
         if route["type"] != _RTN_UNICAST or oif is None:
             raise MachineError("the tc program follows unicast routes through one device only")
         gateway = route.get_attr("RTA_GATEWAY")
-        via = int.from_bytes(socket.inet_aton(gateway), "big") if gateway else 0
+        via = _number(gateway) if gateway else 0
+        preferred = route.get_attr("RTA_PREFSRC")
+        source = _number(preferred) if preferred else _select(links, addresses, oif, via or None) or 0
         metric = route.get_attr("RTA_PRIORITY") or 0
         known = best.get((address, length))
         if known is None or metric < known[0]:
-            best[address, length] = metric, struct.pack("=II", oif, via)
+            best[address, length] = metric, struct.pack("=III", oif, via, source)
     for (address, length), (_, value) in best.items():
         yield _prefix(address, length), value
 
 
 def _primary(links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry]:
-    """``inet_select_addr(device, next hop, universe)`` as a trie of device and next hop.
-
-    The first primary address of the device whose network holds the next hop; without one, its
-    first primary address; without any, the first usable address of the first device that has one.
-    """
-    usable = [a for a in addresses if not a.secondary and a.scope == _SCOPE_UNIVERSE]
-    anywhere = next((a.value for index in sorted(links) for a in usable if a.index == index), None)
+    """``inet_select_addr(device, next hop, universe)`` as a trie of device and next hop."""
     for index in links:
-        here = [a for a in usable if a.index == index]
-        default = here[0].value if here else anywhere
+        default = _select(links, addresses, index, None)
         if default is None:
             continue
         yield _source(index, 0, 0), struct.pack("=I", default)
+        here = [a for a in addresses if a.index == index and a.usable]
         for address in here:
             # In the order of the list, not of the lengths: an earlier, wider network comes first.
             first = next(a for a in here if a.covers(address))
             if address.length:
                 yield _source(index, address.value, address.length), struct.pack("=I", first.value)
+
+
+def _select(links: dict[int, str], addresses: list[_Address], index: int, next_hop: int | None) -> int | None:
+    """``inet_select_addr``.
+
+    The first primary address of the device whose network holds the next hop; without one, its
+    first primary address; without any, the first usable address of the first device that has one.
+    """
+    usable = [a for a in addresses if a.usable]
+    here = [a for a in usable if a.index == index]
+    for address in here:
+        if next_hop is None or address.holds(next_hop):
+            return address.value
+    if here:
+        return here[0].value
+    return next((a.value for i in sorted(links) for a in usable if a.index == i), None)
 
 
 def _settings(node: Node) -> bytes:
@@ -153,7 +173,11 @@ def _settings(node: Node) -> bytes:
 
 def _destination(route: Any) -> tuple[int, int]:
     text = route.get_attr("RTA_DST")
-    return (int.from_bytes(socket.inet_aton(text), "big") if text else 0), route["dst_len"]
+    return (_number(text) if text else 0), route["dst_len"]
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(socket.inet_aton(text), "big")
 
 
 def _prefix(address: int, length: int) -> bytes:

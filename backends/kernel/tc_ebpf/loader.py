@@ -36,6 +36,7 @@ _STAGES: Final = (
     "leave",
     "bind",
     "reject",
+    "answer",
 )
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 _PARENTS: Final = {"ingress": 0xFFFFFFF2, "egress": 0xFFFFFFF3}

@@ -1,7 +1,7 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 Read in this order: ``types``, ``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, then the
-generated chains, then ``hooks``.
+generated chains, then ``hooks`` and ``reject``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 __all__ = ["AFTER_CHAINS", "BEFORE_CHAINS", "runtime_text"]
 
 BEFORE_CHAINS: Final = ("types", "packet", "tcp", "conntrack", "nat", "route")
-AFTER_CHAINS: Final = ("hooks",)
+AFTER_CHAINS: Final = ("hooks", "reject")
 
 
 def runtime_text(name: str) -> str:

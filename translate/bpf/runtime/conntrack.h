@@ -113,6 +113,26 @@ INLINE int tuple_of(struct pkt *p, struct tuple *t)
 	return 0;
 }
 
+/* The stack gives an error that it makes the connection of the packet that it is about, entered or
+ * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
+INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
+{
+	u32 number = (p->slot & ~255u) | (((p->slot & 255) + 253) % 255 + 1);
+	struct pkt *about;
+
+	number &= 4095;
+	about = slots.lookup(&number);
+	/* Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
+	if (!about || about->stage != AT_FORWARD || !about->has_ct || about->left_saddr != inner->src || about->left_daddr != inner->dst ||
+	    about->left_id != id || about->proto != inner->proto)
+		return 0;
+	if (about->has_ports && (about->sport != inner->sport || about->dport != inner->dport))
+		return 0;
+	p->conn = about->conn;
+	p->dir = !about->dir;
+	return 1;
+}
+
 /* An ICMP error belongs to the connection of the packet that it quotes (nf_conntrack_inet_error). */
 INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 {
@@ -145,15 +165,19 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 			inner.dport = l4[0] << 8 | l4[1];
 		}
 	}
-	if (invert(&inverse, &inner))
-		return;
-	c = find(&inverse, &dir, now);
-	if (!c || p->daddr != (dir ? c->reply.dst : c->orig.dst))
-		return;
-	p->conn = *c;
+	if (!p->incoming && attach_error(p, &inner, ip[4] << 8 | ip[5])) {
+		/* done */
+	} else {
+		if (invert(&inverse, &inner))
+			return;
+		c = find(&inverse, &dir, now);
+		if (!c || p->daddr != (dir ? c->reply.dst : c->orig.dst))
+			return;
+		p->conn = *c;
+		p->dir = dir;
+	}
 	p->has_ct = 1;
 	p->related = 1;
-	p->dir = dir;
 	p->ct_state = CT_RELATED;
 }
 

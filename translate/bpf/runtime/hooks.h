@@ -38,7 +38,7 @@ INLINE struct pkt *claim_slot(struct __sk_buff *skb)
 		return 0;
 	p->slot = number;
 	p->stage = AT_NOTHING;
-	p->has_ct = p->fresh = p->related = p->dir = p->looped = 0;
+	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = 0;
 	p->ct_state = CT_INVALID;
 	skb->cb[0] = number;
 	return p;
@@ -169,7 +169,7 @@ int nfparity_track(struct __sk_buff *skb)
 
 	if (!p)
 		return TC_ACT_SHOT;
-	if (!p->looped && p->ct_state != CT_UNTRACKED)
+	if (!p->looped && !p->has_ct && p->ct_state != CT_UNTRACKED)
 		track(skb, p);
 	if (p->incoming)
 		programs.call(skb, PROGRAM_PREROUTING);
@@ -270,9 +270,13 @@ int nfparity_egress(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		if (p->stage == AT_END)
 			return pass(skb, p, AT_NOTHING);
+		set_out(p, skb->ifindex);
+		if (p->stage == AT_ANSWER) {
+			programs.call(skb, PROGRAM_ANSWER);
+			return TC_ACT_SHOT;
+		}
 		if (p->stage != AT_FORWARD)
 			return TC_ACT_SHOT;
-		set_out(p, skb->ifindex);
 		p->via = 0;
 		programs.call(skb, PROGRAM_FORWARD);
 		return TC_ACT_SHOT;
@@ -354,7 +358,7 @@ int nfparity_leave(struct __sk_buff *skb)
 
 	if (!p || confirm(p))
 		return TC_ACT_SHOT;
-	if (p->oif == skb->ifindex && (!p->via || p->oif == LOOPBACK_INDEX))
+	if (p->oif == skb->ifindex && !p->answer && (!p->via || p->oif == LOOPBACK_INDEX))
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);
 	skb->tc_index = p->slot;
 	if (p->oif == LOOPBACK_INDEX) {
@@ -368,9 +372,4 @@ int nfparity_leave(struct __sk_buff *skb)
 	pass(skb, p, AT_END);
 	hop.address = swap32(p->via);
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
-}
-
-int nfparity_reject(struct __sk_buff *skb)
-{
-	return TC_ACT_SHOT;
 }

@@ -24,14 +24,29 @@ INLINE int free_to_use(struct tuple *t, u64 now)
 	return !invert(&reply, t) && !taken(&reply, now);
 }
 
-INLINE u32 mix(u32 a, u32 b)
+INLINE u32 rol(u32 v, int n) { return v << n | v >> (32 - n); }
+
+/* jhash2 of the source address, as struct nf_inet_addr has it (an IPv4 address and three zeros). */
+INLINE u32 hash_address(u32 address, u32 seed)
 {
-	a ^= b + 0x9e3779b9 + (a << 6) + (a >> 2);
-	a ^= a >> 16;
-	a *= 0x85ebca6b;
-	a ^= a >> 13;
-	a *= 0xc2b2ae35;
-	return a ^ (a >> 16);
+	u32 a, b, c;
+
+	a = b = c = 0xdeadbeef + (4 << 2) + seed;
+	a += swap32(address);
+	a -= c; a ^= rol(c, 4);  c += b;
+	b -= a; b ^= rol(a, 6);  a += c;
+	c -= b; c ^= rol(b, 8);  b += a;
+	a -= c; a ^= rol(c, 16); c += b;
+	b -= a; b ^= rol(a, 19); a += c;
+	c -= b; c ^= rol(b, 4);  b += a;
+	c ^= b; c -= rol(b, 14);
+	a ^= c; a -= rol(c, 11);
+	b ^= a; b -= rol(a, 25);
+	c ^= b; c -= rol(b, 16);
+	a ^= c; a -= rol(c, 4);
+	b ^= a; b -= rol(a, 14);
+	c ^= b; c -= rol(b, 24);
+	return c;
 }
 
 /* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). */
@@ -119,8 +134,9 @@ INLINE int bind(struct pkt *p, int manip)
 		if (flags & BIND_ADDRESS) {
 			u32 address = low;
 			if (high > low) {
-				u32 hash = mix(new.src, flags & BIND_PERSISTENT ? 0 : new.dst);
-				address = low + mix(hash, new.proto) % (high - low + 1);
+				/* find_best_ips_proto: by source, and by destination unless persistent. */
+				u32 seed = flags & BIND_PERSISTENT ? 0 : swap32(new.dst);
+				address += (u64)hash_address(new.src, seed) * (high - low + 1) >> 32;
 			}
 			if (manip == MANIP_SRC)
 				new.src = address;
@@ -207,14 +223,14 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 
 	if (!p->has_ct)
 		return 0;
-	if (p->related && p->icmp_type == 5 && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
+	if (p->related && p->has_icmp && p->icmp_type == 5 && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
 		return -1; /* a redirect would be a lie on either side of the NAT */
 	if (p->dir)
 		bit ^= ST_SRC_NAT | ST_DST_NAT;
 	if (!(p->conn.status & bit))
 		return 0;
 	copy_tuple(&t, p->dir ? &p->conn.orig : &p->conn.reply);
-	if (p->related)
+	if (p->related && p->has_icmp)
 		return translate_error(skb, p, &t, manip);
 	if (manip == MANIP_SRC)
 		set_address(skb, p, 0, t.dst);

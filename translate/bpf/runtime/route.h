@@ -99,6 +99,28 @@ INLINE int route_output(struct pkt *p, u32 *oif, u32 *via)
 	return is_loopback(p->saddr) && !(device_flags(r->oif) & DEVICE_ROUTE_LOCALNET) ? -1 : 0;
 }
 
+/* Route an answer to the packet's source, and choose its own address. */
+INLINE int route_back(struct pkt *p, u32 *oif, u32 *via, u32 *source)
+{
+	struct prefix key = {.length = 32, .address = swap32(p->saddr)};
+	struct local *here = local_entry(p->saddr);
+	struct route *r;
+
+	*via = *source = p->saddr;
+	if (here) {
+		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif;
+		return 0;
+	}
+	r = routes.lookup(&key);
+	if (!r || !r->source)
+		return -1;
+	*oif = r->oif;
+	*source = r->source;
+	if (r->via)
+		*via = r->via;
+	return 0;
+}
+
 /* The address that masquerading uses: inet_select_addr(oif, next hop, universe). 0: none. */
 INLINE u32 masquerade_address(struct pkt *p)
 {

@@ -73,7 +73,7 @@ struct conn {
 };
 
 /* Where a packet is between two programs. */
-enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END };
+enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER };
 
 /* A packet under way. tc_index carries the number of its slot through the stack. */
 struct pkt {
@@ -103,7 +103,8 @@ struct pkt {
 	u16 bind_port_low, bind_port_high;
 	u8 stage, reject, looped;
 	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
-	u8 spare9[3];
+	u8 answer;             /* to a packet that was rejected, for the node itself */
+	u8 spare9[2];
 	u32 first_daddr;       /* of a packet made here, when it was first routed */
 	u32 via;               /* the next hop of a packet made here that was routed again */
 	u32 slot;
@@ -142,7 +143,8 @@ struct local {
 
 struct route {
 	u32 oif;
-	u32 via; /* 0: the destination is on the link */
+	u32 via;    /* 0: the destination is on the link */
+	u32 source; /* what packets made here use, by preference */
 };
 
 struct source_prefix {
@@ -188,4 +190,5 @@ enum program {
 	PROGRAM_LEAVE,
 	PROGRAM_BIND,
 	PROGRAM_REJECT,
+	PROGRAM_ANSWER,
 };
