@@ -8,6 +8,7 @@ data are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -89,6 +90,7 @@ _STATES: Final = union(Interval.point(int(s)) for s in ConnectionState)
 _PORT_PROTOCOLS: Final = union(Interval.point(int(p)) for p in PORT_PROTOCOLS)
 
 
+@cache
 def everything(field: Field, family: Family) -> IntervalSet:
     """Return all values that a numeric field can have."""
     if field is Field.CT_STATE:
@@ -96,6 +98,7 @@ def everything(field: Field, family: Family) -> IntervalSet:
     return (Interval(0, (1 << field_bits(field, family)) - 1),)
 
 
+@cache
 def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...]:
     """What the presence of ``field`` says: its header is there, whole, and of the right protocol."""
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6

@@ -14,8 +14,11 @@ IntervalSet = tuple[Interval, ...]
 
 def union(values: Iterable[Interval]) -> IntervalSet:
     """Return the set of all numbers in ``values``, which may overlap and come in any order."""
+    found = tuple(values)
+    if len(found) == 1:
+        return found
     merged: list[Interval] = []
-    for value in sorted(values):
+    for value in sorted(found):
         if merged and value.low <= merged[-1].high + 1:
             if value.high > merged[-1].high:
                 merged[-1] = Interval(merged[-1].low, value.high)

@@ -18,9 +18,9 @@ packets it counts. A chain without tests does the same to each packet; a jump to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from translate.ir import (
     RANDOM_RANGE,
@@ -53,6 +53,10 @@ from translate.passes.facts import ALWAYS_PRESENT, NOTHING, everything, implied,
 from translate.passes.intervals import IntervalSet, covers, intersection, subtraction, union
 
 __all__ = ["canonical", "normalise"]
+
+_HEADER_FIELDS: Final = frozenset(
+    {Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.ICMP_CODE, Field.TCP_FLAGS}
+)
 
 
 def normalise(program: Program) -> Program:
@@ -136,16 +140,23 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
     if any(isinstance(test, Nth) for test in flat):
         return tuple(flat)
     merged = _merge(flat, family)
-    if merged is None or impossible(refine(NOTHING, merged, family)):
+    if merged is None or not _headers(merged):
+        return None if merged is None else tuple(merged)
+    if impossible(refine(NOTHING, merged, family)):
         return None
     index = 0
     while index < len(merged):
         others = (*merged[:index], *merged[index + 1 :])
-        if implied(merged[index], refine(NOTHING, others, family), family):
+        if _headers(others) and implied(merged[index], refine(NOTHING, others, family), family):
             del merged[index]
         else:
             index += 1
     return tuple(merged)
+
+
+def _headers(tests: Iterable[Test]) -> bool:
+    """Whether one of the tests says something of other fields: that a header is there."""
+    return any(isinstance(test, FieldTest) and test.field in _HEADER_FIELDS for test in tests)
 
 
 def _single(test: Test, family: Family) -> Test | bool:
