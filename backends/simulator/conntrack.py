@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from backends.packet import Packet, Tuple
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
-from backends.simulator.tcp import TcpTrack, TcpVerdict, valid_flags
+from backends.simulator.tcp import TcpTrack, TcpVerdict
+from backends.simulator.tcpstates import valid_flags
 from backends.simulator.tuples import ICMP_ERRORS, ICMP_REQUESTS, NR_ICMP_TYPES, invert, tuple_of
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 

@@ -7,46 +7,19 @@ exchange announces the same window.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Final
 
 from backends.packet import Packet
+from backends.simulator.tcpstates import TCP_TIMEOUTS, TRANSITIONS, TcpIndex, TcpState, tcp_index
 from translate.ir import TcpFlag
 
-__all__ = ["TCP_TIMEOUTS", "WINDOW", "TcpState", "TcpTrack", "TcpVerdict", "valid_flags"]
+__all__ = ["WINDOW", "TcpTrack", "TcpVerdict"]
 
 WINDOW: Final = 64240
 """The window that every segment announces."""
 
 _MAX_ACK_WINDOW: Final = 66000
-
-
-class TcpState(IntEnum):
-    """``enum tcp_conntrack``."""
-
-    NONE = 0
-    SYN_SENT = 1
-    SYN_RECV = 2
-    ESTABLISHED = 3
-    FIN_WAIT = 4
-    CLOSE_WAIT = 5
-    LAST_ACK = 6
-    TIME_WAIT = 7
-    CLOSE = 8
-    SYN_SENT2 = 9
-    INVALID = 10
-    IGNORE = 11
-
-
-class _Index(IntEnum):
-    """``enum tcp_bit_set``."""
-
-    SYN = 0
-    SYNACK = 1
-    FIN = 2
-    ACK = 3
-    RST = 4
-    NONE = 5
 
 
 class TcpVerdict(Enum):
@@ -59,79 +32,7 @@ class TcpVerdict(Enum):
     KILL = "kill"  # part of the connection, whose entry ends with it
 
 
-TCP_TIMEOUTS: Final = {
-    TcpState.SYN_SENT: 120,
-    TcpState.SYN_RECV: 60,
-    TcpState.ESTABLISHED: 432000,
-    TcpState.FIN_WAIT: 120,
-    TcpState.CLOSE_WAIT: 60,
-    TcpState.LAST_ACK: 30,
-    TcpState.TIME_WAIT: 120,
-    TcpState.CLOSE: 10,
-    TcpState.SYN_SENT2: 120,
-}
-"""Seconds (``tcp_timeouts``)."""
-
 _UNACKNOWLEDGED: Final = 300
-
-_LETTERS: Final = {
-    "SS": TcpState.SYN_SENT,
-    "SR": TcpState.SYN_RECV,
-    "ES": TcpState.ESTABLISHED,
-    "FW": TcpState.FIN_WAIT,
-    "CW": TcpState.CLOSE_WAIT,
-    "LA": TcpState.LAST_ACK,
-    "TW": TcpState.TIME_WAIT,
-    "CL": TcpState.CLOSE,
-    "S2": TcpState.SYN_SENT2,
-    "IV": TcpState.INVALID,
-    "IG": TcpState.IGNORE,
-}
-
-
-def _rows(*rows: str) -> tuple[tuple[TcpState, ...], ...]:
-    return tuple(tuple(_LETTERS[cell] for cell in row.split()) for row in rows)
-
-
-# Columns: the state before, NONE to SYN_SENT2. Rows: SYN, SYN+ACK, FIN, ACK, RST, none.
-_TRANSITIONS: Final = (
-    _rows(
-        "SS SS IG IG IG IG IG SS SS S2",
-        "IV IV SR IV IV IV IV IV IV SR",
-        "IV IV FW FW LA LA LA TW CL IV",
-        "ES IV ES ES CW CW TW TW CL IV",
-        "IV CL CL CL CL CL CL CL CL CL",
-        "IV IV IV IV IV IV IV IV IV IV",
-    ),
-    _rows(
-        "IV S2 IV IV IV IV IV SS IV S2",
-        "IV SR IG IG IG IG IG IG IG SR",
-        "IV IV FW FW LA LA LA TW CL IV",
-        "IV IG SR ES CW CW TW TW CL IG",
-        "IV CL CL CL CL CL CL CL CL CL",
-        "IV IV IV IV IV IV IV IV IV IV",
-    ),
-)
-
-_F = TcpFlag
-_VALID: Final = frozenset(
-    {
-        _F.SYN,
-        _F.SYN | _F.URG,
-        _F.SYN | _F.ACK,
-        _F.RST,
-        _F.RST | _F.ACK,
-        _F.FIN | _F.ACK,
-        _F.FIN | _F.ACK | _F.URG,
-        _F.ACK,
-        _F.ACK | _F.URG,
-    }
-)
-
-
-def valid_flags(flags: TcpFlag) -> bool:
-    """Return whether a segment may have these flags (``tcp_valid_flags``; PSH always may)."""
-    return flags & ~TcpFlag.PSH in _VALID
 
 
 @dataclass(slots=True)
@@ -162,7 +63,7 @@ class TcpTrack:
     state: TcpState = TcpState.NONE
     seen: tuple[_Side, _Side] = field(default_factory=lambda: (_Side(), _Side()))
     last_dir: int = 0
-    last_index: _Index = _Index.NONE
+    last_index: TcpIndex = TcpIndex.NONE
     last_seq: int = 0
     last_ack: int = 0
     last_end: int = 0
@@ -174,7 +75,7 @@ class TcpTrack:
 
     def start(self, packet: Packet) -> bool:
         """Begin with a connection's first segment; False when it cannot be one (``tcp_new``)."""
-        state = _TRANSITIONS[0][_index(packet)][TcpState.NONE]
+        state = TRANSITIONS[0][tcp_index(packet)][TcpState.NONE]
         if state is TcpState.INVALID:
             return False
         first = _Side(end=_end(packet), maxwin=WINDOW)
@@ -187,21 +88,21 @@ class TcpTrack:
             first.liberal = second.liberal = True
         self.seen = (first, second)
         self.state = TcpState.NONE
-        self.last_index = _Index.NONE
+        self.last_index = TcpIndex.NONE
         return True
 
     def packet(self, packet: Packet, direction: int, *, seen_reply: bool) -> TcpVerdict:
         """Follow one segment (``nf_conntrack_tcp_packet``)."""
-        index = _index(packet)
+        index = tcp_index(packet)
         old = self.state
-        new = _TRANSITIONS[direction][index][old]
+        new = TRANSITIONS[direction][index][old]
         sender, receiver = self.seen[direction], self.seen[1 - direction]
         check_window = True
         match new:
             case TcpState.INVALID:
                 return TcpVerdict.INVALID
             case TcpState.SYN_SENT if old >= TcpState.TIME_WAIT:
-                aborted = self.last_dir == direction and self.last_index is _Index.RST
+                aborted = self.last_dir == direction and self.last_index is TcpIndex.RST
                 if sender.close_init or receiver.close_init or aborted:
                     return TcpVerdict.REOPEN
                 new, ignored = self._ignore(packet, direction, index, old, new)
@@ -215,9 +116,9 @@ class TcpTrack:
             case TcpState.TIME_WAIT:
                 if (
                     old is TcpState.LAST_ACK
-                    and index is _Index.ACK
+                    and index is TcpIndex.ACK
                     and self.last_dir != direction
-                    and self.last_index is _Index.SYN
+                    and self.last_index is TcpIndex.SYN
                     and self.challenge
                 ):
                     self.challenge = False
@@ -225,9 +126,9 @@ class TcpTrack:
             case TcpState.SYN_SENT2:
                 self.simultaneous = True
             case TcpState.SYN_RECV:
-                if direction == 1 and index is _Index.ACK and self.simultaneous:
+                if direction == 1 and index is TcpIndex.ACK and self.simultaneous:
                     new = TcpState.ESTABLISHED
-            case TcpState.CLOSE if index is _Index.RST:
+            case TcpState.CLOSE if index is TcpIndex.RST:
                 verdict, new, check_window = self._reset(packet, direction, old, seen_reply=seen_reply)
                 if verdict is not None:
                     return verdict
@@ -249,7 +150,7 @@ class TcpTrack:
         if not seen_reply:
             if packet.flags & TcpFlag.RST:
                 return TcpVerdict.KILL
-            if index is _Index.SYN and old is TcpState.SYN_SENT:
+            if index is TcpIndex.SYN and old is TcpState.SYN_SENT:
                 return TcpVerdict.IGNORE  # a SYN sent again does not renew the timeout
         elif old in (TcpState.SYN_RECV, TcpState.ESTABLISHED) and new is TcpState.ESTABLISHED:
             self.assured = True
@@ -267,12 +168,12 @@ class TcpTrack:
         return timeout
 
     def _ignore(
-        self, packet: Packet, direction: int, index: _Index, old: TcpState, new: TcpState
+        self, packet: Packet, direction: int, index: TcpIndex, old: TcpState, new: TcpState
     ) -> tuple[TcpState, bool]:
         """Let pass what may be valid while our view is out of sync; False when back in sync."""
         if (
-            index is _Index.SYNACK
-            and self.last_index is _Index.SYN
+            index is TcpIndex.SYNACK
+            and self.last_index is TcpIndex.SYN
             and self.last_dir != direction
             and packet.ack == self.last_end
         ):
@@ -289,9 +190,9 @@ class TcpTrack:
         self.last_seq = packet.seq
         self.last_end = _end(packet)
         self.last_win = WINDOW
-        if index is _Index.SYN and direction == 0:
+        if index is TcpIndex.SYN and direction == 0:
             self.challenge = old is TcpState.LAST_ACK
-        if old is TcpState.SYN_SENT and index is _Index.ACK and direction == 1:
+        if old is TcpState.SYN_SENT and index is TcpIndex.ACK and direction == 1:
             self.last_ack = packet.ack
         return new, True
 
@@ -311,36 +212,36 @@ class TcpTrack:
             return None, new, False
         established = old is TcpState.ESTABLISHED and self.assured
         maxack = self.seen[1 - direction].maxack
-        if maxack is not None and self.last_index is not _Index.SYN:
+        if maxack is not None and self.last_index is not TcpIndex.SYN:
             if packet.seq == 0 and not established:
                 return None, new, True
             if _before(packet.seq, maxack):
                 return TcpVerdict.INVALID, new, False
             if not established or packet.seq == maxack:
                 return None, new, True
-            if self.last_index is _Index.ACK and self.last_dir == direction and packet.seq == self.last_end:
+            if self.last_index is TcpIndex.ACK and self.last_dir == direction and packet.seq == self.last_end:
                 return None, new, True
             new = old
-        answers_ignored = (seen_reply and self.last_index is _Index.SYN) or (
-            not self.assured and self.last_index is _Index.ACK
+        answers_ignored = (seen_reply and self.last_index is TcpIndex.SYN) or (
+            not self.assured and self.last_index is TcpIndex.ACK
         )
         if answers_ignored and packet.ack == self.last_end:
             return None, new, False
         if (
             old is TcpState.SYN_SENT
-            and self.last_index is _Index.ACK
+            and self.last_index is TcpIndex.ACK
             and self.last_dir == 1
             and packet.seq == self.last_ack
         ):
             return None, new, False
         return None, new, True
 
-    def _in_window(self, packet: Packet, direction: int, index: _Index) -> _Window:
+    def _in_window(self, packet: Packet, direction: int, index: TcpIndex) -> _Window:
         """``tcp_in_window``."""
         sender, receiver = self.seen[direction], self.seen[1 - direction]
         seq, ack, end = packet.seq, packet.ack, _end(packet)
-        syn, has_ack = bool(packet.flags & _F.SYN), bool(packet.flags & _F.ACK)
-        rst = bool(packet.flags & _F.RST)
+        syn, has_ack = bool(packet.flags & TcpFlag.SYN), bool(packet.flags & TcpFlag.ACK)
+        rst = bool(packet.flags & TcpFlag.RST)
         if sender.maxwin == 0:
             if syn:
                 sender.end = sender.maxend = end
@@ -396,7 +297,7 @@ class TcpTrack:
             receiver.maxend = (ack + WINDOW) & 0xFFFFFFFF
         if ack == receiver.end:
             receiver.unacknowledged = False
-        if index is _Index.ACK:
+        if index is TcpIndex.ACK:
             now = (direction, seq, ack, end)
             if (self.last_dir, self.last_seq, self.last_ack, self.last_end) == now:
                 self.retransmissions += 1
@@ -424,15 +325,3 @@ def _end(packet: Packet) -> int:
     """``segment_seq_plus_len``."""
     phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
     return (packet.seq + len(packet.payload) + phantom) & 0xFFFFFFFF
-
-
-def _index(packet: Packet) -> _Index:
-    """``get_conntrack_index``."""
-    flags = packet.flags
-    if flags & TcpFlag.RST:
-        return _Index.RST
-    if flags & TcpFlag.SYN:
-        return _Index.SYNACK if flags & TcpFlag.ACK else _Index.SYN
-    if flags & TcpFlag.FIN:
-        return _Index.FIN
-    return _Index.ACK if flags & TcpFlag.ACK else _Index.NONE

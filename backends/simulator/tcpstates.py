@@ -1,0 +1,127 @@
+"""TCP's states as conntrack keeps them: the transition table, timeouts, and valid flags.
+
+All of nf_conntrack_proto_tcp.c, as it is from Linux 6.1 on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from backends.packet import Packet
+from translate.ir import TcpFlag
+
+__all__ = ["TCP_TIMEOUTS", "TRANSITIONS", "TcpIndex", "TcpState", "tcp_index", "valid_flags"]
+
+
+class TcpState(IntEnum):
+    """``enum tcp_conntrack``."""
+
+    NONE = 0
+    SYN_SENT = 1
+    SYN_RECV = 2
+    ESTABLISHED = 3
+    FIN_WAIT = 4
+    CLOSE_WAIT = 5
+    LAST_ACK = 6
+    TIME_WAIT = 7
+    CLOSE = 8
+    SYN_SENT2 = 9
+    INVALID = 10
+    IGNORE = 11
+
+
+class TcpIndex(IntEnum):
+    """``enum tcp_bit_set``."""
+
+    SYN = 0
+    SYNACK = 1
+    FIN = 2
+    ACK = 3
+    RST = 4
+    NONE = 5
+
+
+TCP_TIMEOUTS: Final = {
+    TcpState.SYN_SENT: 120,
+    TcpState.SYN_RECV: 60,
+    TcpState.ESTABLISHED: 432000,
+    TcpState.FIN_WAIT: 120,
+    TcpState.CLOSE_WAIT: 60,
+    TcpState.LAST_ACK: 30,
+    TcpState.TIME_WAIT: 120,
+    TcpState.CLOSE: 10,
+    TcpState.SYN_SENT2: 120,
+}
+"""Seconds (``tcp_timeouts``)."""
+
+_LETTERS: Final = {
+    "SS": TcpState.SYN_SENT,
+    "SR": TcpState.SYN_RECV,
+    "ES": TcpState.ESTABLISHED,
+    "FW": TcpState.FIN_WAIT,
+    "CW": TcpState.CLOSE_WAIT,
+    "LA": TcpState.LAST_ACK,
+    "TW": TcpState.TIME_WAIT,
+    "CL": TcpState.CLOSE,
+    "S2": TcpState.SYN_SENT2,
+    "IV": TcpState.INVALID,
+    "IG": TcpState.IGNORE,
+}
+
+
+def _rows(*rows: str) -> tuple[tuple[TcpState, ...], ...]:
+    return tuple(tuple(_LETTERS[cell] for cell in row.split()) for row in rows)
+
+
+TRANSITIONS: Final = (
+    _rows(
+        "SS SS IG IG IG IG IG SS SS S2",
+        "IV IV SR IV IV IV IV IV IV SR",
+        "IV IV FW FW LA LA LA TW CL IV",
+        "ES IV ES ES CW CW TW TW CL IV",
+        "IV CL CL CL CL CL CL CL CL CL",
+        "IV IV IV IV IV IV IV IV IV IV",
+    ),
+    _rows(
+        "IV S2 IV IV IV IV IV SS IV S2",
+        "IV SR IG IG IG IG IG IG IG SR",
+        "IV IV FW FW LA LA LA TW CL IV",
+        "IV IG SR ES CW CW TW TW CL IG",
+        "IV CL CL CL CL CL CL CL CL CL",
+        "IV IV IV IV IV IV IV IV IV IV",
+    ),
+)
+"""By direction, TcpIndex and state before: the state after (``tcp_conntracks``)."""
+
+_F = TcpFlag
+_VALID: Final = frozenset(
+    {
+        _F.SYN,
+        _F.SYN | _F.URG,
+        _F.SYN | _F.ACK,
+        _F.RST,
+        _F.RST | _F.ACK,
+        _F.FIN | _F.ACK,
+        _F.FIN | _F.ACK | _F.URG,
+        _F.ACK,
+        _F.ACK | _F.URG,
+    }
+)
+
+
+def valid_flags(flags: TcpFlag) -> bool:
+    """Return whether a segment may have these flags (``tcp_valid_flags``; PSH always may)."""
+    return flags & ~TcpFlag.PSH in _VALID
+
+
+def tcp_index(packet: Packet) -> TcpIndex:
+    """Return the row of a segment (``get_conntrack_index``)."""
+    flags = packet.flags
+    if flags & TcpFlag.RST:
+        return TcpIndex.RST
+    if flags & TcpFlag.SYN:
+        return TcpIndex.SYNACK if flags & TcpFlag.ACK else TcpIndex.SYN
+    if flags & TcpFlag.FIN:
+        return TcpIndex.FIN
+    return TcpIndex.ACK if flags & TcpFlag.ACK else TcpIndex.NONE
