@@ -66,8 +66,8 @@ class _Address:
 def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     """Read devices, addresses and routes of the current network namespace.
 
-    ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises MachineError for routes of a kind that
-    the program does not follow.
+    ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises
+    MachineError for routes of a kind that the program does not follow.
     """
     from pyroute2 import IPRoute
 
