@@ -5,6 +5,7 @@ The one module that imports scapy, and only when it is used: the library is larg
 
 from __future__ import annotations
 
+import io
 import struct
 import warnings
 from collections.abc import Iterable
@@ -41,15 +42,16 @@ class CapturedFrame:
 
 def read_capture(path: Path) -> list[CapturedFrame]:
     """Return every frame of a capture; ParseError when the file is none, or cut short."""
-    read_bytes(path)  # says in words what is wrong when the file cannot be opened
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapReader
 
+    contents = read_bytes(path)
     frames: list[CapturedFrame] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with RawPcapReader(str(path)) as reader:
+            # scapy's metaclass takes an open file where its annotation says a name
+            with RawPcapReader(io.BytesIO(contents)) as reader:  # type: ignore[arg-type]
                 for number, (data, metadata) in enumerate(reader, start=1):
                     linktype = getattr(metadata, "linktype", None)
                     linktype = reader.linktype if linktype is None else linktype

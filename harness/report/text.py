@@ -36,16 +36,16 @@ def _print_difference(number: int, difference: Difference, total: int, stream: T
     source = f" ({difference.flow_source})" if difference.flow_source else ""
     lines = [
         f"difference {number} of {total}: {difference.backend}, flow {difference.flow_id}{source}",
-        f"  at        {difference.step_text}",
-        f"  field     {difference.field}",
-        f"  expected  {format_value(difference.expected)}",
-        f"  observed  {format_value(difference.observed)}",
+        f"  at          {difference.step_text}",
+        f"  field       {difference.field}",
+        f"  expected    {format_value(difference.expected)}",
+        f"  observed    {format_value(difference.observed)}",
     ]
     label = "decided by"
     for rule in difference.rules:
-        lines.append(f"  {label:<10}{rule}" if label else f"            {rule}")
+        lines.append(f"  {label:<12}{rule}")
         label = ""
-    lines.append(f"  replay    {difference.command}")
+    lines.append(f"  replay      {difference.command}")
     print("\n".join(lines) + "\n", file=stream)
 
 

@@ -1,0 +1,212 @@
+"""The command as its users run it: statuses, messages, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+KIND = "tests/corpus/rulesets/kind-node"
+RULES, NODE = f"{KIND}/rules.iptables-save", f"{KIND}/worker.json"
+FLOW = (
+    '{"id": "dns", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10",'
+    ' "proto": "udp", "sport": 1, "dport": 53}\n'
+)
+COMMANDS = ("translate", "simulate", "diff", "explain", "graph", "corpus", "doctor")
+
+
+def nfparity(*words: str, stdin: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.cli", *words],
+        input=data,
+        capture_output=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err, err
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def test_help_is_fast_and_names_every_command() -> None:
+    nfparity("--help")
+    began = time.monotonic()
+    done = nfparity("--help")
+    assert time.monotonic() - began < 1, "about 0.1 s on an idle machine"
+    assert done.returncode == 0
+    assert all(f"  {c}" in done.stdout for c in COMMANDS)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from harness.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\nprint(sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for heavy in (
+        "'scapy'",
+        "'deepdiff'",
+        "'rich'",
+        "'pyroute2'",
+        "'backends.simulator'",
+        "'translate.read'",
+    ):
+        assert heavy not in loaded
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example(command: str) -> None:
+    done = nfparity(command, "--help")
+    assert done.returncode == 0
+    assert "example:" in done.stdout
+
+
+def test_no_command_and_wrong_command() -> None:
+    assert nfparity().returncode == 2
+    assert nfparity("frobnicate").returncode == 2
+    assert nfparity("--version").stdout.startswith("nfparity ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", "no-such-file", "--corpus", "-"),
+        ("simulate", KIND, "--corpus", "-"),
+        ("simulate", RULES, "--node", RULES, "--corpus", "-"),
+        ("simulate", RULES, "--node", NODE, "--corpus", "no-such-file"),
+        ("simulate", RULES, "--node", NODE, "--corpus", "tests"),
+        ("simulate", "--corpus", "-"),
+        ("simulate", "-", "--corpus", "-"),
+        ("diff", RULES, "--node", NODE),
+        ("diff", RULES, "--node", NODE, "--corpus", "-", "--backends", "nobody"),
+        ("diff", RULES, "--node", NODE, "--corpus", "-", "--backends", "simulator"),
+        ("diff", RULES, "--node", NODE, "--corpus", "-", "--only", "nobody"),
+        ("diff", RULES, "--node", NODE, "--corpus", "-", "--repeat", "x"),
+        ("explain", RULES, "--node", NODE, "--packet", "udp"),
+        ("graph", RULES, "--from", "NO-SUCH-CHAIN"),
+        ("translate", RULES, "--to", "cobol"),
+        ("translate", RULES, "--to", "nft", "-o", "/no/such/folder/x"),
+        ("corpus", "check", "tests/unit"),
+        ("corpus", "import", RULES, "--node", NODE),
+        ("corpus", "import", "no-such.pcap"),
+        ("corpus", "export", "-", "--node", NODE, "--left", "-o", "x.pcap"),
+    ],
+)
+def test_bad_input_is_status_2(words: tuple[str, ...]) -> None:
+    done = nfparity(*words, stdin=FLOW)
+    assert done.returncode == 2, done
+    assert done.stderr.startswith(("nfparity: ", "usage: "))
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x7fELF\x00\xff\xfe" * 100, b"*nat\n:PREROUTING ACCEPT [0:0]\n", b"-A FOO\n", b"\xff"]
+)
+def test_bad_rules_are_status_2(data: bytes) -> None:
+    done = nfparity("translate", "-", "--to", "iptables", stdin=data)
+    assert done.returncode == 2
+    assert "<stdin>" in done.stderr
+
+
+def test_bad_flows_are_named_by_line() -> None:
+    done = nfparity("simulate", RULES, "--node", NODE, "--corpus", "-", stdin=FLOW + '{"id": 5}\n{"a"')
+    assert done.returncode == 2
+    assert "<stdin>:2:" in done.stderr
+    assert "<stdin>:3:" in done.stderr
+    assert "^" in done.stderr
+
+
+def test_simulate() -> None:
+    done = nfparity("simulate", RULES, "--node", NODE, "--corpus", "-", stdin=FLOW)
+    assert done.returncode == 0
+    line = json.loads(done.stdout)
+    assert [o["probability"] for o in line["outcomes"]] == [0.5, 0.5]
+    assert {o["dst"] for o in line["outcomes"]} == {"10.244.0.3", "10.244.0.4"}
+    assert not done.stderr
+
+
+def test_what_was_assumed_of_the_node_is_said() -> None:
+    done = nfparity("simulate", RULES, "--corpus", "-", stdin=FLOW.replace("pod5", "auto"))
+    assert done.returncode == 0
+    assert "assumed interface eth0" in done.stderr
+
+
+def test_translating_back_is_the_identity() -> None:
+    text = (ROOT / RULES).read_text()
+    done = nfparity("translate", "-", "--to", "iptables", stdin=text)
+    assert (done.returncode, done.stdout) == (0, text)
+
+
+def test_translate_writes_files(tmp_path: Path) -> None:
+    for to, sign in (("nft", "table ip nfparity"), ("bpf", "#include")):
+        path = tmp_path / to
+        assert nfparity("translate", RULES, "--to", to, "-o", str(path)).returncode == 0
+        assert sign in path.read_text()
+
+
+def test_graph() -> None:
+    done = nfparity("graph", RULES, "--from", "KUBE-SVC-TCOU7JCQXEZGVUNU")
+    assert "calls KUBE-SEP-6E7XQMQ4RAYOWTTM: 2 rules" in done.stdout
+    assert "calls KUBE-MARK-MASQ" in done.stdout
+    dot = nfparity("graph", RULES, "--format", "dot").stdout
+    assert dot.startswith("digraph rules {")
+    assert '"nat/KUBE-SERVICES" -> "nat/KUBE-SVC-TCOU7JCQXEZGVUNU" [label="98"]' in dot
+    calls = json.loads(nfparity("graph", RULES, "--format", "json").stdout)
+    assert {"caller": "KUBE-SERVICES", "line": 98}.items() <= next(
+        c for c in calls if c["line"] == 98
+    ).items()
+
+
+def test_coverage_of_the_committed_cases() -> None:
+    done = nfparity("corpus", "coverage", "--corpus", "tests/corpus/cases")
+    assert done.returncode == 0, "every rule that a packet can reach is hit"
+    assert "no rule jumps to chain KUBE-MARK-DROP" in done.stdout
+
+
+def test_coverage_that_is_not_whole() -> None:
+    done = nfparity(
+        "corpus", "coverage", RULES, "--node", NODE, "--corpus", "-", "--format", "json", stdin=FLOW
+    )
+    assert done.returncode == 1
+    (report,) = json.loads(done.stdout)
+    assert report["missed"] > 10
+
+
+def test_capture_there_and_back(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.pcapng")
+    assert nfparity("corpus", "export", "-", "--node", NODE, "-o", path, stdin=FLOW).returncode == 0
+    done = nfparity("corpus", "import", path, "--node", NODE)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["dst"] == "10.96.0.10"
+
+
+def test_a_reader_that_leaves_early() -> None:
+    flows = "".join(FLOW.replace('"dns"', f'"f{n}"') for n in range(2000))
+    words = [sys.executable, "-m", "harness.cli", "simulate", RULES, "--node", NODE, "--corpus", "-"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(flows.encode())
+        process.stdin.close()
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can run every backend")
+def test_a_backend_that_cannot_run_is_status_3() -> None:
+    done = nfparity("diff", RULES, "--node", NODE, "--corpus", "-", "--backends", "nftables", stdin=FLOW)
+    assert done.returncode == 3
+    assert "needs root" in done.stderr

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backends.contract import Job
+from backends.flow import Again, Flow, IcmpError, Reply, Send
+from backends.kernel.frames import build
+from backends.packet import Packet
+from backends.simulator import simulate
+from harness.corpus.capturefile import read_capture, write_capture
+from harness.corpus.jsonlines import read_flows
+from harness.corpus.pcap import export_capture, import_capture, import_packets
+from translate.errors import InputError, ParseError
+from translate.ir import TcpFlag
+
+LINES = (
+    b'{"id": "udp-1", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 40000,'
+    b' "dport": 53, "payload": "0102030405060708", "then": [{"reply": {}}, {"again": {}}, {"reply": {}}]}\n'
+    b'{"id": "tcp-2", "in": "eth0", "src": "172.18.0.9", "dst": "10.96.0.1", "proto": "tcp", "sport": 40001,'
+    b' "dport": 443, "then": [{"reply": {"flags": "SA"}}, {"again": {"flags": "A"}},'
+    b' {"again": {"flags": "FA"}}, {"reply": {"flags": "R"}}]}\n'
+    b'{"id": "icmp-3", "in": "pod5", "src": "10.244.0.5", "dst": "203.0.113.7", "proto": "icmp",'
+    b' "icmp": "echo-request", "icmp_id": 7, "payload": "0102030405060708", "then": [{"reply": {}}]}\n'
+    b'{"id": "udp-4", "in": null, "src": "172.18.0.2", "dst": "203.0.113.7", "proto": "udp", "sport": 5,'
+    b' "dport": 9, "payload": "00", "then": [{"error": "port-unreachable"}]}\n'
+)
+
+
+@pytest.fixture
+def flows(worker: Job) -> tuple[Flow, ...]:
+    return read_flows(LINES, name="f", node=worker.node)
+
+
+@pytest.mark.parametrize("name", ["c.pcap", "c.pcapng"])
+def test_importing_what_was_exported_gives_it_back(
+    name: str, flows: tuple[Flow, ...], worker: Job, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    assert export_capture(path, flows) == 13
+    assert import_capture(path, node=worker.node) == flows
+    assert len(read_capture(path)) == 13
+
+
+@pytest.mark.parametrize("name", ["c.pcap", "c.pcapng"])
+def test_tcpdump_reads_it(name: str, flows: tuple[Flow, ...], tmp_path: Path) -> None:
+    tcpdump = shutil.which("tcpdump", path="/usr/bin:/usr/sbin:/bin:/sbin")
+    if tcpdump is None:
+        pytest.skip("tcpdump is not installed")
+    path = tmp_path / name
+    export_capture(path, flows)
+    done = subprocess.run([tcpdump, "-nvvr", str(path)], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("00:00:0") for line in lines) == 13
+    assert "10.244.0.5.40000 > 10.96.0.10.53" in done.stdout
+    assert "10.96.0.10.53 > 10.244.0.5.40000" in done.stdout
+    assert "echo request, id 7" in done.stdout
+    assert "udp port 9 unreachable" in done.stdout
+    assert "incorrect" not in done.stdout.replace("[bad udp cksum", "incorrect"), "checksums are right"
+
+
+def test_as_the_packets_left(flows: tuple[Flow, ...], worker: Job, tmp_path: Path) -> None:
+    path = tmp_path / "left.pcap"
+    off = replace(flows[1], steps=flows[1].steps[:2])
+    export_capture(path, [off], [simulate(worker, off)])
+    first, reply = import_packets(path, node=worker.node).flows[0].first, read_capture(path)[1]
+    assert str(first.packet) == "tcp 172.18.0.2:1024 > 172.18.0.3:6443"
+    assert reply.data is not None
+    assert reply.data[12:16] == bytes((10, 96, 0, 1))
+
+
+def test_a_second_syn_begins_again(worker: Job, tmp_path: Path) -> None:
+    (flow,) = read_flows(LINES.splitlines()[1], name="f", node=worker.node)
+    path = tmp_path / "c.pcap"
+    write_capture(path, [(n, build(flow.first.packet)) for n in range(2)])
+    (found,) = import_capture(path, node=worker.node)
+    assert [type(s) for s in found.steps] == [Send, Send]
+
+
+def test_a_router_that_answers(worker: Job, flows: tuple[Flow, ...], tmp_path: Path) -> None:
+    error = replace(flows[3], steps=(flows[3].steps[0], IcmpError(type=11, code=0, source=0xCB007101)))
+    export_capture(tmp_path / "c.pcap", [error])
+    (found,) = import_capture(tmp_path / "c.pcap", node=worker.node)
+    assert found.steps[1] == IcmpError(type=11, code=0, source=0xCB007101)
+
+
+def ethernet(packet: Packet, *, vlan: bytes = b"", ethertype: bytes = b"\x08\x00") -> bytes:
+    return bytes(12) + vlan + ethertype + build(packet)
+
+
+def test_frames_that_cannot_become_flows_are_counted(
+    worker: Job, flows: tuple[Flow, ...], tmp_path: Path
+) -> None:
+    from scapy.utils import RawPcapWriter
+
+    path = tmp_path / "c.pcap"
+    writer = RawPcapWriter(str(path), linktype=1)
+    packet = flows[0].first.packet
+    whole = build(packet)
+    fragment = whole[:6] + b"\x20\x00" + whole[8:]
+    frames = [
+        ethernet(packet),
+        ethernet(packet, vlan=b"\x81\x00\x00\x05"),
+        ethernet(packet, ethertype=b"\x86\xdd"),
+        bytes(12) + b"\x08\x06" + bytes(28),
+        bytes(12) + b"\x08\x00" + fragment,
+        bytes(12) + b"\x08\x00" + whole[:12],
+    ]
+    writer.write_header(None)
+    for number, frame in enumerate(frames):
+        writer.write_packet(frame, sec=number, usec=0)
+    writer.close()
+    imported = import_packets(path, node=worker.node)
+    assert [f.steps[1:] for f in imported.flows] == [(Again(),)]
+    assert imported.left_out == {"not IPv4": 2, "a fragment": 1, "not a whole IPv4 packet": 1}
+
+
+def test_no_capture(worker: Job, tmp_path: Path) -> None:
+    path = tmp_path / "c.pcap"
+    with pytest.raises(InputError, match="cannot be read"):
+        import_capture(path, node=worker.node)
+    for data in (b"", b"hello", b"\xd4\xc3\xb2\xa1" + bytes(4)):
+        path.write_bytes(data)
+        with pytest.raises(ParseError):
+            import_capture(path, node=worker.node)
+
+
+def test_flags_are_kept(worker: Job, flows: tuple[Flow, ...], tmp_path: Path) -> None:
+    export_capture(tmp_path / "c.pcapng", flows)
+    found = import_capture(tmp_path / "c.pcapng", node=worker.node)[1]
+    assert found.steps[1] == Reply(flags=TcpFlag.SYN | TcpFlag.ACK)
+    assert found.steps[3] == Again(flags=TcpFlag.FIN | TcpFlag.ACK)
