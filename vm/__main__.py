@@ -10,10 +10,13 @@ import compileall
 import contextlib
 import fcntl
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from translate.errors import MachineError
 from vm.accel import QEMU, find_acceleration
@@ -57,11 +60,16 @@ def main(arguments: list[str] | None = None) -> int:
     command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)
     if not command:
         parser.error("no command given")
+    # As an exception, so that the guest ends with us.
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         return _run(options, command)
     except MachineError as error:
         print(f"vm: {error}", file=sys.stderr)
         return 3
+    except KeyboardInterrupt:
+        print("vm: interrupted", file=sys.stderr)
+        return 130
 
 
 def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
@@ -104,6 +112,10 @@ def _alone(guest: Guest) -> Iterator[None]:
         except BlockingIOError as error:
             raise MachineError(f"another guest uses {guest.exchange}; wait for it to end") from error
         yield
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _pass_on(data: bytes) -> None:

@@ -31,7 +31,8 @@ STDLIB = Path(sysconfig.get_path("stdlib"))
 # Patterns inside these paths that a guest has no use for. Unpacking costs by the file: a kernel's headers
 # have some nine thousand empty ones in include/config.
 EXCLUDED = (
-    *("site-packages/mypy", "site-packages/mypyc", "site-packages/pip", "site-packages/virtme*"),
+    *("site-packages/mypy*", "site-packages/*__mypyc.*", "site-packages/pip", "site-packages/virtme*"),
+    *("site-packages/setuptools", "site-packages/pkg_resources"),
     *(
         f"{STDLIB.relative_to('/')}/{part}"
         for part in ("site-packages", "test", "idlelib", "ensurepip", "config-*")
