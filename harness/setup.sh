@@ -18,17 +18,15 @@ die() { say "$*"; exit 3; }
 
 # libnftables and BCC for Python are on PyPI only under other projects' names, hence the system packages.
 # file, busybox-static: virtme-ng reads a kernel image's version with the one and boots it with the other.
-# debian-archive-keyring: to verify the guest's kernel; Ubuntu does not have it by itself.
+# debian-archive-keyring: to verify kernels fetched from Debian; Ubuntu does not have it by itself.
 system_packages() {
-    # tc programs are compiled against any kernel's headers.
-    headers=linux-headers-$(dpkg --print-architecture)
-    if grep -qs '^ID=ubuntu' /etc/os-release; then headers=linux-headers-generic; fi
     case $level in
     check) echo python3-venv ;;
-    test | vm) echo python3-venv nftables iptables iproute2 kmod tcpdump python3-nftables python3-bpfcc "$headers" ;;
+    test | vm) echo python3-venv nftables iptables iproute2 kmod tcpdump \
+        python3-nftables python3-bpfcc debian-archive-keyring ;;
     *) die "unknown level \"$level\"; one of check, test, vm" ;;
     esac
-    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file debian-archive-keyring; fi
+    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file; fi
 }
 
 missing_packages() {
@@ -44,7 +42,6 @@ missing_packages() {
 have_otherwise() {
     case $1 in
     python3-venv) find_python >/dev/null ;;
-    linux-headers-*) ls -d /usr/src/linux-headers-*/include/generated >/dev/null 2>&1 ;;
     *) return 1 ;;
     esac
 }
@@ -86,15 +83,28 @@ else
     say "no apt here: these must be there already, under this distribution's names: $(system_packages | tr '\n' ' ')"
 fi
 
-stamp=.venv/.made-from
-wanted=$(cat pyproject.toml harness/setup.sh | sha256sum)
-if [ "$(cat $stamp 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null; then exit 0; fi
+make_venv() {
+    stamp=.venv/.made-from
+    wanted=$(cat pyproject.toml harness/setup.sh | sha256sum)
+    if [ "$(cat $stamp 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null; then return; fi
+    python=$(find_python) || die "no Python of at least 3.11 with venv and ensurepip; install python3-venv"
+    say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
+    "$python" -m venv --clear .venv || die "cannot make .venv (see above)"
+    # Once in silence; when that fails, again with everything pip has to say.
+    set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm]'
+    "$@" -qq 2>/dev/null || "$@" ||
+        die "cannot install the Python packages (see above); where from is your pip's own configuration"
+    printf '%s\n' "$wanted" >$stamp
+}
 
-python=$(find_python) || die "no Python of at least 3.11 with venv and ensurepip; install python3-venv"
-say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
-"$python" -m venv --clear .venv || die "cannot make .venv (see above)"
-# Once in silence; when that fails, again with everything pip has to say.
-set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm]'
-"$@" -qq 2>/dev/null || "$@" ||
-    die "cannot install the Python packages (see above); where from is your pip's own configuration"
-printf '%s\n' "$wanted" >$stamp
+# tc programs compile against any kernel's headers, but there must be some. Debian 13's linux-headers packages depend
+# on a kernel image, so installing them would put a kernel into /boot; a kernel unpacked under build/ does as well.
+have_headers() {
+    ls -d /usr/src/linux-headers-*/include/generated "/lib/modules/$(uname -r)/build/include/generated" \
+        build/kernels/*/usr/src/linux-headers-*/include/generated 2>/dev/null | grep -q .
+}
+
+make_venv
+if [ "$level" = test ] && [ "$(id -u)" = 0 ] && ! have_headers; then
+    .venv/bin/python -m vm --unpack || say "no kernel headers: the tests of tc programs will be skipped"
+fi

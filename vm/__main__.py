@@ -49,6 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="SECONDS",
         help="end the guest after this long (default: 3600)",
     )
+    parser.add_argument(
+        "--unpack", action="store_true", help="only fetch and unpack the kernel and its headers"
+    )
     parser.add_argument("--emulate", action="store_true", help="do not even try KVM")
     parser.add_argument(
         "--build", type=Path, default=PROJECT / "build", help="where kernels and logs are kept"
@@ -58,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)
-    if not command:
+    if not command and not options.unpack:
         parser.error("no command given")
     # As an exception, so that the guest ends with us.
     signal.signal(signal.SIGTERM, _terminate)
@@ -73,6 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
+    if options.unpack:
+        ensure_kernel(options.kernel, build=options.build, say=_say)
+        return 0
     if shutil.which(QEMU) is None:
         raise MachineError(f"{QEMU} is not installed; run make setup, or install the package qemu-system-x86")
     kernel = ensure_kernel(options.kernel, build=options.build, say=_say)

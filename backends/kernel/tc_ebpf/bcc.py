@@ -27,6 +27,8 @@ __all__ = ["Headers", "find_headers", "find_package", "import_bcc", "provide_hea
 _PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3/site-packages")
 _MODULES: Final = Path("/lib/modules")
 _SOURCES: Final = Path("/usr/src")
+# Kernels unpacked for the VM, headers included; see vm/kernel.py.
+_UNPACKED: Final = Path(__file__).resolve().parents[3] / "build" / "kernels"
 _CLONE_NEWNS: Final = 0x00020000
 _MS_REC: Final = 0x4000
 _MS_PRIVATE: Final = 1 << 18
@@ -73,7 +75,8 @@ def find_headers() -> Headers | None:
     if running is not None:
         return running
     found = [h for folder in _folders(_MODULES) if (h := _complete(folder)) is not None]
-    found += [h for folder in _folders(_SOURCES) if (h := _debian(folder)) is not None]
+    sources = [_SOURCES, *(kernel / "usr/src" for kernel in _folders(_UNPACKED))]
+    found += [h for s in sources for folder in _folders(s) if (h := _debian(folder)) is not None]
     return max(found, key=lambda h: _version(h[0]), default=None)
 
 
