@@ -57,10 +57,13 @@ def emit(program: Program) -> BpfOutput:
         functions += _chain(chain, writer, refusals)
     if refusals:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
-    parts = [runtime_text(name) for name in BEFORE_CHAINS]
-    parts.append("\n".join((*_PRELUDE, *writer.declarations, "", *functions, *_absent(bases))) + "\n")
-    parts += [runtime_text(name) for name in AFTER_CHAINS]
-    return BpfOutput(source="\n".join(parts), maps=tuple(writer.maps))
+    text = "\n".join((*_PRELUDE, *writer.declarations, "", *functions, *_absent(bases)))
+    return BpfOutput(
+        before="\n".join(map(runtime_text, BEFORE_CHAINS)),
+        chains=f"{text}\n",
+        after="\n".join(map(runtime_text, AFTER_CHAINS)),
+        maps=tuple(writer.maps),
+    )
 
 
 _PRELUDE: Final = (

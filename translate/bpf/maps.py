@@ -44,19 +44,37 @@ class MapContents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfOutput:
-    """A translation: the program as BCC compiles it, and the contents of its maps."""
+    """A translation: C text for BCC, and the contents of its maps.
 
-    source: str
+    ``before`` and ``after`` are the runtime, the same for every ruleset; ``chains`` is generated.
+    """
+
+    before: str
+    chains: str
+    after: str
     maps: tuple[MapContents, ...]
 
+    @property
+    def source(self) -> str:
+        """The whole program, as BCC compiles it."""
+        return "\n".join((self.before, self.chains, self.after))
+
     def render(self) -> str:
-        """Return program and map contents as one readable C text, contents as comments."""
-        lines = [self.source]
+        """Return the program with the maps' contents as comments behind it."""
+        return f"{self.source}\n{self._contents()}"
+
+    def render_rules(self) -> str:
+        """Return what was generated from the rules alone: chains and contents, without the runtime."""
+        return f"{self.chains}\n{self._contents()}"
+
+    def _contents(self) -> str:
+        lines = []
         for contents in self.maps:
             lines.append(f"/* {contents.name}: {' . '.join(contents.fields)}")
             for entry in contents.entries:
                 key = " . ".join(f"{part:#x}" for part in entry.key)
                 arguments = " ".join(f"{one:#x}" for one in entry.arguments)
-                lines.append(f" *   {key} : {entry.code} {arguments}".rstrip())
+                line = f" *   {key} : {entry.code} {arguments}".rstrip()
+                lines.append(f"{line} (line {entry.origin.line})" if entry.origin.line else line)
             lines.append(" */")
-        return "\n".join(lines).rstrip() + "\n"
+        return "".join(f"{line}\n" for line in lines)

@@ -72,13 +72,15 @@ def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     from pyroute2 import IPRoute
 
     with IPRoute() as ipr:
-        links = {link["index"]: link.get_attr("IFLA_IFNAME") for link in ipr.get_links()}
+        found = list(ipr.get_links())
         addresses = [_address(a) for a in ipr.get_addr(family=socket.AF_INET)]
         local = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_LOCAL))
         main = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_MAIN))
+    links = {link["index"]: link.get_attr("IFLA_IFNAME") for link in found}
+    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in found}
     entries = {
-        "devices": list(_devices(links, addresses, rp_filter)),
-        "locals": list(_locals(local, {a.value for a in addresses})),
+        "devices": list(_devices(links, macs, addresses, rp_filter)),
+        "locals": list(_locals(local, {a.value: a.index for a in addresses})),
         "routes": list(_routes(main, links, addresses)),
         "primary": list(_primary(links, addresses)),
         "settings": [(struct.pack("=I", 0), _settings(node))],
@@ -94,24 +96,31 @@ def _address(message: Any) -> _Address:
     )
 
 
-def _devices(links: dict[int, str], addresses: list[_Address], rp_filter: dict[str, int]) -> Iterator[Entry]:
+def _mac(text: str | None) -> bytes:
+    return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
+
+
+def _devices(
+    links: dict[int, str], macs: dict[int, bytes], addresses: list[_Address], rp_filter: dict[str, int]
+) -> Iterator[Entry]:
     for index, name in links.items():
         first = next((a.value for a in addresses if a.index == index), 0)
         flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(rp_filter.get(name, 0), 0)
         if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
             flags |= _ROUTE_LOCALNET
-        yield struct.pack("=I", index), struct.pack("=16sII", name.encode(), first, flags)
+        yield struct.pack("=I", index), struct.pack("=16sII8s", name.encode(), first, flags, macs[index])
 
 
-def _locals(routes: list[Any], own: set[int]) -> Iterator[Entry]:
+def _locals(routes: list[Any], own: dict[int, int]) -> Iterator[Entry]:
     seen = set()
     for route in routes:
         address, length = _destination(route)
         if (address, length) in seen:
             continue  # the same address on several devices: the first one is found
         seen.add((address, length))
-        is_own = route["type"] == _RTN_LOCAL and length == 32 and address in own
-        value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, is_own)
+        # Of several devices with one address, __ip_dev_find finds the one that got it last.
+        home = own.get(address, 0) if route["type"] == _RTN_LOCAL and length == 32 else 0
+        value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, home)
         yield _prefix(address, length), value
 
 

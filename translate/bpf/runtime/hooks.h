@@ -298,12 +298,17 @@ int nfparity_egress(struct __sk_buff *skb)
 int nfparity_output(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
+	u32 mark, oif = 0, via = 0;
 
 	if (!p)
 		return TC_ACT_SHOT;
 	p->first_daddr = p->daddr;
-	p->via = 0;
+	mark = p->mark;
 	RUN(chain_mangle_output);
+	if (p->mark != mark && route_output(p, &oif, &via))
+		return TC_ACT_SHOT; /* ipt_mangle_out asks for the route again */
+	p->rerouted = oif;
+	p->via = via;
 	RUN_NAT(chain_nat_output, MANIP_DST, PROGRAM_ROUTED);
 	return go_on(skb, p);
 }
@@ -312,17 +317,21 @@ int nfparity_output(struct __sk_buff *skb)
 int nfparity_routed(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	u32 oif = 0;
+	u32 oif = 0, via = 0;
 
 	if (!p)
 		return TC_ACT_SHOT;
-	if (p->daddr != p->first_daddr && route_output(p, &oif, &p->via))
-		return TC_ACT_SHOT; /* ip_route_me_harder */
+	if (p->daddr != p->first_daddr) {
+		if (route_output(p, &oif, &via)) /* ip_route_me_harder */
+			return TC_ACT_SHOT;
+		p->rerouted = oif;
+		p->via = via;
+	}
 	/* The filter table still sees the device of the first route: the hook has begun with it. */
 	RUN(chain_filter_output);
 	RUN(chain_security_output);
-	if (oif)
-		set_out(p, oif);
+	if (p->rerouted)
+		set_out(p, p->rerouted);
 	programs.call(skb, PROGRAM_POSTROUTING);
 	return TC_ACT_SHOT;
 }
@@ -351,6 +360,27 @@ int nfparity_postrouting(struct __sk_buff *skb)
 	return go_on(skb, p);
 }
 
+/* Onto a device as a group's packet: its hardware address follows from the group (arp_mc_map). */
+INLINE int redirect_to_group(struct __sk_buff *skb, struct pkt *p)
+{
+	struct device *d = devices.lookup(&p->oif);
+	u8 mac[12] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	if (!d)
+		return TC_ACT_SHOT;
+	if (p->daddr != 0xffffffff) {
+		mac[0] = 1;
+		mac[1] = 0;
+		mac[2] = 0x5e;
+		mac[3] = (p->daddr >> 16) & 0x7f;
+		mac[4] = p->daddr >> 8;
+		mac[5] = p->daddr;
+	}
+	__builtin_memcpy(mac + 6, d->mac, 6);
+	bpf_skb_store_bytes(skb, 0, mac, sizeof(mac), 0);
+	return bpf_redirect(p->oif, 0);
+}
+
 int nfparity_leave(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
@@ -370,6 +400,8 @@ int nfparity_leave(struct __sk_buff *skb)
 		return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
 	}
 	pass(skb, p, AT_END);
+	if ((p->daddr >> 28) >= 14)
+		return redirect_to_group(skb, p);
 	hop.address = swap32(p->via);
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
 }

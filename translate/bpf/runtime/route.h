@@ -86,6 +86,14 @@ INLINE int route_output(struct pkt *p, u32 *oif, u32 *via)
 	struct route *r;
 
 	*via = p->daddr;
+	if ((p->daddr >> 28) == 14 || p->daddr == 0xffffffff) {
+		/* Groups go out where the source is at home (ip_route_output_key_hash_rcu). */
+		struct local *home = local_entry(p->saddr);
+		if (home && home->type == RTN_LOCAL) {
+			*oif = home->own ? home->own : home->oif;
+			return 0;
+		}
+	}
 	if (here) {
 		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* or a broadcast there */
 		return 0;

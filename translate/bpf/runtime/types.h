@@ -106,7 +106,7 @@ struct pkt {
 	u8 answer;             /* to a packet that was rejected, for the node itself */
 	u8 spare9[2];
 	u32 first_daddr;       /* of a packet made here, when it was first routed */
-	u32 via;               /* the next hop of a packet made here that was routed again */
+	u32 via, rerouted;     /* next hop and device of a packet made here that was routed again */
 	u32 slot;
 	/* as it left the last program: a slot is reused when its packet was lost */
 	u32 left_saddr, left_daddr;
@@ -125,6 +125,7 @@ struct device {
 	u64 name[2];
 	u32 address;      /* the first one, for REDIRECT; 0: none */
 	u32 flags;
+	u8 mac[8];        /* its hardware address, in six bytes */
 };
 #define DEVICE_ROUTE_LOCALNET 1
 #define DEVICE_RP_STRICT 2
@@ -138,7 +139,7 @@ struct prefix {
 struct local {
 	u32 type; /* RTN_* */
 	u32 oif;
-	u32 own; /* an interface's address, not just a network of the local table */
+	u32 own; /* an interface's own address: the one that was given it last; otherwise 0 */
 };
 
 struct route {

@@ -1,0 +1,21 @@
+"""The tc translation of whole rulesets, kept as files: one command writes them, a diff is reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from translate.bpf import emit
+from translate.passes import LEVELS, lower
+from translate.read import read_ruleset
+
+RULESETS = Path(__file__).parents[3] / "corpus" / "rulesets"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ["kind-node", "bpf-traps"])
+def test_the_chains_are_the_golden_ones(name: str, level: int, golden: Callable[[str, str], None]) -> None:
+    ruleset = read_ruleset((RULESETS / name / "rules.iptables-save").read_bytes(), name=name)
+    golden(f"bpf/{name}.O{level}.c", emit(lower(ruleset, level=level)).render_rules())
