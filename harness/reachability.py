@@ -140,7 +140,9 @@ class _Table:
             known = _merged(context, rule.tests)
             reason = self._contradiction(known, rule, context)
             if reason is None:
-                wider = next((e for e in enders if _implies((*known, *_others(rule)), e.tests)), None)
+                wider = next(
+                    (e for e in enders if _implies((*known, *_others(rule)), e.tests, self.family)), None
+                )
                 if wider is not None:
                     what = "every packet" if not wider.tests else "every such packet"
                     reason = f"line {wider.origin.line} before it takes {what} out of the chain"
@@ -232,7 +234,7 @@ def _minus(a: list[Interval], b: list[Interval]) -> list[Interval]:
     return a
 
 
-def _implies(known: tuple[Test, ...], tests: tuple[Test, ...]) -> bool:
+def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -> bool:
     """Whether a packet for which all of ``known`` hold passes every one of ``tests``."""
     plain = tuple(t for t in known if isinstance(t, FieldTest) and t.mask is None and not t.field.is_name)
     for test in tests:
@@ -244,11 +246,6 @@ def _implies(known: tuple[Test, ...], tests: tuple[Test, ...]) -> bool:
         # A field that may be absent passes no test; being tested by ``known`` shows it is there.
         if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
             return False
-        family = (
-            Family.IP6
-            if any(v.high >> 32 for t in plain for v in t.values if isinstance(v, Interval))
-            else Family.IP
-        )
         left = _left(plain, test.field, family)
         values = sorted(v for v in test.values if isinstance(v, Interval))
         outside = _common(left, values) if test.negated else _minus(left, values)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from harness.reachability import dead_ends, unreachable_rules
+from translate.ir import Family
 from translate.read import read_ruleset
 
 
@@ -100,3 +101,13 @@ def test_many_ways_into_a_chain_prove_nothing_wrong() -> None:
     calls = "".join(f"-A FORWARD -s 10.0.{n}.0/24 -j c1\n" for n in range(100))
     found = unreachable(calls + "-A c1 -s 10.0.99.1/32 -j ACCEPT\n-A c1 -s 10.0.0.1/32 -j ACCEPT\n")
     assert found == {}
+
+
+def test_ipv6_addresses_are_wider() -> None:
+    text = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD ! -s ::/96 -j ACCEPT\n-A FORWARD ! -s ::1/128 -j DROP\nCOMMIT\n"
+    ruleset = read_ruleset(text.encode(), name="six", family=Family.IP6)
+    assert unreachable_rules(ruleset) == {}
+    wider = text.replace("::/96", "::1/128")
+    assert list(unreachable_rules(read_ruleset(wider.encode(), name="six", family=Family.IP6))) == [
+        ("filter", "FORWARD", 1)
+    ]
