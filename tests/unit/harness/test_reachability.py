@@ -104,7 +104,8 @@ def test_many_ways_into_a_chain_prove_nothing_wrong() -> None:
 
 
 def test_ipv6_addresses_are_wider() -> None:
-    text = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD ! -s ::/96 -j ACCEPT\n-A FORWARD ! -s ::1/128 -j DROP\nCOMMIT\n"
+    rules = "-A FORWARD ! -s ::/96 -j ACCEPT\n-A FORWARD ! -s ::1/128 -j DROP\n"
+    text = f"*filter\n:FORWARD ACCEPT [0:0]\n{rules}COMMIT\n"
     ruleset = read_ruleset(text.encode(), name="six", family=Family.IP6)
     assert unreachable_rules(ruleset) == {}
     wider = text.replace("::/96", "::1/128")
