@@ -22,7 +22,7 @@ die() { say "$*"; exit 3; }
 system_packages() {
     case $level in
     check) echo python3-venv ;;
-    test | vm) echo python3-venv nftables iptables iproute2 kmod tcpdump \
+    test | vm) echo python3-venv nftables iptables ipset iproute2 kmod tcpdump \
         python3-nftables python3-bpfcc debian-archive-keyring ;;
     *) die "unknown level \"$level\"; one of check, test, vm" ;;
     esac
@@ -106,5 +106,6 @@ have_headers() {
 
 make_venv
 if [ "$level" = test ] && [ "$(id -u)" = 0 ] && ! have_headers; then
+    mkdir -p /lib/modules # a container may lack it; the headers are mounted there, in a private mount namespace
     .venv/bin/python -m vm --unpack || say "no kernel headers: the tests of tc programs will be skipped"
 fi
