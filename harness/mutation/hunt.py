@@ -15,6 +15,7 @@ from backends.flow import Flow
 from backends.kernel.loader import Loader
 from backends.kernel.session import open_session
 from backends.outcome import FlowResult
+from backends.packet import PortClass
 from harness.batches import Batch
 from harness.compare import compare
 from harness.mutation.fault import Fault
@@ -59,29 +60,39 @@ class Ground:
     repeats: dict[str, str]
 
 
-def prepare(
-    batches: Iterable[Batch], reference: Backend, *, repeat: int, repeated: int
-) -> tuple[Ground, ...]:
-    """Ask the reference about every flow; ``repeated`` random flows per batch are run ``repeat`` times."""
+def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Ground, ...]:
+    """Ask the reference about every flow, and repeat the first packet of those that chance decides.
+
+    Each is run ``few`` times more, so that every branch is seen; the first to each destination
+    ``many`` times, so that its shares are.
+    """
     grounds: list[Ground] = []
+    seen: set[tuple[object, ...]] = set()
     for batch in batches:
         job = Job(ruleset=batch.ruleset, node=batch.node)
         with reference.open(job) as session:
             expected = list(session.replay(batch.flows))
             flows = list(batch.flows)
             repeats: dict[str, str] = {}
-            chosen = [
-                replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
-                for flow, result in zip(batch.flows, expected, strict=True)
-                if len({b.outcomes[0] for b in result.branches}) > 1
-            ][:repeated]
-            for flow in chosen:
-                again = (flow, *repetitions(flow, repeat))
-                repeats |= {one.id: flow.id for one in again[1:]}
+            for flow, result in zip(batch.flows, tuple(expected), strict=True):
+                if not _by_chance(result):
+                    continue
+                packet = flow.first.packet
+                service = (flow.first.entry is None, packet.dst, packet.proto, packet.dport)
+                times = few if service in seen else many
+                seen.add(service)
+                first = replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
+                again = (first, *repetitions(first, times))
+                repeats |= {one.id: first.id for one in again[1:]}
                 flows += again
                 expected += session.replay(again)
         grounds.append(Ground(batch, tuple(flows), tuple(expected), repeats))
     return tuple(grounds)
+
+
+def _by_chance(result: FlowResult) -> bool:
+    first = {branch.outcomes[0] for branch in result.branches}
+    return len(first) > 1 or any(isinstance(outcome.sport, PortClass) for outcome in first)
 
 
 def hunt(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from harness.mutation.fault import Fault, Place
+from harness.mutation.operators import Operators, each, faults_at
 from translate.ir import Family, format_address, parse_address
 
 __all__ = ["nft_faults"]
@@ -16,21 +17,12 @@ _PREFIX: Final = re.compile(r"(?<![\d.])(\d+\.\d+\.\d+\.\d+)(?:/(\d+))?(?![\d.])
 _MARK: Final = re.compile(r"0x([0-9a-f]+)")
 
 
-Change = Callable[[str], Sequence[str | None]]
-"""What an operator makes of a line: other lines, or None for no line at all."""
-
-
 def nft_faults(text: str) -> Iterator[Fault]:
     """Yield every single fault of the text, in the order of its lines."""
     following = _following(text)
-    operators = (*_OPERATORS, ("target", _each(_CALL, lambda m: _other_target(m, following))))
+    operators = (*_OPERATORS, ("target", each(_CALL, lambda m: _other_target(m, following))))
     for place in _places(text):
-        seen: set[str | None] = {place.text}
-        for operator, change in operators:
-            for after in change(place.text):
-                if after not in seen:
-                    seen.add(after)
-                    yield Fault(operator=operator, place=place, after=after)
+        yield from faults_at(place, operators)
 
 
 def _following(text: str) -> Mapping[str, str]:
@@ -59,24 +51,6 @@ def _places(text: str) -> Iterator[Place]:
 
 def _is_declaration(line: str) -> bool:
     return line.startswith(("comment ", "typeof ", "flags ", "elements", "}", "size "))
-
-
-def _each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Change:
-    """An operator that replaces each match of ``pattern`` outside comments, one at a time."""
-    compiled = re.compile(pattern)
-
-    def change(line: str) -> Sequence[str | None]:
-        quoted = [m.span() for m in re.finditer(r'"[^"]*"', line)]
-        found = []
-        for match in compiled.finditer(line):
-            if any(start < match.end() and match.start() < end for start, end in quoted):
-                continue
-            new = replacement(match)
-            if new is not None:
-                found.append(line[: match.start()] + new + line[match.end() :])
-        return found
-
-    return change
 
 
 def _drop(line: str) -> Sequence[str | None]:
@@ -117,43 +91,43 @@ def _flip(match: re.Match[str]) -> str:
 _TESTS: Final = (
     r"ip [sd]addr (?:!= )?[\d./]+ |(?:tcp|udp|th) [sd]port [\d-]+ |meta l4proto \w+ |"
     r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
-    r"ct status & \w+ == \w+ |meta random & \S+ < \S+ "
+    r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ "
 )
 _CALL: Final = r"((?:jump|goto) )([\w-]+)"
 
-_OPERATORS: Final[tuple[tuple[str, Change], ...]] = (
+_OPERATORS: Final[Operators] = (
     ("lost-line", _drop),
-    ("lost-test", _each(_TESTS, lambda m: "")),
-    ("inverted-test", _each(r"(ip [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
-    ("inverted-test", _each(r"((?:ip [sd]addr|[tu]\wp [sd]port) )(?=\d)", lambda m: f"{m[1]}!= ")),
-    ("inverted-test", _each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),
-    ("inverted-test", _each(r"[=!]=(?= (?:0x|dnat))", _flip)),
-    ("address", _each(_PREFIX.pattern, _address)),
-    ("prefix-length", _each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(-1))),
-    ("prefix-length", _each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(1))),
-    ("port", _each(r"((?:[sd]port |\d:|p \. ))(\d+)\b", _port)),
-    ("tcp-udp", _each(r"\btcp\b", lambda m: "udp")),
-    ("tcp-udp", _each(r"\budp\b", lambda m: "tcp")),
-    ("mark-bit", _each(_MARK.pattern + r"(?![^\"]*< )", _other_bit)),
-    ("mark-operation", _each(r"mark \^ ", lambda m: "mark | ")),
-    ("mark-operation", _each(r"mark \| ", lambda m: "mark ^ ")),
-    ("verdict", _each(r"\bdrop\b", lambda m: "accept")),
-    ("verdict", _each(r"\baccept$|\baccept(?= comment)", lambda m: "drop")),
-    ("verdict", _each(r"\breturn\b", lambda m: "accept")),
-    ("policy", _each(r"policy accept", lambda m: "policy drop")),
-    ("lost-nat", _each(r"masquerade(?: fully-random)?|[ds]nat to \S+", lambda m: "accept")),
-    ("randomness", _each(r"masquerade fully-random", lambda m: "masquerade")),
-    ("randomness", _each(r"masquerade(?! fully)", lambda m: "masquerade fully-random")),
-    ("skew", _each(r"< 0x([0-9a-f]+)", lambda m: f"< 0x{int(m[1], 16) * 3 // 4:x}")),
-    ("skew", _each(r"numgen random mod (\d+)", lambda m: f"numgen random mod {int(m[1]) + 1}")),
-    ("hook", _each(r"hook prerouting", lambda m: "hook input")),
-    ("hook", _each(r"hook input", lambda m: "hook forward")),
-    ("hook", _each(r"hook forward", lambda m: "hook input")),
-    ("priority", _each(r"priority 0", lambda m: "priority -400")),
-    ("priority", _each(r"priority -150", lambda m: "priority 150")),
-    ("priority", _each(r"priority 100", lambda m: "priority -90")),
-    ("state", _each(r"established,related", lambda m: "established")),
-    ("state", _each(r"established,related", lambda m: "related")),
-    ("state", _each(r"ct state invalid", lambda m: "ct state untracked")),
+    ("lost-test", each(_TESTS, lambda m: "")),
+    ("inverted-test", each(r"(ip [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
+    ("inverted-test", each(r"((?:ip [sd]addr|[tu]\wp [sd]port) )(?=\d)", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(r"[=!]=(?= (?:0x|dnat))", _flip)),
+    ("address", each(_PREFIX.pattern, _address)),
+    ("prefix-length", each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(-1))),
+    ("prefix-length", each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(1))),
+    ("port", each(r"((?:[sd]port |\d:|p \. ))(\d+)\b", _port)),
+    ("tcp-udp", each(r"\btcp\b", lambda m: "udp")),
+    ("tcp-udp", each(r"\budp\b", lambda m: "tcp")),
+    ("mark-bit", each(_MARK.pattern + r"(?![^\"]*< )", _other_bit)),
+    ("mark-operation", each(r"mark \^ ", lambda m: "mark | ")),
+    ("mark-operation", each(r"mark \| ", lambda m: "mark ^ ")),
+    ("verdict", each(r"\bdrop\b", lambda m: "accept")),
+    ("verdict", each(r"\baccept$|\baccept(?= comment)", lambda m: "drop")),
+    ("verdict", each(r"\breturn\b", lambda m: "accept")),
+    ("policy", each(r"policy accept", lambda m: "policy drop")),
+    ("lost-nat", each(r"masquerade(?: fully-random)?|[ds]nat to \S+", lambda m: "accept")),
+    ("randomness", each(r"masquerade fully-random", lambda m: "masquerade")),
+    ("randomness", each(r"masquerade(?! fully)", lambda m: "masquerade fully-random")),
+    ("skew", each(r"< (\d+)", lambda m: f"< {int(m[1]) * 3 // 4}")),
+    ("skew", each(r"numgen random mod (\d{1,6})(?!\d)", lambda m: f"numgen random mod {int(m[1]) + 1}")),
+    ("hook", each(r"hook prerouting", lambda m: "hook input")),
+    ("hook", each(r"hook input", lambda m: "hook forward")),
+    ("hook", each(r"hook forward", lambda m: "hook input")),
+    ("priority", each(r"priority 0", lambda m: "priority -400")),
+    ("priority", each(r"priority -150", lambda m: "priority 150")),
+    ("priority", each(r"priority 100", lambda m: "priority -90")),
+    ("state", each(r"established,related", lambda m: "established")),
+    ("state", each(r"established,related", lambda m: "related")),
+    ("state", each(r"ct state invalid", lambda m: "ct state untracked")),
 )
 """Kinds of fault, each with the lines that it makes of a line."""
