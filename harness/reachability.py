@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from harness.intervals import common, minus, passing
 from harness.ruletext import test_text
 from translate.ir import (
     Accept,
@@ -35,10 +36,9 @@ from translate.ir import (
     Table,
     TableName,
     Test,
-    field_bits,
 )
 
-__all__ = ["RuleId", "dead_ends", "unreachable_rules"]
+__all__ = ["RuleId", "dead_ends", "ends_walk", "unreachable_rules"]
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
@@ -147,41 +147,41 @@ class _Table:
                     what = "every packet" if not wider.tests else "every such packet"
                     reason = f"line {wider.origin.line} before it takes {what} out of the chain"
             yield reason
-            if self._ends(rule):
+            if ends_walk(self.table, rule):
                 enders.append(rule)
 
     def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
         for field in {t.field for t in known}:
-            if _left(known, field, self.family):
+            if passing(known, field, self.family):
                 continue
             own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, field)]
             given = [test_text(t, self.family) for t in context if t.field is field]
-            if not _left(tuple(t for t in known if t not in context), field, self.family):
+            if not passing(tuple(t for t in known if t not in context), field, self.family):
                 return f"its own tests contradict each other: {' and '.join(own)}"
             return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
         return None
 
-    def _ends(self, rule: Rule, depth: int = 0) -> bool:
-        """Whether no packet that matches the rule goes on to the next one."""
-        action: Action | None = rule.actions[0] if rule.actions else None
-        match action:
-            case (
-                Accept() | Drop() | Return() | Reject() | Goto() | Dnat() | Snat() | Masquerade() | Redirect()
-            ):
-                return True
-            case Jump():
-                callee = self.table.chain(action.chain)
-                return callee is not None and depth < 16 and self._never_returns(callee, depth + 1)
-        return False
 
-    def _never_returns(self, chain: Chain, depth: int) -> bool:
-        for rule in chain.rules:
-            action = rule.actions[0] if rule.actions else None
-            if isinstance(action, Return | Goto):
-                return False
-            if not rule.tests and self._ends(rule, depth):
-                return True
-        return False
+def ends_walk(table: Table, rule: Rule, depth: int = 0) -> bool:
+    """Whether no packet that matches ``rule`` goes on to the rule after it."""
+    action: Action | None = rule.actions[0] if rule.actions else None
+    match action:
+        case Accept() | Drop() | Return() | Reject() | Goto() | Dnat() | Snat() | Masquerade() | Redirect():
+            return True
+        case Jump():
+            callee = table.chain(action.chain)
+            return callee is not None and depth < 16 and _never_returns(table, callee, depth + 1)
+    return False
+
+
+def _never_returns(table: Table, chain: Chain, depth: int) -> bool:
+    for rule in chain.rules:
+        action = rule.actions[0] if rule.actions else None
+        if isinstance(action, Return | Goto):
+            return False
+        if not rule.tests and ends_walk(table, rule, depth):
+            return True
+    return False
 
 
 def _on(test: Test, field: Field) -> bool:
@@ -206,34 +206,6 @@ def _others(rule: Rule) -> tuple[Test, ...]:
     return tuple(t for t in rule.tests if isinstance(t, FieldTest) and _stable(t))
 
 
-def _left(known: Iterable[FieldTest], field: Field, family: Family) -> list[Interval]:
-    """The values of ``field`` that pass every test about it."""
-    left = [Interval(0, (1 << field_bits(field, family)) - 1)]
-    for test in known:
-        if test.field is not field:
-            continue
-        values = sorted(v for v in test.values if isinstance(v, Interval))
-        left = _minus(left, values) if test.negated else _common(left, values)
-    return left
-
-
-def _common(a: list[Interval], b: list[Interval]) -> list[Interval]:
-    pairs = ((max(x.low, y.low), min(x.high, y.high)) for x in a for y in b)
-    return [Interval(low, high) for low, high in pairs if low <= high]
-
-
-def _minus(a: list[Interval], b: list[Interval]) -> list[Interval]:
-    for hole in b:
-        cut = []
-        for one in a:
-            if one.low < hole.low:
-                cut.append(Interval(one.low, min(one.high, hole.low - 1)))
-            if one.high > hole.high:
-                cut.append(Interval(max(one.low, hole.high + 1), one.high))
-        a = cut
-    return a
-
-
 def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -> bool:
     """Whether a packet for which all of ``known`` hold passes every one of ``tests``."""
     plain = tuple(t for t in known if isinstance(t, FieldTest) and t.mask is None and not t.field.is_name)
@@ -246,9 +218,9 @@ def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -
         # A field that may be absent passes no test; being tested by ``known`` shows it is there.
         if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
             return False
-        left = _left(plain, test.field, family)
+        left = passing(plain, test.field, family)
         values = sorted(v for v in test.values if isinstance(v, Interval))
-        outside = _common(left, values) if test.negated else _minus(left, values)
+        outside = common(left, values) if test.negated else minus(left, values)
         if outside:
             return False
     return True
