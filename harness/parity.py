@@ -23,6 +23,7 @@ from harness.replay import Progress, replay
 from harness.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
 from harness.tallies import share_tallies
 from translate.errors import InputError, MachineError, UnsupportedError
+from translate.ir import Family
 
 __all__ = ["BackendReport", "Difference", "ParityReport", "Plan", "Rules", "choose_backends", "run_parity"]
 
@@ -245,6 +246,8 @@ def _judge(
 
 def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) -> str:
     words = ["nfparity", "diff", batch.rules_path]
+    if batch.ruleset.family is not Family.IP:
+        words += ["--family", batch.ruleset.family.value]
     if batch.corpus is not None:
         words += ["--corpus", batch.corpus]
     if batch.node_path is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from backends.contract import Job
 from harness.backends import REFERENCE, backend
 from harness.batches import Batch, load_batches, load_flows, load_node, load_rules, select
-from harness.cli.options import add_corpus, add_format, add_only, add_output, add_rules
+from harness.cli.options import add_corpus, add_family, add_format, add_only, add_output, add_rules
 from harness.files import write_text
 from translate.errors import InputError
 
@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
         sub.add_argument("source", metavar="FILE", help=source)
         sub.add_argument("--rules", metavar="RULES", help="the rules, to infer the node from")
+        add_family(sub)
         sub.add_argument("--node", metavar="FILE", help="the node's interfaces and routes (JSON)")
         if name == "export":
             sub.add_argument(
@@ -106,7 +107,9 @@ def _coverage(arguments: argparse.Namespace) -> int:
     from harness.coverage import count_in_kernel, count_in_simulator, coverage
     from harness.report.rules import coverage_to_json, print_coverage
 
-    batches = load_batches(rules=arguments.rules, corpus=arguments.corpus, node=arguments.node)
+    batches = load_batches(
+        rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+    )
     by_rules: dict[str, list[Batch]] = {}
     for batch in select(batches, arguments.only):
         by_rules.setdefault(batch.rules_path, []).append(batch)
@@ -132,7 +135,7 @@ def _job(arguments: argparse.Namespace) -> Job:
 
         ruleset = Ruleset(family=Family.IP, tables=())
     else:
-        ruleset = load_rules(arguments.rules)
+        ruleset = load_rules(arguments.rules, arguments.family)
     return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset))
 
 

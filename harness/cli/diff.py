@@ -120,7 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:
     batches: tuple[Batch, ...] = ()
     if arguments.corpus is not None:
-        batches = load_batches(rules=arguments.rules, corpus=arguments.corpus, node=arguments.node)
+        batches = load_batches(
+            rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+        )
     if arguments.random:
         batches = _with_random(arguments, batches)
     batches = select(batches, arguments.only)
@@ -135,7 +137,7 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
     if not batches:
         if arguments.rules is None:
             raise InputError("--random needs rules, or a corpus that brings them")
-        ruleset = load_rules(arguments.rules)
+        ruleset = load_rules(arguments.rules, arguments.family)
         node = load_node(arguments.node, ruleset)
         batches = (
             Batch(

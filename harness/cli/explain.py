@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.explain import explain
     from harness.packetspec import parse_packet
 
-    ruleset = load_rules(arguments.rules)
+    ruleset = load_rules(arguments.rules, arguments.family)
     node = load_node(arguments.node, ruleset)
     print_assumptions(node)
     flow = parse_packet(arguments.packet, node)

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the graph."""
     from harness.graph import calls, dot_text, tree_lines
 
-    ruleset = load_rules(arguments.rules)
+    ruleset = load_rules(arguments.rules, arguments.family)
     if arguments.format == "dot":
         sys.stdout.write(dot_text(ruleset))
     elif arguments.format == "json":

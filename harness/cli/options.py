@@ -6,9 +6,11 @@ import argparse
 import sys
 
 from backends.node import Node
+from translate.ir import Family
 
 __all__ = [
     "add_corpus",
+    "add_family",
     "add_format",
     "add_level",
     "add_node",
@@ -25,8 +27,21 @@ def add_rules(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
         "rules",
         metavar="RULES",
         nargs="?" if optional else None,
-        help="what iptables-save printed; - is standard input"
+        help="what iptables-save or ip6tables-save printed; - is standard input"
         + ("; may be left out when the corpus is a folder of cases" if optional else ""),
+    )
+    add_family(parser)
+
+
+def add_family(parser: argparse.ArgumentParser) -> None:
+    """Add ``--family``."""
+    parser.add_argument(
+        "--family",
+        type=Family,
+        choices=tuple(Family),
+        metavar="ip|ip6",
+        help="family of the rules; default: what their addresses say, else their first comment, "
+        "else the file's name, else ip",
     )
 
 

@@ -31,7 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print one line per flow: every branch with its exact probability."""
     from harness.outcomes import result_to_json
 
-    batches = load_batches(rules=arguments.rules, corpus=arguments.corpus, node=arguments.node)
+    batches = load_batches(
+        rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+    )
     simulator = backend(REFERENCE)
     for batch in select(batches, arguments.only):
         print_assumptions(batch.node)

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
-    text = _translated(load_rules(arguments.rules), arguments.to, arguments.level)
+    text = _translated(load_rules(arguments.rules, arguments.family), arguments.to, arguments.level)
     write_text(arguments.output, text)
     return 0
 

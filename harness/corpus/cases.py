@@ -8,7 +8,8 @@
         expect.jsonl    what must become of it (written by ``nfparity corpus record``)
 
 ``case.toml`` holds ``purpose`` (what the case is there to show), ``origin`` (where it comes from),
-``rules`` and ``node`` (paths relative to the case's folder; cases share rulesets).
+``rules`` and ``node`` (paths relative to the case's folder; cases share rulesets). ``family``
+(``ip`` or ``ip6``) may say what the rules themselves do not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from harness.corpus.jsonlines import read_flows
 from harness.files import read_bytes, read_text
 from harness.outcomes import read_results
 from translate.errors import Diagnostic, InputError, ParseError
-from translate.ir import Origin, Ruleset
+from translate.ir import Family, Origin, Ruleset
 from translate.read import read_ruleset
 
 __all__ = ["CASE_FILE", "EXPECT_FILE", "FLOWS_FILE", "Case", "is_case_folder", "read_case", "read_cases"]
@@ -34,6 +35,7 @@ FLOWS_FILE = "flows.jsonl"
 EXPECT_FILE = "expect.jsonl"
 
 _KEYS = ("purpose", "origin", "rules", "node")
+_FAMILY = "family"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
         if not p.name.startswith(".")
     ]
     cases: list[Case] = []
-    rulesets: dict[Path, Ruleset] = {}
+    rulesets: dict[tuple[Path, str | None], Ruleset] = {}
     for one in folders:
         try:
             case = _read(one, rulesets, with_expected=with_expected)
@@ -100,24 +102,28 @@ def read_case(folder: Path) -> Case:
     return _read(folder, {}, with_expected=True)
 
 
-def _read(folder: Path, rulesets: dict[Path, Ruleset], *, with_expected: bool) -> Case:
+def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, with_expected: bool) -> Case:
     path = folder / CASE_FILE
     origin = Origin(str(path))
     try:
         data = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as e:
         raise ParseError((Diagnostic(origin, f"not TOML: {e}"),)) from e
-    problems = [Diagnostic(origin, f"unknown key {k!r}") for k in data if k not in _KEYS]
+    problems = [Diagnostic(origin, f"unknown key {k!r}") for k in data if k not in (*_KEYS, _FAMILY)]
     for key in _KEYS:
         value = data.get(key)
         if not isinstance(value, str) or not value.strip():
             problems.append(Diagnostic(origin, f"{key} is missing or is no text"))
+    family = data.get(_FAMILY)
+    if family is not None and family not in tuple(Family):
+        problems.append(Diagnostic(origin, f"family is {' or '.join(Family)}, not {family!r}"))
     if problems:
         raise ParseError(tuple(problems))
     rules_path, node_path = (folder / data[key] for key in ("rules", "node"))
-    key = rules_path.resolve()
+    key = rules_path.resolve(), family
     if key not in rulesets:
-        rulesets[key] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path))
+        given = None if family is None else Family(family)
+        rulesets[key] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path), family=given)
     node = node_from_json(read_text(node_path), name=_shown(node_path))
     flows_path = folder / FLOWS_FILE
     flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)
