@@ -1,4 +1,4 @@
-"""``nfparity corpus``: check, record, import, export flows; which rules they cover."""
+"""``nfparity corpus``: generate, check, record, import, export flows; which rules they cover."""
 
 from __future__ import annotations
 
@@ -10,16 +10,32 @@ from pathlib import Path
 from backends.contract import Job
 from harness.backends import REFERENCE, backend
 from harness.batches import Batch, load_batches, load_flows, load_node, load_rules, select
-from harness.cli.options import add_corpus, add_family, add_format, add_only, add_output, add_rules
+from harness.cli.options import (
+    add_corpus,
+    add_family,
+    add_format,
+    add_node,
+    add_only,
+    add_output,
+    add_rules,
+    print_assumptions,
+)
 from harness.files import write_text
 from translate.errors import InputError
 
 _EXAMPLE = """\
 example:
+  nfparity corpus generate rules.iptables-save --node node.json -o flows.jsonl
   nfparity corpus coverage --corpus tests/corpus/cases
   nfparity corpus check tests/corpus/cases
   nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
   nfparity corpus export flows.jsonl --node node.json -o flows.pcapng
+"""
+
+_GENERATE_EXAMPLE = """\
+example:
+  nfparity corpus generate rules.iptables-save --node node.json --seed 7 -o flows.jsonl
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --repeat 50
 """
 
 
@@ -27,6 +43,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    generate = actions.add_parser(
+        "generate",
+        help="flows for every rule and every service, made from the rules",
+        description="For every rule at every hook that leads to it: a flow that it matches, and for each"
+        " of its tests one that fails just that. Every service from inside the cluster, from outside,"
+        " from the node and from its own endpoints. Rules that no packet was found for go to standard"
+        " error with the reason; exit status 1 when one of them is not proven unreachable.",
+        epilog=_GENERATE_EXAMPLE,
+        formatter_class=parser.formatter_class,
+    )
+    add_rules(generate)
+    add_node(generate)
+    generate.add_argument("--seed", type=int, default=0, help="the same seed, the same flows; default: 0")
+    add_output(generate)
     check = actions.add_parser("check", help="the simulator against the expectations of cases")
     check.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
     add_format(check, "text", "json")
@@ -63,6 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the action that was named."""
     match arguments.action:
+        case "generate":
+            return _generate(arguments)
         case "check":
             return _check(arguments)
         case "record":
@@ -73,6 +105,20 @@ def run(arguments: argparse.Namespace) -> int:
             return _import(arguments)
         case _:
             return _export(arguments)
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from harness.corpus.generate import generate_corpus
+    from harness.corpus.jsonlines import write_flows
+    from harness.report.generated import print_generated
+
+    ruleset = load_rules(arguments.rules, arguments.family)
+    node = load_node(arguments.node, ruleset)
+    print_assumptions(node)
+    made = generate_corpus(Job(ruleset=ruleset, node=node), seed=arguments.seed)
+    write_text(arguments.output, write_flows(made.flows))
+    print_generated(made, sys.stderr)
+    return 1 if made.coverage.missed else 0
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,129 @@
+"""A corpus made from the rules themselves: search, services, and as few flows as show it all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from backends.contract import Job
+from backends.flow import Flow
+from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.minimal import cover
+from harness.corpus.generate.search import Found, Search
+from harness.corpus.generate.services import service_flows, services_of
+from harness.coverage import CoverageReport, count_in_simulator, coverage
+from harness.reachability import RuleId
+from harness.ruletext import test_text
+from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
+
+__all__ = ["GeneratedCorpus", "generate_corpus"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedCorpus:
+    """The flows, the rules that they hit, and what was found of each rule's tests.
+
+    ``services`` counts the destinations that the rules translate. ``alone``: tests shown to fail
+    while the rest of their rule holds; ``together``: only shown to fail with others of their rule.
+    Both count a test once for each hook. ``doubts`` says what is known of rules that are neither
+    hit nor proven unreachable.
+    """
+
+    flows: tuple[Flow, ...]
+    coverage: CoverageReport
+    services: int
+    alone: int
+    together: int
+    doubts: dict[RuleId, str]
+
+
+def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
+    """Make a corpus for the job's rules and node; the same seed makes the same one.
+
+    Raises UnsupportedError when the simulator, which checks every flow, cannot run a rule.
+    """
+    search = Search(job, seed)
+    search.run()
+    services = services_of(f.seen for f in search.found)
+    flows = list(service_flows(services, search.places))
+    given: set[Goal] = set()
+    for flow in flows:
+        given |= _worth(search.observe(flow.steps), search)
+    chosen = cover([_worth(f.seen, search) for f in search.found], given)
+    flows += _named([search.found[i] for i in chosen], job.ruleset.family)
+    counts = count_in_simulator(job, flows)
+    report = coverage(job.ruleset, [counts], counted_by="simulator", flows=len(flows))
+    return GeneratedCorpus(
+        flows=tuple(flows),
+        coverage=report,
+        services=len(services),
+        alone=sum(g.side != HIT for g in search.near),
+        together=sum(g.side != HIT for g in search.far - search.near),
+        doubts=_doubts(job, search, report),
+    )
+
+
+def _worth(seen: Seen, search: Search) -> set[Goal]:
+    """What a flow adds to a corpus: a test that fails with others, only where none shows it alone."""
+    return seen.near | (seen.far - search.near)
+
+
+def _named(kept: Iterable[Found], family: Family) -> Iterator[Flow]:
+    taken: set[str] = set()
+    for one in kept:
+        place = f"line{one.rule.origin.line}-{one.goal.hook.value.lower()}"
+        if one.goal.side == HIT:
+            name, why = f"{place}-hit", f"hits {one.rule.origin.place}"
+        else:
+            test = one.rule.tests[one.goal.side]
+            name = f"{place}-miss-{_word(test)}"
+            how = "just misses" if one.goal in one.seen.near else "misses"
+            why = f"{how} {one.rule.origin.place}: not {test_text(test, family)}"
+        flow_id = _free(name, taken)
+        taken.add(flow_id)
+        yield Flow(id=flow_id, steps=one.steps, why=why)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    names = (f"{name}-{n + 1}" if n else name for n in itertools.count())
+    return next(n for n in names if n not in taken)
+
+
+def _word(test: Test) -> str:
+    match test:
+        case FieldTest():
+            return test.field.text
+        case AnyOf():
+            return test.tests[0].field.text
+        case _:
+            return type(test).__name__.lower()
+
+
+def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, str]:
+    """What is known of the rules that were not hit though nothing proves that they cannot be."""
+    names = {"lo", *(i.name for i in job.node.interfaces)}
+    failed: dict[RuleId, dict[int, None]] = {}
+    for goal in sorted(search.near | search.far):
+        failed.setdefault((goal.table.value, goal.chain, goal.rule), {})[goal.side] = None
+    found: dict[RuleId, str] = {}
+    for one in report.missed:
+        key = (one.table, one.chain, one.number - 1)
+        missing = _missing_interface(one.rule, names)
+        tests = [test_text(one.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]
+        if missing is not None:
+            found[key] = f"the node has no interface {missing}"
+        elif tests:
+            found[key] = f"packets came to it, and failed one of: {', '.join(tests)}"
+        else:
+            found[key] = "no packet that was tried came to it"
+    return found
+
+
+def _missing_interface(rule: Rule, names: set[str]) -> str | None:
+    for test in rule.tests:
+        if isinstance(test, FieldTest) and test.field in (Field.IIF, Field.OIF) and not test.negated:
+            wanted = [v for v in test.values if isinstance(v, Name)]
+            if not any(v.matches(n) for v in wanted for n in names):
+                return " or ".join(v.text + "+" * v.wildcard for v in wanted)
+    return None

@@ -1,0 +1,142 @@
+"""Where packets come from and go to on a node: its own addresses, its networks, the world outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from backends.node import Node
+from harness.corpus.entry import entry_of
+from translate.ir import (
+    AddressType,
+    Dnat,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    Ruleset,
+    parse_address,
+)
+
+__all__ = ["Places"]
+
+_WORLD = {
+    # RFC 5737 and RFC 3849, and then resolvers that everyone has: some are outside of any cluster.
+    Family.IP: ("198.51.100.7", "203.0.113.7", "192.0.2.7", "8.8.8.8", "100.100.7.7"),
+    Family.IP6: ("2001:db8:ffff::7", "2001:4860:4860::8888", "2620:fe::fe"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Addresses by where they are; each sorted from the usual to the odd."""
+
+    node: Node
+    family: Family
+    own: tuple[int, ...]
+    loopback: int
+    endpoints: tuple[int, ...]
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    neighbours: tuple[int, ...]
+    loud: frozenset[int]
+
+    @classmethod
+    def of(cls, ruleset: Ruleset, node: Node) -> Places:
+        """Return the places of ``node``; endpoints are what the rules' DNAT sends to."""
+        family = ruleset.family
+        addresses = [a for i in node.interfaces for a in i.addresses if a.family is family]
+        own = tuple(dict.fromkeys(a.value for a in addresses))
+        loud = {a.network.high for a in addresses if a.network.size > 2 and family is Family.IP}
+        loud |= {a.network.low for a in addresses if a.network.size > 2}
+        endpoints = sorted(set(_endpoints(ruleset)))
+        named = set(_named(ruleset))
+        neighbours = []
+        routed = [a.network for a in addresses]
+        routed += [r.dst for r in node.routes if r.family is family]
+        for network in routed:
+            if network.size < 1 << (family.bits - 1):
+                neighbours += list(_hosts(network, named | set(own)))
+        usual = [n for n in neighbours if n not in loud and _behind(node, family, n) is not None]
+        default = _exit(node, family)
+        outside = [a for a in (parse_address(family, t) for t in _WORLD[family]) if a not in named]
+        outside = [a for a in outside if _behind(node, family, a) not in (None, "")]
+        links = {_behind(node, family, e) for e in endpoints} - {None, "", default}
+        inside = [n for n in usual if _behind(node, family, n) in links and n not in endpoints]
+        inside += [
+            n for n in usual if n not in endpoints and n not in inside and _behind(node, family, n) != default
+        ]
+        near = [n for n in usual if _behind(node, family, n) == default and n not in endpoints]
+        return cls(
+            node=node,
+            family=family,
+            own=own,
+            loopback=0x7F000001 if family is Family.IP else 1,
+            endpoints=tuple(endpoints),
+            inside=tuple(dict.fromkeys(inside)),
+            outside=tuple(dict.fromkeys((*outside, *near))),
+            neighbours=tuple(dict.fromkeys(usual)),
+            loud=frozenset(loud),
+        )
+
+    def behind(self, address: int) -> str | None:
+        """Return the interface that an address is behind; None: the node itself, empty: no route."""
+        return _behind(self.node, self.family, address)
+
+    def kind(self, address: int) -> AddressType:
+        """Return what an address is to the node (``addrtype``)."""
+        four = self.family is Family.IP
+        if address in (0, 0xFFFFFFFF) and four:
+            return AddressType.BROADCAST
+        if address >> (28 if four else 120) == (0xE if four else 0xFF):
+            return AddressType.MULTICAST
+        if self.behind(address) is None:
+            return AddressType.LOCAL
+        return AddressType.BROADCAST if address in self.loud and four else AddressType.UNICAST
+
+    def usable(self, address: int) -> bool:
+        """Whether an ordinary host can have the address."""
+        if self.family is Family.IP and address >> 24 == 0:  # RFC 1122: "this network"
+            return False
+        return address != 0 and self.kind(address) in (AddressType.UNICAST, AddressType.LOCAL)
+
+
+def _behind(node: Node, family: Family, address: int) -> str | None:
+    try:
+        return entry_of(node, family, address)
+    except ValueError:
+        return ""
+
+
+def _exit(node: Node, family: Family) -> str:
+    """The interface of the widest route: where the world begins."""
+    routes = [r for r in node.routes if r.family is family]
+    widest = max(routes, key=lambda r: r.dst.size, default=None)
+    return "" if widest is None else widest.dev
+
+
+def _hosts(network: Interval, taken: set[int]) -> Iterator[int]:
+    if network.size <= 2:
+        yield network.low
+        return
+    free = (a for a in range(network.low + 5, network.high) if a not in taken)
+    yield from (a for _, a in zip(range(2), free, strict=False))
+
+
+def _endpoints(ruleset: Ruleset) -> Iterator[int]:
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for rule in chain.rules:
+                for action in rule.actions:
+                    if isinstance(action, Dnat) and action.addresses is not None:
+                        yield from {action.addresses.low, action.addresses.high}
+
+
+def _named(ruleset: Ruleset) -> Iterable[int]:
+    """Single addresses that rules test."""
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for rule in chain.rules:
+                for test in rule.tests:
+                    if isinstance(test, FieldTest) and test.field in (Field.SADDR, Field.DADDR):
+                        yield from (v.low for v in test.values if isinstance(v, Interval) and v.is_point)

@@ -1,0 +1,188 @@
+"""Looking for a flow for every goal: guess, run the simulator, keep what shows something new."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.contract import Job
+from backends.flow import Again, Flow, IcmpError, Reply, Send
+from backends.simulator import Simulation
+from harness.corpus.generate.candidates import Candidates, Steps
+from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
+from harness.corpus.generate.places import Places
+from harness.corpus.generate.wants import Wants, opposite, wants_of
+from harness.corpus.generate.ways import Way, ways_into
+from translate.ir import (
+    AnyOf,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    Recent,
+    Rule,
+    Ruleset,
+    TableName,
+    Test,
+)
+
+__all__ = ["Found", "Search"]
+
+_TRIES_TO_HIT: Final = 48
+_TRIES_TO_MISS: Final = 12
+_MOST_SIGHTINGS: Final = 400
+_ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTER, TableName.SECURITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A flow that shows something, with all that it shows; ``goal`` is what it is named for."""
+
+    goal: Goal
+    rule: Rule
+    steps: Steps
+    seen: Seen
+
+
+@dataclass(slots=True)
+class Search:
+    """One search through one ruleset on one node. The same seed finds the same flows."""
+
+    job: Job
+    seed: int
+    found: list[Found] = field(default_factory=list)
+    near: set[Goal] = field(default_factory=set)
+    far: set[Goal] = field(default_factory=set)
+    barred: set[Goal] = field(default_factory=set)
+    """Goals that every way's tests contradict."""
+    places: Places = field(init=False)
+    _simulation: Simulation = field(init=False)
+    _candidates: Candidates = field(init=False)
+    _around: dict[Hook, list[Sighting]] = field(default_factory=dict)
+    _tried: set[Steps] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        ruleset = self.job.ruleset
+        self.places = Places.of(ruleset, self.job.node)
+        self._simulation = Simulation(self.job)
+        draw = random.Random(self.seed)
+        self._candidates = Candidates(self.places, draw, ruleset.family, _constants(ruleset))
+
+    def run(self) -> None:
+        """Look for every goal; a second round profits from what the first one saw."""
+        for _ in range(2):
+            for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
+                ways = ways_into(table, self.job.ruleset.family)
+                for (hook, chain, index), into in ways.items():
+                    owner = table.chain(chain)
+                    assert owner is not None
+                    rule = owner.rules[index]
+                    for side in range(HIT, len(rule.tests)):
+                        self._look(Goal(table.name, hook, chain, index, side), rule, into)
+
+    def observe(self, steps: Steps) -> Seen:
+        """Run a flow and remember what it shows."""
+        seen = observe(self._simulation.trace(Flow(id="candidate", steps=steps)), self.places)
+        self.near |= seen.near
+        self.far |= seen.far
+        for sighting in seen.sightings:
+            kept = self._around.setdefault(sighting.hook, [])
+            if len(kept) < _MOST_SIGHTINGS:
+                kept.append(sighting)
+        return seen
+
+    def _look(self, goal: Goal, rule: Rule, into: list[Way]) -> None:
+        if goal in self.near or goal in self.barred:
+            return
+        tries = _TRIES_TO_HIT if goal.side == HIT else _TRIES_TO_MISS
+        possible = False
+        for steps in itertools.islice(self._steps(goal, rule, into), tries):
+            possible = True
+            if steps is None or steps in self._tried:
+                continue
+            self._tried.add(steps)
+            near, far = set(self.near), self.near | self.far
+            seen = self.observe(steps)
+            new = [g for g in (goal,) if g in seen.near] or sorted(seen.near - near) or sorted(seen.far - far)
+            if new:
+                self.found.append(Found(new[0], self._rule(new[0]), steps, seen))
+            if goal in seen.near:
+                return
+        if not possible:
+            self.barred.add(goal)
+
+    def _rule(self, goal: Goal) -> Rule:
+        table = self.job.ruleset.table(goal.table)
+        chain = None if table is None else table.chain(goal.chain)
+        assert chain is not None
+        return chain.rules[goal.rule]
+
+    def _steps(self, goal: Goal, rule: Rule, into: list[Way]) -> Iterator[Steps | None]:
+        """Candidates for a goal, of all ways in turn; None marks that some way is not contradictory."""
+        tests = _asked(rule, goal.side)
+        if tests is None:
+            return
+        streams: list[Iterator[Steps | None]] = []
+        for way in into:
+            twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
+            # What a rule before this one may do to the mark is for the simulator to say.
+            everything = list(wants_of((*way.tests, *tests), self.places.family))
+            if not everything:
+                fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
+                everything = list(wants_of(fewer, self.places.family))
+            streams += [self._stream(wants, goal.hook, twice=twice) for wants in everything]
+        while streams:
+            for stream in list(streams):
+                try:
+                    yield next(stream)
+                except StopIteration:
+                    streams.remove(stream)
+
+    def _stream(self, wants: Wants, hook: Hook, *, twice: bool) -> Iterator[Steps | None]:
+        yield None
+        around = self._around.get(hook, [])
+        yield from self._candidates.of(wants, hook, around, twice=twice)
+        yield from self._longer(around)
+
+    def _longer(self, around: list[Sighting]) -> Iterator[Steps]:
+        """Flows that were seen at the hook, with more said afterwards."""
+        error = IcmpError(type=3, code=1)
+        for sent in _some({s.sent: None for s in around}):
+            yield (sent, Reply(), Again())
+            yield (sent, error)
+
+
+def _some(sends: Iterable[Send]) -> list[Send]:
+    every = list(sends)
+    return every[:: max(1, len(every) // 6)]
+
+
+def _asked(rule: Rule, side: int) -> tuple[Test, ...] | None:
+    """The tests that must hold for this side of the rule; None when no packet can be asked to."""
+    if side == HIT:
+        return rule.tests
+    broken = rule.tests[side]
+    others = (*rule.tests[:side], *rule.tests[side + 1 :])
+    if isinstance(broken, FieldTest | AnyOf):
+        return (*others, opposite(broken))
+    return others
+
+
+def _may_change(test: Test) -> bool:
+    return isinstance(test, FieldTest) and test.field in (Field.MARK, Field.CT_MARK)
+
+
+def _constants(ruleset: Ruleset) -> dict[Field, tuple[int, ...]]:
+    """Ports and marks that the rules name."""
+    found: dict[Field, set[int]] = {}
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for rule in chain.rules:
+                for test in rule.tests:
+                    if isinstance(test, FieldTest) and test.field in (Field.DPORT, Field.SPORT, Field.MARK):
+                        lows = {v.low for v in test.values if isinstance(v, Interval)}
+                        found.setdefault(test.field, set()).update(lows)
+    return {f: tuple(sorted(values)) for f, values in found.items()}

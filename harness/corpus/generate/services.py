@@ -1,0 +1,99 @@
+"""Every service from where it can be used: inside the cluster, outside, the node, its own endpoint.
+
+A service is any destination whose packets a rule sends elsewhere (DNAT or REDIRECT matched them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from backends.flow import Again, Flow, Reply, Send
+from backends.packet import Packet
+from harness.corpus.generate.goals import Seen
+from harness.corpus.generate.places import Places
+from harness.corpus.packets import protocol_name
+from translate.ir import AddressType, Family, format_address
+
+__all__ = ["Service", "service_flows", "services_of"]
+
+_MOST_ENDPOINTS = 8
+_FIRST_PORT = 20000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A destination as clients use it, one packet to it, and the addresses that answer."""
+
+    packet: Packet
+    endpoints: tuple[int, ...]
+
+    @property
+    def port(self) -> str:
+        """The destination as ids write it."""
+        packet = self.packet
+        name = f"{protocol_name(packet.proto)}-{format_address(packet.family, packet.dst)}"
+        return name if packet.dport is None else f"{name}-{packet.dport}"
+
+
+def services_of(seen: Iterable[Seen]) -> tuple[Service, ...]:
+    """Return the services that flows showed, by destination."""
+    packets: dict[tuple[int, int, object], Packet] = {}
+    endpoints: dict[tuple[int, int, object], set[int]] = {}
+    for one in seen:
+        for sent in one.services:
+            packets.setdefault(_key(sent.packet), sent.packet)
+        for sighting in one.sightings:
+            if sighting.first:
+                before, after = sighting.sent.packet, sighting.packet
+                if (before.dst, before.dport) != (after.dst, after.dport):
+                    endpoints.setdefault(_key(before), set()).add(after.dst)
+    return tuple(
+        Service(packet=packets[key], endpoints=tuple(sorted(endpoints.get(key, ()))))
+        for key in sorted(packets, key=lambda k: (k[0], k[1], str(k[2])))
+    )
+
+
+def _key(packet: Packet) -> tuple[int, int, object]:
+    return packet.proto, packet.dst, packet.dport
+
+
+def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]:
+    """Yield, for each service, a connection with its answer from each kind of client."""
+    number = 0
+    for service in services:
+        for who, why, source, destination in _clients(service, places):
+            number += 1
+            entry = places.behind(source)
+            packet = service.packet.changed(src=source, dst=destination, mark=0, bad_checksum=False)
+            port = _FIRST_PORT + number % 10000
+            if packet.has_ports:
+                packet = packet.changed(sport=port)
+            elif packet.icmp_id is not None:
+                packet = packet.changed(icmp_id=port)
+            if entry != "":
+                yield Flow(
+                    id=f"service-{service.port}-{who}",
+                    steps=(Send(packet=packet, entry=entry), Reply(), Again()),
+                    why=f"a service, used {why}",
+                )
+
+
+def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:
+    """Who uses it: a word for the id, one for people, the source and the destination."""
+    dst = service.packet.dst
+    others = [e for e in places.endpoints if e not in service.endpoints and places.behind(e)]
+    inside = [a for a in (*places.inside, *others) if a != dst]
+    outside = [a for a in places.outside if a != dst]
+    if inside:
+        yield "inside", "from inside the cluster", inside[0], dst
+    if outside:
+        yield "outside", "from outside the cluster", outside[0], dst
+    loopback = places.kind(dst) is AddressType.LOCAL and dst == places.loopback
+    if places.own:
+        yield "node", "from the node itself", places.loopback if loopback else places.own[0], dst
+    if places.kind(dst) is AddressType.LOCAL and not loopback and places.family is Family.IP:
+        yield "localhost", "on the node's loopback address", places.loopback, places.loopback
+    for n, endpoint in enumerate(service.endpoints[:_MOST_ENDPOINTS], 1):
+        if endpoint != dst:
+            yield f"endpoint{n}", "from an endpoint of its own", endpoint, dst

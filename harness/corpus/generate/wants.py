@@ -1,0 +1,126 @@
+"""What a packet must be like to pass tests, field by field.
+
+Plain tests of a number become intervals; masks and names stay tests, to be tried on candidates.
+Tests with state or chance ask nothing of the packet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from harness.intervals import common, minus, passing
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, Test, field_bits
+
+__all__ = ["Wants", "opposite", "wants_of"]
+
+_MOST_ALTERNATIVES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """Intervals left for each field that a plain test is about, and the tests of other kinds."""
+
+    family: Family
+    plain: Mapping[Field, tuple[Interval, ...]]
+    masked: tuple[FieldTest, ...]
+    named: tuple[FieldTest, ...]
+
+    def values(self, field: Field) -> tuple[Interval, ...]:
+        """Return the values that the field may have, ends included."""
+        bits = field_bits(field, self.family)
+        return self.plain.get(field, (Interval(0, (1 << bits) - 1),))
+
+    def allows(self, field: Field, value: int) -> bool:
+        """Whether the field may have this value."""
+        if not any(value in i for i in self.values(field)):
+            return False
+        return all(_passes(t, value) for t in self.masked if t.field is field)
+
+    def asks(self, field: Field) -> bool:
+        """Whether anything at all is wanted of the field."""
+        return field in self.plain or any(t.field is field for t in (*self.masked, *self.named))
+
+    def allows_name(self, field: Field, name: str) -> bool:
+        """Whether the interface may be called ``name``."""
+        tests = (t for t in self.named if t.field is field)
+        return all(any(isinstance(v, Name) and v.matches(name) for v in t.values) != t.negated for t in tests)
+
+    def implies(self, test: FieldTest) -> bool:
+        """Whether what is wanted is enough for ``test`` to hold."""
+        if test.mask is not None or test.field.is_name:
+            return test in self.masked or test in self.named
+        left = self.plain.get(test.field)
+        if left is None:
+            return False
+        values = [v for v in test.values if isinstance(v, Interval)]
+        return not (common(left, values) if test.negated else minus(left, values))
+
+    def swapped(self) -> Wants:
+        """Return the same wants for the packet that this one is the answer to."""
+        plain = {_OTHER_SIDE.get(f, f): v for f, v in self.plain.items()}
+        return replace(self, plain=plain, named=tuple(_swapped(t) for t in self.named))
+
+
+_PAIRS = (
+    (Field.SADDR, Field.DADDR),
+    (Field.SPORT, Field.DPORT),
+    (Field.IIF, Field.OIF),
+    (Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE),
+)
+_OTHER_SIDE = dict(_PAIRS) | {b: a for a, b in _PAIRS}
+
+
+def _swapped(test: FieldTest) -> FieldTest:
+    return replace(test, field=_OTHER_SIDE.get(test.field, test.field))
+
+
+def _passes(test: FieldTest, value: int) -> bool:
+    masked = value if test.mask is None else value & test.mask
+    return any(isinstance(v, Interval) and masked in v for v in test.values) != test.negated
+
+
+def opposite(test: FieldTest | AnyOf) -> FieldTest | AnyOf:
+    """Return the test that holds where ``test`` does not, of a packet that has the field."""
+    return replace(test, negated=not test.negated)
+
+
+def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
+    """Yield what passes all the tests: one Wants for each choice among alternatives.
+
+    Nothing comes when the tests contradict each other.
+    """
+    fixed: list[FieldTest] = []
+    choices: list[tuple[FieldTest, ...]] = []
+    for test in tests:
+        match test:
+            case FieldTest():
+                fixed.append(test)
+            case AnyOf(negated=True):
+                fixed += [replace(t, negated=not t.negated) for t in test.tests]
+            case AnyOf():
+                choices.append(test.tests)
+            case _:
+                pass
+    for choice in itertools.islice(itertools.product(*choices), _MOST_ALTERNATIVES):
+        found = _solved([*fixed, *choice], family)
+        if found is not None:
+            yield found
+
+
+def _solved(tests: list[FieldTest], family: Family) -> Wants | None:
+    numbers = [t for t in tests if t.mask is None and not t.field.is_name]
+    plain: dict[Field, tuple[Interval, ...]] = {}
+    for field in dict.fromkeys(t.field for t in numbers):
+        left = passing(numbers, field, family)
+        if not left:
+            return None
+        plain[field] = tuple(sorted(left))
+    masked = tuple(t for t in tests if t.mask is not None)
+    if any(replace(t, negated=not t.negated) in masked for t in masked):
+        return None
+    named = tuple(t for t in tests if t.field.is_name)
+    if any(replace(t, negated=not t.negated) in named for t in named):
+        return None
+    return Wants(family, plain, masked, named)

@@ -1,0 +1,120 @@
+"""The ways into each rule: which calls lead there from a hook, and what holds on the way.
+
+What holds are the tests of the calling rules and, where that is one plain test, that an earlier
+rule did not take the packet away. Ways that contradict themselves are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from harness.corpus.generate.wants import Wants, opposite, wants_of
+from harness.reachability import ends_walk
+from translate.ir import (
+    TABLE_HOOKS,
+    AnyOf,
+    Chain,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Interval,
+    Jump,
+    Rule,
+    Table,
+    TableName,
+    Test,
+)
+
+__all__ = ["Way", "ways_into"]
+
+_MOST_WAYS = 12
+_DEEPEST = 24
+_MOST_TESTS = 64  # behind a long list of rules, trying is cheaper than reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What must hold of a packet at ``hook`` for it to come to a rule of one chain."""
+
+    table: TableName
+    hook: Hook
+    tests: tuple[Test, ...]
+
+
+def ways_into(table: Table, family: Family) -> dict[tuple[Hook, str, int], list[Way]]:
+    """Return the ways into every rule of the table, a dozen at most for each rule and hook."""
+    found: dict[tuple[Hook, str, int], list[Way]] = {}
+    start: tuple[Test, ...] = ()
+    if table.name is TableName.NAT:
+        # nf_nat_inet_fn: only packets that begin a connection walk the chains
+        states = (ConnectionState.NEW, ConnectionState.RELATED)
+        values = tuple(Interval.point(s) for s in states)
+        start = (FieldTest(field=Field.CT_STATE, values=values),)
+    for hook in TABLE_HOOKS[table.name]:
+        base = table.chain(hook.value)
+        if base is not None:
+            _walk(table, base, Way(table.name, hook, start), family, found, depth=0)
+    return found
+
+
+def _walk(
+    table: Table,
+    chain: Chain,
+    way: Way,
+    family: Family,
+    found: dict[tuple[Hook, str, int], list[Way]],
+    *,
+    depth: int,
+) -> None:
+    for index, rule in enumerate(chain.rules):
+        known = found.setdefault((way.hook, chain.name, index), [])
+        if index == 0 and (len(known) >= _MOST_WAYS or way in known):
+            return
+        if len(known) < _MOST_WAYS:
+            known.append(way)
+        action = rule.actions[0] if rule.actions else None
+        if isinstance(action, Jump | Goto) and depth < _DEEPEST:
+            callee = table.chain(action.chain)
+            taken = replace(way, tests=_joined(way.tests, rule.tests))
+            if callee is not None and _possible(taken.tests, family):
+                _walk(table, callee, taken, family, found, depth=depth + 1)
+        if ends_walk(table, rule):
+            past = _past(way, rule, family)
+            if past is None:
+                return
+            way = past
+
+
+def _joined(tests: tuple[Test, ...], more: tuple[Test, ...]) -> tuple[Test, ...]:
+    return tuple(dict.fromkeys((*tests, *more)))
+
+
+def _possible(tests: tuple[Test, ...], family: Family) -> bool:
+    return next(_wants(tests, family), None) is not None
+
+
+def _wants(tests: tuple[Test, ...], family: Family) -> Iterator[Wants]:
+    # A mark may change between two rules, so that it proves nothing.
+    return wants_of((t for t in tests if not _about_mark(t)), family)
+
+
+def _about_mark(test: Test) -> bool:
+    return isinstance(test, FieldTest) and test.field in (Field.MARK, Field.CT_MARK)
+
+
+def _past(way: Way, rule: Rule, family: Family) -> Way | None:
+    """The way behind a rule that takes what it matches; None when it takes everything."""
+    wants = next(_wants(way.tests, family), None)
+    if wants is None:
+        return None
+    open_tests = [t for t in rule.tests if not (isinstance(t, FieldTest) and wants.implies(t))]
+    if not open_tests:
+        return None
+    short = len(way.tests) < _MOST_TESTS
+    if short and len(open_tests) == 1 and isinstance(open_tests[0], FieldTest | AnyOf):
+        return replace(way, tests=_joined(way.tests, (opposite(open_tests[0]),)))
+    return way

@@ -1,0 +1,27 @@
+"""What a generated corpus shows, and what no flow was found for, as text."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from harness.corpus.generate import GeneratedCorpus
+from harness.ruletext import place
+
+__all__ = ["print_generated"]
+
+
+def print_generated(made: GeneratedCorpus, stream: TextIO) -> None:
+    """Print the counts, and each rule that no flow hits with the reason."""
+    report = made.coverage
+    hit = sum(1 for r in report.rules if r.matched)
+    print(
+        f"{report.source}: {len(made.flows)} flows hit {hit} of {len(report.rules)} rules;"
+        f" {made.alone} tests fail alone, {made.together} only with others;"
+        f" {made.services} services",
+        file=stream,
+    )
+    for one in report.unreachable:
+        print(f"  cannot be reached: {place(one.rule)}\n      {one.unreachable}", file=stream)
+    for one in report.missed:
+        doubt = made.doubts[one.table, one.chain, one.number - 1]
+        print(f"  no flow found: {place(one.rule)}\n      {doubt}", file=stream)
