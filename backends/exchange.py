@@ -10,8 +10,8 @@ import zlib
 from dataclasses import dataclass, field
 
 from backends.flow import Again, Flow, IcmpError, Reply, Send
-from backends.packet import IcmpType, Packet
-from translate.ir import Protocol, TcpFlag
+from backends.packet import Icmp6Type, IcmpType, Packet
+from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Emission", "Exchange"]
 
@@ -134,9 +134,10 @@ class Exchange:
             talk.server_next = _advance(talk.server_next, packet)
             talk.server_spoke = True
         elif packet.is_icmp:
-            if got.icmp_type != IcmpType.ECHO_REQUEST:
+            echo = Icmp6Type if got.proto == Protocol.ICMPV6 else IcmpType
+            if got.icmp_type != echo.ECHO_REQUEST:
                 return None
-            packet = packet.changed(icmp_type=IcmpType.ECHO_REPLY, payload=self.tag())
+            packet = packet.changed(icmp_type=echo.ECHO_REPLY, payload=self.tag())
         else:
             packet = packet.changed(payload=self.tag())
         self._original, self._last = False, None
@@ -151,7 +152,7 @@ class Exchange:
             family=got.family,
             src=got.dst if step.source is None else step.source,
             dst=got.src,
-            proto=Protocol.ICMP,
+            proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
             quoted=got.changed(mark=0, bad_checksum=False),

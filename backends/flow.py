@@ -45,8 +45,9 @@ class Again:
 class IcmpError:
     """Whoever got the last packet that came out answers with an ICMP error quoting it.
 
-    ``type`` and ``code`` are ICMP's. ``source`` is the error's sender (a router on the way, say);
-    None means the address that the quoted packet was sent to. Unsent when nothing came out.
+    ``type`` and ``code`` are ICMP's, or ICMPv6's in a flow of IPv6. ``source`` is the error's sender
+    (a router on the way, say); None means the address that the quoted packet was sent to. Unsent
+    when nothing came out.
     """
 
     type: int

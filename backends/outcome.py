@@ -44,7 +44,8 @@ class Outcome:
     ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat`` say that
     the destination/source differs from what was sent. For ``drop``, ``reject`` and ``unsent``
     these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
-    ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``).
+    ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
+    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``).
     """
 
     verdict: Verdict

@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 
-__all__ = ["DEFAULT_TTL", "IcmpType", "Packet", "Port", "PortClass", "Tuple"]
+__all__ = ["DEFAULT_TTL", "Icmp6Type", "IcmpType", "Packet", "Port", "PortClass", "Tuple"]
 
 DEFAULT_TTL: Final = 64
 
@@ -21,6 +21,18 @@ class IcmpType:
     ECHO_REQUEST: Final = 8
     TIME_EXCEEDED: Final = 11
     PARAMETER_PROBLEM: Final = 12
+
+
+class Icmp6Type:
+    """The ICMPv6 types that nfparity treats by name (RFC 4443, RFC 4861)."""
+
+    DEST_UNREACHABLE: Final = 1
+    PACKET_TOO_BIG: Final = 2
+    TIME_EXCEEDED: Final = 3
+    PARAMETER_PROBLEM: Final = 4
+    ECHO_REQUEST: Final = 128
+    ECHO_REPLY: Final = 129
+    REDIRECT: Final = 137
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,7 +115,8 @@ class Packet:
         if self.family is Family.IP6:
             src, dst = f"[{src}]", f"[{dst}]"
         if self.is_icmp:
-            return f"icmp {src} > {dst} type {self.icmp_type}/{self.icmp_code or 0} id {self.icmp_id}"
+            icmp = "icmp" if self.proto == Protocol.ICMP else "icmpv6"
+            return f"{icmp} {src} > {dst} type {self.icmp_type}/{self.icmp_code or 0} id {self.icmp_id}"
         try:
             name = Protocol(self.proto).name.lower()
         except ValueError:

@@ -1,11 +1,12 @@
-"""Packets as bytes, and bytes as packets: IPv4 with TCP, UDP, ICMP, SCTP and anything else.
+"""Packets as bytes, and bytes as packets: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and anything else.
 
 Written for speed (a few microseconds a packet) and for suspicion: :func:`parse` checks every
 checksum and length that the headers carry, also inside an ICMP error, because a kernel that
 rewrites a packet and forgets its checksum does the right thing for nobody but a reader of headers.
 
 Ones' complement sums need no loop: 2^16 ≡ 1 (mod 65535), so the sum of all 16-bit words is the
-whole byte string, read as one number, modulo 65535 (RFC 1071).
+whole byte string, read as one number, modulo 65535 (RFC 1071). For the same reason the pseudo-header
+adds an address as the number that it is, of 32 bits or of 128.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from backends.packet import IcmpType, Packet
+from backends.kernel.ipv6header import pack_ipv6, unpack_ipv6
+from backends.packet import Icmp6Type, IcmpType, Packet
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, Family, Protocol, TcpFlag
 
@@ -46,13 +48,26 @@ _ERRORS: Final = frozenset(
 )
 _QUERIES: Final = frozenset({0, 8, 13, 14, 15, 16, 17, 18})
 """The ICMP types whose second word begins with an identifier (RFC 792, RFC 950)."""
+_QUOTE_LIMIT_6: Final = 1232
+"""What fits of the quoted packet in an ICMPv6 error of 1280 bytes (RFC 4443, 2.4)."""
+_ERRORS_6: Final = frozenset(
+    {
+        Icmp6Type.DEST_UNREACHABLE,
+        Icmp6Type.PACKET_TOO_BIG,
+        Icmp6Type.TIME_EXCEEDED,
+        Icmp6Type.PARAMETER_PROBLEM,
+    }
+)
+_QUERIES_6: Final = frozenset({Icmp6Type.ECHO_REQUEST, Icmp6Type.ECHO_REPLY})
+_MTU: Final = 1400
+"""What a packet-too-big message says that would fit."""
 
 Identity = tuple[object, ...]
 """What a packet keeps while it is rewritten on its way; see :func:`identity`."""
 
 
 class FrameError(ValueError):
-    """Bytes that are no complete IPv4 packet; the text says what is wrong."""
+    """Bytes that are no complete IPv4 or IPv6 packet; the text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +92,35 @@ def identity(packet: Packet) -> Identity:
 
 
 def build(packet: Packet) -> bytes:
-    """Return the IPv4 packet as it goes on the wire, without a link header.
+    """Return the packet as it goes on the wire, without a link header.
 
     ``bad_checksum`` spoils the transport checksum (of protocols that have one). SCTP packets are
     HEARTBEAT chunks that carry the payload, the one chunk that conntrack takes in either direction
     without an association before it (``sctp_conntracks``). UDP-Lite packets are right by RFC 3828;
     Linux's conntrack calls them INVALID on their way in nevertheless (6.18; it checks the sum with
-    UDP's protocol number), unless ``nf_conntrack_checksum`` is off. Raises UnsupportedError for what has
-    no wire form here: IPv6, and DCCP (gone from Linux since 6.16).
+    UDP's protocol number), unless ``nf_conntrack_checksum`` is off. Raises UnsupportedError for DCCP,
+    which has no wire form here (gone from Linux since 6.16).
     """
-    if packet.family is not Family.IP:
-        raise _unsupported("ipv6", "IPv6 packets cannot be replayed on a kernel yet")
     match packet.proto:
         case Protocol.UDP | Protocol.UDPLITE:
             body = _build_udp(packet)
         case Protocol.TCP:
             body = _build_tcp(packet)
-        case Protocol.ICMP:
+        case Protocol.ICMP if packet.family is Family.IP:
             body = _build_icmp(packet)
+        case Protocol.ICMPV6 if packet.family is Family.IP6:
+            body = _build_icmp6(packet)
         case Protocol.SCTP:
             body = _build_sctp(packet)
         case Protocol.DCCP:
             raise _unsupported("dccp", "DCCP packets cannot be replayed on a kernel")
         case _:
             body = packet.payload
+    if packet.family is Family.IP6:
+        header = pack_ipv6(
+            src=packet.src, dst=packet.dst, proto=packet.proto, ttl=packet.ttl, length=len(body)
+        )
+        return header + body
     length = 20 + len(body)
     flags = _DONT_FRAGMENT if packet.proto == Protocol.TCP else 0
     # The sum of the header without building it first: each field at its place in its word.
@@ -141,12 +161,28 @@ def _build_icmp(packet: Packet) -> bytes:
         quoted = packet.quoted
         # The quoted packet has been on its way: its checksums hold, whatever was asked of this one.
         payload = build(quoted.changed(bad_checksum=False))[:_QUOTE_LIMIT]
-        bare = _ICMP.pack(kind, code, 0, 0, 1400 if (kind, code) == (3, 4) else 0)
+        bare = _ICMP.pack(kind, code, 0, 0, _MTU if (kind, code) == (3, 4) else 0)
     else:
         payload = packet.payload
         query = kind in _QUERIES
         bare = _ICMP.pack(kind, code, 0, _port(packet.icmp_id), 1 if query else 0)
     checksum = (0xFFFF - (_sum(bare) + _sum(payload)) % 0xFFFF) % 0xFFFF
+    if packet.bad_checksum:
+        checksum ^= 0x5555
+    return bare[:2] + checksum.to_bytes(2, "big") + bare[4:] + payload
+
+
+def _build_icmp6(packet: Packet) -> bytes:
+    kind, code = packet.icmp_type or 0, packet.icmp_code or 0
+    if packet.quoted is not None:
+        payload = build(packet.quoted.changed(bad_checksum=False))[:_QUOTE_LIMIT_6]
+        bare = _ICMP.pack(kind, code, 0, 0, _MTU if kind == Icmp6Type.PACKET_TOO_BIG else 0)
+    else:
+        payload = packet.payload
+        query = kind in _QUERIES_6
+        bare = _ICMP.pack(kind, code, 0, _port(packet.icmp_id) if query else 0, 1 if query else 0)
+    total = packet.src + packet.dst + Protocol.ICMPV6 + 8 + len(payload) + _sum(bare) + _sum(payload)
+    checksum = (0xFFFF - total % 0xFFFF) % 0xFFFF
     if packet.bad_checksum:
         checksum ^= 0x5555
     return bare[:2] + checksum.to_bytes(2, "big") + bare[4:] + payload
@@ -177,8 +213,10 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
     """Return the packet that ``data`` holds, and the faults found in it.
 
     ``inner`` says that it is the quotation of an ICMP error, which may be cut short: what is not
-    there is not checked. Raises FrameError when there is not even a whole IPv4 header.
+    there is not checked. Raises FrameError when there is not even a whole IP header.
     """
+    if data[:1] and data[0] >> 4 == 6:
+        return _parse6(data, inner=inner)
     if len(data) < 20:
         raise FrameError(f"{len(data)} bytes are no IPv4 packet")
     first, _, length, _, fragment, ttl, proto, _, src, dst = _IP.unpack_from(data)
@@ -195,20 +233,59 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
     if fragment & 0x3FFF:
         faults.append("a fragment")
         whole = False
+    fields = _parse_body(Family.IP, proto, body, src, dst, whole, faults)
+    packet = Packet(family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
+    return Parsed(packet, tuple(faults))
+
+
+def _parse6(data: bytes, *, inner: bool) -> Parsed:
+    header = unpack_ipv6(data)
+    if header is None:
+        raise FrameError(f"{len(data)} bytes are no IPv6 packet")
+    faults: list[str] = []
+    if header.length > len(data) and not inner:
+        faults.append(f"IP length {header.length}, but {len(data)} bytes")
+    if header.cut and not inner:
+        faults.append(f"extension headers cut short after {len(data)} bytes")
+    whole = header.length <= len(data) and not header.cut
+    body = data[header.offset : header.length] if whole else data[header.offset :]
+    if header.fragment:
+        faults.append("a fragment")
+        whole = False
+    fields: dict[str, object] = {}
+    if not header.cut:
+        fields = _parse_body(Family.IP6, header.proto, body, header.src, header.dst, whole, faults)
+    packet = Packet(
+        family=Family.IP6,
+        src=header.src,
+        dst=header.dst,
+        proto=header.proto,
+        ttl=header.ttl,
+        **fields,  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
+    )
+    return Parsed(packet, tuple(faults))
+
+
+def _parse_body(
+    family: Family, proto: int, body: bytes, src: int, dst: int, whole: bool, faults: list[str]
+) -> dict[str, object]:
     fields: dict[str, object] = {}
     match proto:
         case Protocol.UDP | Protocol.UDPLITE:
             _parse_udp(body, src, dst, proto, whole, fields, faults)
         case Protocol.TCP:
             _parse_tcp(body, src, dst, whole, fields, faults)
-        case Protocol.ICMP:
-            _parse_icmp(body, whole, fields, faults)
+        case Protocol.ICMP if family is Family.IP:
+            _parse_icmp(body, 0, whole, fields, faults)
+        case Protocol.ICMPV6 if family is Family.IP6:
+            _parse_icmp(body, src + dst + proto + len(body), whole, fields, faults)
         case Protocol.SCTP:
             _parse_sctp(body, whole, fields, faults)
         case _:
             fields["payload"] = body
-    packet = Packet(family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
-    return Parsed(packet, tuple(faults))
+    if family is Family.IP6 and proto == Protocol.UDP and whole and body[6:8] == bytes(2):
+        faults.append("no UDP checksum")  # RFC 8200, 8.1: a receiver must discard it
+    return fields
 
 
 def _parse_udp(
@@ -246,15 +323,16 @@ def _parse_tcp(
         faults.append("wrong TCP checksum")
 
 
-def _parse_icmp(body: bytes, whole: bool, fields: dict[str, object], faults: list[str]) -> None:
+def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object], faults: list[str]) -> None:
+    """``pseudo`` is the sum of ICMPv6's pseudo-header; 0 for ICMP, which has none."""
     if len(body) < 8:
         faults.append(f"ICMP cut short after {len(body)} bytes")
         return
     kind, code, _, ident, _ = _ICMP.unpack_from(body)
     fields["icmp_type"], fields["icmp_code"] = kind, code
-    if whole and _sum(body) % 0xFFFF:
+    if whole and (pseudo + _sum(body)) % 0xFFFF:
         faults.append("wrong ICMP checksum")
-    if kind in _ERRORS:
+    if kind in (_ERRORS_6 if pseudo else _ERRORS):
         try:
             quoted = parse(body[8:], inner=True)
         except FrameError as e:
@@ -264,7 +342,7 @@ def _parse_icmp(body: bytes, whole: bool, fields: dict[str, object], faults: lis
         faults.extend(f"quoted packet: {f}" for f in quoted.faults)
         return
     fields["payload"] = body[8:]
-    if kind in _QUERIES:
+    if kind in (_QUERIES_6 if pseudo else _QUERIES):
         fields["icmp_id"] = ident
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
+from translate.ir import Family
 
 __all__ = ["Loader", "RuleId"]
 
@@ -25,6 +26,9 @@ class Loader(ABC):
 
     quiet: Quiet = Quiet.UNTRACKED
     """Which of the stack's own resets must not be seen; see :mod:`backends.kernel.quiet`."""
+
+    family: Family = Family.IP
+    """What the rules are for: the node carries packets of this family only."""
 
     @abstractmethod
     def load(self, tap: TapNode) -> None:

@@ -32,6 +32,7 @@ _IFLA_ADDRESS: Final = 1
 _IFLA_TXQLEN: Final = 13
 _IFA_ADDRESS: Final = 1
 _IFA_LOCAL: Final = 2
+_IFA_F_NODAD: Final = 2
 _RTA_DST: Final = 1
 _RTA_OIF: Final = 4
 _RTA_GATEWAY: Final = 5
@@ -98,9 +99,10 @@ class Routing(_Netlink):
         self._demand(_RTM_NEWLINK, 0, body)
 
     def add_address(self, index: int, family: Family, value: int, length: int) -> None:
-        """Give a link an address."""
+        """Give a link an address, of IPv6 without asking others whether they have it."""
+        flags = _IFA_F_NODAD if family is Family.IP6 else 0
         packed = value.to_bytes(family.bits // 8, "big")
-        body = struct.pack("=BBBBi", family.socket_family, length, 0, 0, index)
+        body = struct.pack("=BBBBi", family.socket_family, length, flags, 0, index)
         body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
         self._demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
 

@@ -11,8 +11,8 @@ from backends.kernel.libnftables import NftHandle, find_bindings
 from backends.kernel.loader import Loader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
-from translate.errors import MachineError, Refusal, UnsupportedError
-from translate.ir import Family, Origin
+from translate.errors import MachineError
+from translate.ir import Family
 
 __all__ = ["NftablesBackend", "NftablesLoader"]
 
@@ -20,8 +20,9 @@ __all__ = ["NftablesBackend", "NftablesLoader"]
 class NftablesLoader(Loader):
     """Loads nft text in one transaction, through one handle that is kept."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, family: Family = Family.IP) -> None:
         self._text = text
+        self.family = family
         self._handle: NftHandle | None = None
 
     def load(self, tap: TapNode) -> None:
@@ -54,11 +55,8 @@ class NftablesBackend:
         from translate.nft import emit
         from translate.passes import lower
 
-        if job.ruleset.family is not Family.IP:
-            reason = "IPv6 rules cannot be replayed on a kernel yet"
-            raise UnsupportedError((Refusal(Origin(job.ruleset.source), self.name, "ipv6", reason),))
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, NftablesLoader(output.text))
+        return open_session(job.node, NftablesLoader(output.text, job.ruleset.family))
 
 
 _PROBE: Final = """\

@@ -12,6 +12,10 @@ it is:
 * REJECT's belong to no socket at all (``nf_send_reset``), and a test of the cgroup does not
   match them.
 
+IPv6 sends the stack's resets without a socket, too (``tcp_v6_send_response``), but with the flow label
+of the packet that they answer, if ``net.ipv6.flowlabel_reflect`` asks for that (bit 1). Every packet of
+the harness has one, and REJECT's resets have none (``nf_reject_ip6hdr_put``).
+
 A kernel without ``CONFIG_CGROUP_NET_CLASSID`` cannot ask for the cgroup. There the state of the
 connection must do: REJECT's RST has that of the rejected packet attached before it is sent
 (``nf_ct_attach``), the stack's has none yet, which nft calls ``invalid``. That is not exact for a
@@ -26,6 +30,7 @@ from typing import Final
 
 from backends.kernel.command import run
 from translate.errors import MachineError
+from translate.ir import Family
 
 __all__ = ["Quiet", "quieten"]
 
@@ -40,20 +45,22 @@ class Quiet(Enum):
 
 
 _BY_SOCKET: Final = "meta cgroup 0"
+_BY_LABEL: Final = "ip6 flowlabel != 0"
 
 
-def quieten(quiet: Quiet) -> None:
+def quieten(quiet: Quiet, family: Family) -> None:
     """Load the table into the current network namespace. Raises MachineError."""
-    done = run(("nft", "-f", "-"), _text(_BY_SOCKET))
-    if done.returncode:
-        done = run(("nft", "-f", "-"), _text(quiet.value))
-    if done.returncode:
-        raise MachineError(f"nft does not take the harness's own table: {done.stderr.strip()}")
+    tests = (_BY_LABEL,) if family is Family.IP6 else (_BY_SOCKET, quiet.value)
+    for test in tests:
+        done = run(("nft", "-f", "-"), _text(test, family))
+        if not done.returncode:
+            return
+    raise MachineError(f"nft does not take the harness's own table: {done.stderr.strip()}")
 
 
-def _text(test: str) -> str:
+def _text(test: str, family: Family) -> str:
     return (
-        "table ip nfparity_quiet {\n"
+        f"table {family.value} nfparity_quiet {{\n"
         "  chain output {\n"
         "    type filter hook output priority -400; policy accept;\n"
         "    meta skuid 0 return\n"

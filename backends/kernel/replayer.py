@@ -22,9 +22,9 @@ from backends.kernel.frames import FrameError, Identity, build, identity, parse
 from backends.kernel.loader import Loader
 from backends.kernel.tapnode import Sighting, TapNode
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
-from backends.packet import IcmpType, Packet, Port
+from backends.packet import Icmp6Type, IcmpType, Packet, Port
 from translate.errors import MachineError
-from translate.ir import Protocol, RejectKind, TcpFlag
+from translate.ir import Family, Protocol, RejectKind, TcpFlag
 
 __all__ = ["Replayer"]
 
@@ -41,6 +41,16 @@ _REJECT_CODES: Final = {
     10: RejectKind.ICMP_HOST_PROHIBITED,
     13: RejectKind.ICMP_ADMIN_PROHIBITED,
 }
+_REJECT_CODES_6: Final = {
+    0: RejectKind.ICMP6_NO_ROUTE,
+    1: RejectKind.ICMP6_ADM_PROHIBITED,
+    3: RejectKind.ICMP6_ADDR_UNREACHABLE,
+    4: RejectKind.ICMP6_PORT_UNREACHABLE,
+    5: RejectKind.ICMP6_POLICY_FAIL,
+    6: RejectKind.ICMP6_REJECT_ROUTE,
+}
+_UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
+"""What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
 
 _Key = tuple[int, Port | None]
 
@@ -104,6 +114,8 @@ class Replayer:
         sent = emission.packet
         tap = self.tap
         tap.listen(sent.proto)
+        if sent.family is not tap.family:
+            raise MachineError(f"{sent} is no packet for rules of {tap.family.value}")
         data = build(sent)
         if emission.entry is None:
             tap.originate(data, mark=sent.mark)
@@ -194,6 +206,10 @@ def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
     if got.is_icmp and got.quoted is not None:
         if sent.quoted is not None or identity(got.quoted) != wanted:
             return None
+        if got.family is Family.IP6:
+            if got.icmp_type == Icmp6Type.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES_6:
+                return _REJECT_CODES_6[got.icmp_code].value
+            return f"icmp6-{got.icmp_type}-{got.icmp_code}"
         if got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES:
             return _REJECT_CODES[got.icmp_code].value
         if got.icmp_type == IcmpType.REDIRECT:
@@ -218,6 +234,8 @@ def _stack_answers(sent: Packet, got: Packet) -> bool:
     """Whether ``got`` is what the stack says to a packet that it delivered and nobody wants."""
     if got.is_icmp and got.quoted is not None:
         unwanted = got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in (2, 3)
+        if got.family is Family.IP6:
+            unwanted = (got.icmp_type, got.icmp_code) in _UNWANTED_6
         return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
     return sent.proto == Protocol.TCP and _resets(sent, got)
 
@@ -231,7 +249,8 @@ def _is_transport_checksum(fault: str) -> bool:
 
 
 def _stray(seen: _Seen) -> tuple[str, ...]:
-    if seen.packet.is_icmp and seen.packet.icmp_type == IcmpType.REDIRECT:
+    redirect = IcmpType.REDIRECT if seen.packet.family is Family.IP else Icmp6Type.REDIRECT
+    if seen.packet.is_icmp and seen.packet.icmp_type == redirect:
         return ()
     return (f"stray frame {_where(seen.sighting)}: {seen.packet}",)
 

@@ -43,8 +43,8 @@ class _Start:
     loader: Loader
 
     def __call__(self) -> _Server:
-        tap = TapNode(self.node)
-        quieten(self.loader.quiet)
+        tap = TapNode(self.node, self.loader.family)
+        quieten(self.loader.quiet, self.loader.family)
         self.loader.load(tap)
         tap.apply_sysctls()
         return _Server(Replayer(tap, self.loader))

@@ -9,11 +9,18 @@ frame runs the stack to the end before ``write`` returns (``tun_get_user`` calls
 * packets delivered to the node are read from raw sockets, which get them after INPUT;
 * packets made on the node are sent through a raw socket with ``IP_HDRINCL``.
 
+Raw sockets of IPv6 do not hand out the header; it is put together again from what they tell beside
+the data (``IPV6_PKTINFO``, ``IPV6_HOPLIMIT``, the sender), so that a delivered packet shows no
+extension headers.
+
 Only what crosses ``lo``, or is redirected to a device's ingress, takes the detour of the per-CPU
 backlog. :meth:`TapNode.settle` waits for that without sleeping.
 
-The devices have no ARP (``IFF_NOARP``): neighbours are valid at once, nothing ages, and the
-machine-wide limit of the neighbour table does not bound the number of addresses in a corpus.
+The devices have no ARP (``IFF_NOARP``): neighbours are valid at once (``ndisc_constructor``, too, looks
+at that flag), nothing ages, and the machine-wide limit of the neighbour table does not bound the
+number of addresses in a corpus. A node of IPv6 has the addresses given and no others: link-local
+ones are not made, nobody is solicited, and its multicast listener reports, which no sysctl stops,
+are not counted as packets.
 """
 
 from __future__ import annotations
@@ -30,10 +37,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from backends.kernel.ipv6header import pack_ipv6
 from backends.kernel.netlink import Conntrack, Routing
 from backends.node import DEFAULT_SYSCTLS, Node, Route
 from translate.errors import MachineError
-from translate.ir import Family, Protocol
+from translate.ir import Family, Protocol, parse_address
 
 __all__ = ["Sighting", "TapNode", "mac_of_device"]
 
@@ -49,9 +57,10 @@ _OFFLOADS: Final = {
     "gro": 0x2C,
 }
 _SO_RCVMARK: Final = 75
+_SOL_RAW: Final = 255
 _SO_ATTACH_FILTER: Final = 26
 _ETH_P_ALL: Final = 3
-_ETH_P_IP: Final = 0x0800
+_ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
 _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
 _PACKET_OUTGOING: Final = 4
 _QUEUE: Final = 1000
@@ -71,8 +80,23 @@ _OWN_SYSCTLS: Final = {
     "net.ipv4.conf.{dev}.src_valid_mark": "0",
     "net.ipv4.conf.{dev}.rp_filter": "0",
     "net.ipv4.conf.{dev}.route_localnet": "0",
-    # No neighbour discovery, no MLD, in the middle of somebody's outcome.
-    "net.ipv6.conf.{dev}.disable_ipv6": "1",
+}
+_SYSCTLS_OF: Final = {
+    Family.IP: {
+        # No neighbour discovery, no MLD, in the middle of somebody's outcome.
+        "net.ipv6.conf.{dev}.disable_ipv6": "1",
+    },
+    Family.IP6: {
+        "net.ipv6.conf.{dev}.disable_ipv6": "0",
+        "net.ipv6.conf.{dev}.addr_gen_mode": "1",  # no link-local addresses
+        "net.ipv6.conf.{dev}.accept_dad": "0",
+        "net.ipv6.conf.{dev}.accept_ra": "0",
+        "net.ipv6.conf.{dev}.accept_redirects": "0",
+        "net.ipv6.conf.{dev}.router_solicitations": "0",
+        "net.ipv6.icmp.echo_ignore_all": "1",
+        "net.ipv6.icmp.ratelimit": "0",
+        "net.ipv6.flowlabel_reflect": "2",  # see backends.kernel.quiet
+    },
 }
 
 
@@ -96,14 +120,17 @@ def mac_of_device(number: int) -> bytes:
 class TapNode:
     """A Node, built in the current network namespace, which must be a fresh and private one.
 
+    It has the addresses and routes of one family, and carries packets of that family only.
     Raises MachineError, with what the kernel said, for whatever cannot be set up.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, family: Family = Family.IP) -> None:
         self.node = node
+        self.family = family
         self.conntrack = Conntrack()
         self.indexes: dict[str, int] = {}
         """The interface index of every device."""
+        self._ethertype = _ETHERTYPES[family].to_bytes(2, "big")
         self._taps: dict[str, int] = {}
         self._tap_names: dict[int, str] = {}
         self._headers: dict[str, bytes] = {}
@@ -116,7 +143,8 @@ class TapNode:
         self._sender = self._open_sender()
         self._sender_mark = 0
         self._fence = self._open_fence()
-        for proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+        icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+        for proto in (Protocol.TCP, Protocol.UDP, icmp):
             self.listen(proto)
 
     # What is sent
@@ -132,7 +160,8 @@ class TapNode:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, struct.pack("=I", mark))
             self._sender_mark = mark
         try:
-            sender.sendto(data, (socket.inet_ntoa(data[16:20]), 0))
+            at, end = (16, 20) if self.family is Family.IP else (24, 40)
+            sender.sendto(data, (socket.inet_ntop(self.family.socket_family, data[at:end]), 0))
         except OSError as e:
             return e.errno or errno.EIO
         return 0
@@ -141,8 +170,15 @@ class TapNode:
         """See packets of protocol ``proto`` that are delivered to the node, from now on."""
         if proto in self._listening or proto == socket.IPPROTO_RAW:
             return
-        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
+        family = self.family.socket_family
+        raw = socket.socket(family, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
         raw.setsockopt(socket.SOL_SOCKET, _SO_RCVMARK, 1)
+        if self.family is Family.IP6:
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+            if proto == Protocol.ICMPV6:
+                # A wrong checksum is ours to see (rawv6_rcv would hold the packet back).
+                raw.setsockopt(_SOL_RAW, socket.IPV6_CHECKSUM, -1)
         self._listening[proto] = raw
         self._raw[raw.fileno()] = raw
         self._poll.register(raw.fileno(), select.EPOLLIN)
@@ -154,19 +190,22 @@ class TapNode:
         left: list[tuple[bytes, str]] = []
         marks: dict[tuple[str, bytes], list[int]] = {}
         sightings: list[Sighting] = []
-        sniffer = self._sniffer.fileno()
+        sniffer, ethertype = self._sniffer.fileno(), self._ethertype
         while ready := self._poll.poll(0):
             for fd, _ in ready:
                 name = self._tap_names.get(fd)
                 if name is not None:
                     frame = os.read(fd, 65536)
-                    if frame[12:14] == b"\x08\x00":
+                    if frame[12:14] == ethertype and not _is_listener_report(frame):
                         left.append((frame[14:], name))
                 elif fd == sniffer:
                     data, extra, _, address = self._sniffer.recvmsg(65536, 64)
                     marks.setdefault((address[0], data), []).append(_mark(extra))
                 else:
-                    data, extra, _, _ = self._raw[fd].recvmsg(65536, 64)
+                    raw = self._raw[fd]
+                    data, extra, _, address = raw.recvmsg(65536, 256)
+                    if self.family is Family.IP6:
+                        data = _with_header(data, raw.proto, address[0], extra)
                     sightings.append(Sighting(data, None, _mark(extra)))
         for data, name in left:
             seen = marks.get((name, data))
@@ -211,7 +250,7 @@ class TapNode:
         # Switching ip_forward resets others (inet_forward_change), so the defaults come first.
         for name, value in DEFAULT_SYSCTLS.items():
             _set_sysctl(name, value, missing_ok=True)
-        for name, value in _OWN_SYSCTLS.items():
+        for name, value in (_OWN_SYSCTLS | _SYSCTLS_OF[self.family]).items():
             for device in ("all", "default", "lo") if "{dev}" in name else ("",):
                 _set_sysctl(name.format(dev=device), value, missing_ok=True)
 
@@ -226,10 +265,10 @@ class TapNode:
                 except OSError as e:
                     raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
                 self._headers[name] = (
-                    mac_of_device(number) + bytes((2, 0, 0, 0, 2, number & 0xFF)) + b"\x08\x00"
+                    mac_of_device(number) + bytes((2, 0, 0, 0, 2, number & 0xFF)) + self._ethertype
                 )
                 for address in interface.addresses:
-                    if address.family is not Family.IP:
+                    if address.family is not self.family:
                         continue
                     try:
                         routing.add_address(index, address.family, address.value, address.prefix_length)
@@ -238,7 +277,7 @@ class TapNode:
             self.apply_sysctls()
             # A gateway must be reachable when its route is added: those on the link come first.
             for route in sorted(self.node.routes, key=lambda r: r.via is not None):
-                if route.family is Family.IP:
+                if route.family is self.family:
                     self._add_route(routing, route)
 
     def _add_route(self, routing: Routing, route: Route) -> None:
@@ -268,7 +307,7 @@ class TapNode:
 
     def _open_sniffer(self) -> socket.socket:
         # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
-        # those that leave, are IPv4, and do so elsewhere than on lo, whose index is always 1.
+        # those that leave, are of the family, and do so elsewhere than on lo, whose index is always 1.
         # Nothing is sent before the first drain, so no packet slips in ahead of the filter.
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
         sniffer = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
@@ -280,7 +319,7 @@ class TapNode:
                 (0x20, 0, 0, 0xFFFFF008),  # interface index
                 (0x15, 3, 0, 1),
                 (0x28, 0, 0, 0xFFFFF000),  # protocol
-                (0x15, 0, 1, _ETH_P_IP),
+                (0x15, 0, 1, _ETHERTYPES[self.family]),
                 (0x06, 0, 0, 0x40000),
                 (0x06, 0, 0, 0),
             ),
@@ -294,7 +333,7 @@ class TapNode:
         return sniffer
 
     def _open_sender(self) -> socket.socket:
-        return socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        return socket.socket(self.family.socket_family, socket.SOCK_RAW, socket.IPPROTO_RAW)
 
     def _open_fence(self) -> socket.socket:
         fence = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_FENCE))
@@ -315,6 +354,22 @@ def _mark(extra: list[tuple[int, int, bytes]]) -> int:
 
 
 _LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _is_listener_report(frame: bytes) -> bool:
+    """Whether a frame is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
+    return frame[12:14] == b"\x86\xdd" and frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
+
+
+def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
+    src = parse_address(Family.IP6, sender.partition("%")[0])
+    dst = ttl = 0
+    for level, kind, value in extra:
+        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
+            dst = int.from_bytes(value[:16], "big")
+        elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_HOPLIMIT:
+            ttl = int.from_bytes(value[:4], "little" if _LITTLE else "big")
+    return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, length=len(data)) + data
 
 
 def _ethtool(control: socket.socket, name: str, command: int) -> None:

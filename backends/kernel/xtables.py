@@ -21,8 +21,8 @@ from backends.kernel.command import find_tool, run
 from backends.kernel.loader import Loader, RuleId
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
-from translate.errors import MachineError, Refusal, UnsupportedError
-from translate.ir import Family, Origin
+from translate.errors import MachineError
+from translate.ir import Family
 
 __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
 
@@ -30,11 +30,13 @@ VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
 
-class IptablesLoader(Loader):
-    """Loads ``iptables-save`` text with the restore command of one variant."""
 
-    def __init__(self, variant: str, text: str) -> None:
-        self._variant = variant
+class IptablesLoader(Loader):
+    """Loads ``iptables-save`` text with the restore command of one variant, in its family's form."""
+
+    def __init__(self, variant: str, text: str, family: Family = Family.IP) -> None:
+        self._variant = _command(variant, family)
+        self.family = family
         self._text = text
 
     def load(self, tap: TapNode) -> None:
@@ -98,11 +100,12 @@ class IptablesBackend:
         """Load the job's rules as they were read into a fresh node."""
         from translate.write import write_save
 
-        if job.ruleset.family is not Family.IP:
-            origin = Origin(job.ruleset.source)
-            reason = "IPv6 rules cannot be replayed on a kernel yet"
-            raise UnsupportedError((Refusal(origin, self.name, "ipv6", reason),))
-        return open_session(job.node, IptablesLoader(self.name, write_save(job.ruleset)))
+        loader = IptablesLoader(self.name, write_save(job.ruleset), job.ruleset.family)
+        return open_session(job.node, loader)
+
+
+def _command(variant: str, family: Family) -> str:
+    return variant if family is Family.IP else variant.replace("iptables", "ip6tables", 1)
 
 
 _PROBE: Final = (

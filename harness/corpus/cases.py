@@ -120,10 +120,10 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
     if problems:
         raise ParseError(tuple(problems))
     rules_path, node_path = (folder / data[key] for key in ("rules", "node"))
-    key = rules_path.resolve(), family
-    if key not in rulesets:
+    read_as = rules_path.resolve(), family
+    if read_as not in rulesets:
         given = None if family is None else Family(family)
-        rulesets[key] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path), family=given)
+        rulesets[read_as] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path), family=given)
     node = node_from_json(read_text(node_path), name=_shown(node_path))
     flows_path = folder / FLOWS_FILE
     flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)
@@ -135,7 +135,7 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
         purpose=data["purpose"].strip(),
         origin=data["origin"].strip(),
         rules_path=rules_path,
-        ruleset=rulesets[key],
+        ruleset=rulesets[read_as],
         node_path=node_path,
         node=node,
         flows=flows,

@@ -7,8 +7,7 @@ import pytest
 from backends.contract import Job
 from backends.kernel.xtables import IptablesBackend
 from backends.outcome import Verdict
-from translate.errors import MachineError, UnsupportedError
-from translate.ir import Family
+from translate.errors import MachineError
 from translate.read import read_ruleset
 
 
@@ -23,12 +22,6 @@ def test_a_job_from_the_text_of_a_dump(backend, kind_node, kind_rules, flows):
         (there,) = flows.run(session, flows.udp("10.244.0.5", "10.96.0.10", 53), "pod5")
         assert len(session.counters()) == kind_rules.count("\n-A ")
     assert (there.verdict, there.dnat) == (Verdict.FORWARD, True)
-
-
-def test_ipv6_is_refused(backend, kind_node):
-    ruleset = read_ruleset(b"*filter\n:INPUT DROP [0:0]\nCOMMIT\n", name="six", family=Family.IP6)
-    with pytest.raises(UnsupportedError, match=r"six: iptables-.*IPv6"):
-        backend.open(Job(ruleset=ruleset, node=kind_node))
 
 
 def test_probe_says_what_the_kernel_lacks(backend, monkeypatch):

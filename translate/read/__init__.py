@@ -1,7 +1,8 @@
 """Text in, :class:`~translate.ir.Ruleset` out.
 
-``family`` finds out of which family they are; ``save`` reads what ``iptables-save`` prints: lines, tables and chains; ``rule`` the words of one rule;
-``extensions`` what each match and target means; ``chains`` checks what must hold between chains.
+``family`` finds out of which family they are; ``save`` reads what ``iptables-save`` prints: lines, tables
+and chains; ``rule`` the words of one rule; ``extensions`` what each match and target means; ``chains``
+checks what must hold between chains.
 Anything may import :func:`read_ruleset` and :func:`read_save` from here. What is not understood is
 a :class:`~translate.errors.ParseError` that says where; nothing is skipped and nothing is looked up
 on the machine.

@@ -16,6 +16,7 @@ IPv4's, as that of ``iptables`` without a digit.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from translate.ir import Family, parse_address
@@ -52,7 +53,7 @@ def _of_rule(line: str) -> Family | None:
         words = split(line)
     except QuoteError:
         return None  # the reader says what is wrong with it
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         family: Family | None = None
         match option:
             case "-p" | "--protocol" | "--proto":

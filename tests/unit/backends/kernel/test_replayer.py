@@ -30,6 +30,8 @@ def out(packet: Packet, device: str | None = "b", *, mark: int | None = 0) -> Si
 class Node:
     """Answers each packet as ``behaviour`` says; what ``late`` says comes with settling."""
 
+    family = Family.IP
+
     def __init__(self, behaviour: Behaviour, late: Behaviour | None = None) -> None:
         self._behaviour, self._late = behaviour, late
         self._now: list[Sighting] = []
