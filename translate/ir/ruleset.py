@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -57,6 +58,9 @@ class Rule:
     spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
     ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
     ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
+    ``unknown`` says, reason by reason, what the input hides of the rule (``iptables -L`` without
+    ``-v`` hides interfaces): tests or an action that the rule may have besides those given. Whoever
+    lets packets meet the rule or writes it again refuses it with these reasons.
     """
 
     tests: tuple[Test, ...]
@@ -67,6 +71,7 @@ class Rule:
     goto: bool = False
     comment: str | None = None
     counters: Counters | None = None
+    unknown: tuple[str, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 
 
@@ -104,12 +109,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments."""
+    """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments.
+
+    ``unknown`` says what the input as a whole does not show, for example the other tables.
+    """
 
     family: Family
     tables: tuple[Table, ...]
     source: str = "<none>"
     epilogue: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def table(self, name: TableName) -> Table | None:
         """Return the table called ``name``, or None."""
@@ -117,3 +126,11 @@ class Ruleset:
             if table.name is name:
                 return table
         return None
+
+    def unknowns(self) -> Iterator[tuple[Rule, str]]:
+        """Yield every rule of which something is hidden, once with each reason."""
+        for table in self.tables:
+            for chain in table.chains:
+                for rule in chain.rules:
+                    for reason in rule.unknown:
+                        yield rule, reason

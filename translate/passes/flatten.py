@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
     Action,
@@ -48,7 +49,15 @@ __all__ = ["flatten"]
 
 
 def flatten(ruleset: Ruleset) -> Program:
-    """Return the Program that has one statement per rule."""
+    """Return the Program that has one statement per rule.
+
+    Raises UnsupportedError that names every rule of which the input hides something.
+    """
+    refusals = tuple(
+        Refusal(rule.origin, "translate", "unknown", reason) for rule, reason in ruleset.unknowns()
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
     chains = [
         _chain(table.name, chain)
         for name in TABLE_HOOKS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from translate.errors import Refusal, UnsupportedError
 from translate.ir import Chain, Counters, Option, Rule, Ruleset, Spelled, Table
 from translate.read.scanner import quote
 
@@ -13,7 +14,11 @@ def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
 
     For a ruleset that was read from the output of iptables-save this is that output to the byte.
     Counters of built-in chains are printed as they were read, those not known as zero.
+    Raises UnsupportedError that names every rule of which the input hides something.
     """
+    refusals = tuple(Refusal(rule.origin, "write", "unknown", reason) for rule, reason in ruleset.unknowns())
+    if refusals:
+        raise UnsupportedError(refusals)
     lines: list[str] = []
     for table in ruleset.tables:
         _table(lines, table, counters=counters)
