@@ -9,7 +9,16 @@ from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
 from backends.simulator.tcp import TcpTrack, TcpVerdict
 from backends.simulator.tcpstates import valid_flags
-from backends.simulator.tuples import ICMP_ERRORS, ICMP_REQUESTS, NR_ICMP_TYPES, invert, tuple_of
+from backends.simulator.tuples import (
+    ICMP6_REDIRECT,
+    ICMP6_REQUESTS,
+    ICMP6_UNTRACKED,
+    ICMP_ERRORS,
+    ICMP_REQUESTS,
+    NR_ICMP_TYPES,
+    invert,
+    tuple_of,
+)
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
 __all__ = ["Conntrack", "Entry", "TrackSettings"]
@@ -155,6 +164,14 @@ class Conntrack:
             if kind in ICMP_ERRORS:
                 self._relate(skb)
                 return
+        if packet.proto == Protocol.ICMPV6:
+            kind = packet.icmp_type or 0
+            if kind in ICMP6_UNTRACKED:
+                skb.state = ConnectionState.UNTRACKED
+                return
+            if kind < 128 or kind == ICMP6_REDIRECT:
+                self._relate(skb)
+                return
         if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
             return
         self._attach(skb)
@@ -210,9 +227,10 @@ class Conntrack:
                 return self._follow_tcp(entry, direction, packet)
             case Protocol.UDP:
                 self._follow_udp(entry)
-            case Protocol.ICMP:
+            case Protocol.ICMP | Protocol.ICMPV6:
                 assert isinstance(entry.original.dport, int)
-                if entry.original.dport >> 8 not in ICMP_REQUESTS:
+                requests = ICMP_REQUESTS if packet.proto == Protocol.ICMP else ICMP6_REQUESTS
+                if entry.original.dport >> 8 not in requests:
                     return TcpVerdict.INVALID
                 self._refresh(entry, _ICMP_TIMEOUT)
             case _:
@@ -251,4 +269,9 @@ class Conntrack:
 
 def _summed(packet: Packet) -> bool:
     """Protocols whose tracker verifies a checksum (``tcp_error``, ``udp_error``, ``sctp_error`` …)."""
-    return packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP, Protocol.SCTP, Protocol.UDPLITE)
+    return packet.is_icmp or packet.proto in (
+        Protocol.TCP,
+        Protocol.UDP,
+        Protocol.SCTP,
+        Protocol.UDPLITE,
+    )

@@ -11,6 +11,7 @@ from backends.simulator.chooser import Chooser
 from backends.simulator.fields import View
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.prepare import PreparedTable
+from backends.simulator.recent import RecentLists
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from translate.ir import (
     RANDOM_RANGE,
@@ -35,6 +36,7 @@ from translate.ir import (
     Reject,
     Return,
     Rule,
+    SetDirection,
     SetMark,
     SetTest,
     Snat,
@@ -54,6 +56,7 @@ class Evaluator:
     chooser: Chooser
     ports: Ports
     recorder: Recorder
+    lists: RecentLists
     _counters: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def table(self, table: PreparedTable, view: View) -> Decision:
@@ -135,7 +138,9 @@ class Evaluator:
                 return self.chooser.happens(Fraction(test.numerator, RANDOM_RANGE)) != test.negated
             case Nth():
                 return self._nth(test, rule, index) != test.negated
-            case SetTest() | Recent():
+            case Recent():
+                return self._recent(test, view)
+            case SetTest():
                 raise AssertionError(test)  # refused by prepare()
             case _:
                 assert_never(test)
@@ -156,6 +161,13 @@ class Evaluator:
             case _:
                 assert_never(value)
         return found != test.negated
+
+    def _recent(self, test: Recent, view: View) -> bool:
+        packet = view.skb.packet
+        address = packet.src if test.side is SetDirection.SRC else packet.dst
+        # What is forwarded has lost one already where there is an out-device (recent_mt).
+        ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
+        return self.lists.matches(test, address, ttl)
 
     def _nth(self, test: Nth, rule: Rule, index: int) -> bool:
         """``xt_statistic``'s nth mode.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.packet import Port
-from backends.simulator.routing import Router
+from backends.simulator.router import AnyRouter
 from backends.simulator.skb import Skb
 from translate.ir import Field, Hook, Protocol
 
@@ -20,7 +20,7 @@ class View:
     hook: Hook
     iif: str
     oif: str
-    router: Router
+    router: AnyRouter
 
     def read(self, field: Field) -> Port | str | None:
         """Return the field's value, or None when the packet does not have the field."""

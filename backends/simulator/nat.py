@@ -13,16 +13,17 @@ from backends.packet import Port, Tuple
 from backends.simulator.conntrack import Conntrack, Entry
 from backends.simulator.hashing import jhash2, reciprocal_scale
 from backends.simulator.ports import Ports
-from backends.simulator.routing import Router
+from backends.simulator.router import AnyRouter
 from backends.simulator.skb import ORIGINAL, Skb
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
-from backends.simulator.tuples import invert, rewrite_destination, rewrite_source
+from backends.simulator.tuples import ICMP6_REDIRECT, invert, rewrite_destination, rewrite_source
 from translate.ir import (
     PORT_PROTOCOLS,
     Accept,
     ConnectionState,
     ConnectionStatus,
     Dnat,
+    Family,
     Hook,
     Interval,
     Masquerade,
@@ -36,7 +37,8 @@ __all__ = ["Nat", "NatAction"]
 
 NatAction = Dnat | Snat | Masquerade | Redirect
 
-_LOCALHOST = 0x7F000001
+_LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
+_ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
 
@@ -59,9 +61,10 @@ class Nat:
     """The NAT engine over one connection table."""
 
     conntrack: Conntrack
-    router: Router
+    router: AnyRouter
     ports: Ports
     recorder: Recorder
+    family: Family = Family.IP
 
     def hook(self, hook: Hook, skb: Skb, out: str, chain: Callable[[], NatAction | Accept | None]) -> bool:
         """Take a packet through a NAT hook; False when it is dropped (``nf_nat_ipv4_fn``).
@@ -73,7 +76,7 @@ class Nat:
         entry = skb.entry
         if entry is None:
             return True
-        if skb.state is ConnectionState.RELATED and skb.packet.proto == Protocol.ICMP:
+        if skb.state is ConnectionState.RELATED and skb.packet.is_icmp:
             return self._translate_error(hook, skb, entry)
         manip = _manip(hook)
         done = entry.source_done if manip is Manip.SOURCE else entry.destination_done
@@ -103,16 +106,21 @@ class Nat:
             case Snat():
                 wanted = _Range(action.addresses, action.ports)
             case Redirect():
-                address = _LOCALHOST if hook is Hook.OUTPUT else self.router.first_address(skb.dev)
+                packet = skb.packet
+                address = _LOCALHOST[packet.family]
+                if hook is not Hook.OUTPUT:
+                    address = self.router.redirect_address(skb.dev, packet.dst)
                 if not address:
                     return False
                 wanted = _Range(Interval.point(address), action.ports)
             case Masquerade():
-                if entry.original.src == 0:
+                four = skb.packet.family is Family.IP
+                if four and entry.original.src == 0:
                     self._bind_nothing(hook, entry, Manip.SOURCE)
                     return True
                 assert skb.path is not None
-                via = skb.packet.dst if skb.path.via is None else skb.path.via
+                # The next hop's neighbour in IPv4, the destination's in IPv6.
+                via = skb.packet.dst if skb.path.via is None or not four else skb.path.via
                 address = self.router.select_address(out, via)
                 if not address:
                     return False
@@ -159,7 +167,7 @@ class Nat:
                 same = self._same_source(original, wanted, entry)
                 if same is not None and not self._used(same, entry):
                     return same
-        chosen = _with_address(original, wanted, manip)
+        chosen = _with_address(original, wanted, manip, self.family)
         if not wanted.random:
             given = wanted.ports.interval
             if given is None:
@@ -184,9 +192,9 @@ class Nat:
 
     def _port_in(self, t: Tuple, manip: Manip, given: Interval) -> bool:
         """``l4proto_in_range``."""
-        if t.proto != Protocol.ICMP and t.proto not in PORT_PROTOCOLS:
+        if t.proto not in _ICMP and t.proto not in PORT_PROTOCOLS:
             return True
-        source = manip is Manip.SOURCE or t.proto == Protocol.ICMP
+        source = manip is Manip.SOURCE or t.proto in _ICMP
         return self.ports.within(t.sport if source else t.dport, (given,))
 
     def _same_source(self, original: Tuple, wanted: _Range, entry: Entry) -> Tuple | None:
@@ -205,7 +213,7 @@ class Nat:
     def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
-        if t.proto == Protocol.ICMP:
+        if t.proto in _ICMP:
             return self._with_pick(t, given or _IDENTIFIERS, entry, source=True)
         if t.proto not in PORT_PROTOCOLS:
             return t
@@ -227,7 +235,7 @@ class Nat:
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
-        in_reply_source = not source or t.proto == Protocol.ICMP
+        in_reply_source = not source or t.proto in _ICMP
         taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
         port = self.ports.pick(given.low, given.high, taken)
         return replace(t, sport=port) if source else replace(t, dport=port)
@@ -251,7 +259,7 @@ class Nat:
         packet = skb.packet
         if packet.bad_checksum:
             return False
-        if packet.icmp_type == 5:
+        if packet.icmp_type == (5 if packet.proto == Protocol.ICMP else ICMP6_REDIRECT):
             bound = entry.source_done and entry.destination_done
             if not bound or entry.status & (ConnectionStatus.SNAT | ConnectionStatus.DNAT):
                 return False
@@ -283,18 +291,40 @@ def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
     return bool(entry.status & (ConnectionStatus.SNAT if source else ConnectionStatus.DNAT))
 
 
-def _with_address(t: Tuple, wanted: _Range, manip: Manip) -> Tuple:
+def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tuple:
     """``find_best_ips_proto``: the address of a range is a hash of source and destination."""
     if wanted.addresses is None:
         return t
     address = wanted.addresses.low
     if not wanted.addresses.is_point:
-        seed = 0 if wanted.ports.persistent else _swapped(t.dst)
-        drawn = jhash2((_swapped(t.src), 0, 0, 0), seed)
-        address += reciprocal_scale(drawn, wanted.addresses.size)
+        address = _hashed(t, wanted.addresses, family, persistent=wanted.ports.persistent)
     return replace(t, src=address) if manip is Manip.SOURCE else replace(t, dst=address)
 
 
-def _swapped(address: int) -> int:
-    """An address as a little-endian machine reads its four bytes."""
-    return int.from_bytes(address.to_bytes(4, "big"), "little")
+def _hashed(t: Tuple, addresses: Interval, family: Family, *, persistent: bool) -> int:
+    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``."""
+    words = family.bits // 32
+    source, destination = _words(t.src, words), _words(t.dst, words)
+    low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
+    drawn = jhash2((*source, *[0] * (4 - words)), 0 if persistent else destination[-1])
+    address, whole = 0, False
+    for i in range(words):
+        least, size = (0, _ALL) if whole else (low[i], (high[i] - low[i] + 1) & _ALL)
+        word = (least + reciprocal_scale(drawn, size)) & _ALL
+        whole = whole or word != high[i]
+        address = address << 32 | word
+        if not persistent:
+            drawn ^= destination[i]
+    return address
+
+
+_ALL = 0xFFFFFFFF
+
+
+def _big_words(address: int, count: int) -> list[int]:
+    return [address >> 32 * (count - 1 - i) & _ALL for i in range(count)]
+
+
+def _words(address: int, count: int) -> list[int]:
+    """An address as a little-endian machine reads its bytes, four at a time."""
+    return [int.from_bytes(w.to_bytes(4, "big"), "little") for w in _big_words(address, count)]

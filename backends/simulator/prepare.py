@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backends.simulator.recent import remembered_times
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
@@ -41,15 +43,18 @@ class PreparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Which tables are at which hook with which priority, in the kernel's order."""
+    """Which tables are at which hook with which priority, in the kernel's order, and their lists."""
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
+    recent: dict[str, int]
+    """How many times each list of ``-m recent`` keeps per address."""
 
 
 def prepare(ruleset: Ruleset) -> Prepared:
     """Make a ruleset ready to run.
 
-    Raises UnsupportedError that names every rule with a test that is not simulated.
+    Raises UnsupportedError that names every rule with a test that is not simulated, or of which
+    the input hides something.
     """
     refusals = []
     if ruleset.family is not Family.IP:
@@ -61,13 +66,33 @@ def prepare(ruleset: Ruleset) -> Prepared:
         base = {hook: chains[hook.value] for hook in TABLE_HOOKS[table.name] if hook.value in chains}
         tables[table.name] = PreparedTable(table.name, chains, base)
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule)]
+    refusals += _other_masks(ruleset)
+    refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
     if refusals:
         raise UnsupportedError(tuple(refusals))
     at = {}
     for hook in Hook:
         found = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
         at[hook] = tuple(found)
-    return Prepared(at)
+    return Prepared(at, remembered_times(test for _, test in _recents(ruleset)))
+
+
+def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for rule in chain.rules:
+                for test in rule.tests:
+                    if isinstance(test, Recent):
+                        yield rule, test
+
+
+def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
+    """A list has the mask of the rule that was loaded first (``recent_mt_check``)."""
+    masks: dict[str, int] = {}
+    for rule, test in _recents(ruleset):
+        if masks.setdefault(test.name, test.mask) != test.mask:
+            reason = f"the list {test.name} has another mask in an earlier rule, which may count for both"
+            yield Refusal(rule.origin, NAME, "recent-mask", reason)
 
 
 def _refusals(rule: Rule) -> list[Refusal]:
@@ -77,9 +102,6 @@ def _refusals(rule: Rule) -> list[Refusal]:
             case SetTest():
                 reason = f"the members of ipset {test.name} are not known"
                 found.append(Refusal(rule.origin, NAME, "set", reason))
-            case Recent():
-                reason = f"the list {test.name} of -m recent is not simulated"
-                found.append(Refusal(rule.origin, NAME, "recent", reason))
             case _:
                 pass
     return found

@@ -70,7 +70,7 @@ class _Device:
 
 
 class Router:
-    """The routing tables and address lists of a Node, for one family (IPv4 for now)."""
+    """The routing tables and address lists of a Node for IPv4; see :class:`Router6` for IPv6's."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -134,12 +134,16 @@ class Router:
                     return a.value
         return 0
 
-    def first_address(self, dev: str) -> int:
-        """Return the first address of an interface, or 0 (``nf_nat_redirect_ipv4``)."""
+    def redirect_address(self, dev: str, dst: int) -> int:
+        """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv4``)."""
         addresses = self._devices[dev].addresses
         return addresses[0].value if addresses else 0
 
     # Input
+
+    def not_received(self, src: int, dst: int, dev: str) -> str | None:
+        """Say why a packet is gone before any hook; ``ip_rcv`` looks at no address."""
+        return None
 
     def route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
         """Route a packet that came in on ``dev`` (``ip_route_input_slow``)."""
@@ -268,6 +272,18 @@ class Router:
         if kind in (AddressType.LOCAL, AddressType.UNICAST):
             return self.route_output(dst, src, any_source=True)
         return self.route_output(dst)
+
+    def route_error(self, dst: int, about: int, dev: str) -> Path | NoRoute:
+        """Route an ICMP error to ``dst`` about a packet for ``about`` (``__icmp_send``).
+
+        Its source is the address that the packet was for, if it is the node's.
+        """
+        own = about if self.address_type(about) is AddressType.LOCAL else 0
+        return self.route_output(dst, own)
+
+    def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
+        """Say why a source must not be forwarded; ``ip_route_input_slow`` has seen to it."""
+        return None
 
     def _owner(self, address: int) -> str | None:
         """``__ip_dev_find``: of several devices with an address, the one that got it last."""

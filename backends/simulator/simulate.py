@@ -17,7 +17,8 @@ from backends.simulator.evaluate import Evaluator
 from backends.simulator.nat import Nat
 from backends.simulator.ports import Ports
 from backends.simulator.prepare import Prepared, prepare
-from backends.simulator.routing import Router
+from backends.simulator.recent import RecentLists
+from backends.simulator.router import AnyRouter, router_of
 from backends.simulator.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
 from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
 
@@ -31,6 +32,11 @@ class _Run:
     stack: Stack
     ports: Ports
     recorder: Recorder
+    lists: RecentLists
+
+    def wait(self, seconds: float) -> None:
+        self.stack.conntrack.now += seconds
+        self.lists.now += seconds
 
 
 class Simulation:
@@ -41,7 +47,8 @@ class Simulation:
 
     def __init__(self, job: Job) -> None:
         self._prepared: Prepared = prepare(job.ruleset)
-        self._router = Router(job.node)
+        self._family = job.ruleset.family
+        self._router: AnyRouter = router_of(job.node, self._family)
         sysctl = job.node.sysctl
         self._settings = TrackSettings(
             checksum=sysctl("net.netfilter.nf_conntrack_checksum") != "0",
@@ -73,16 +80,17 @@ class Simulation:
         ports = Ports(chooser)
         recorder = Recorder(traced)
         conntrack = Conntrack(self._settings, ports)
-        nat = Nat(conntrack, self._router, ports, recorder)
-        evaluator = Evaluator(chooser, ports, recorder)
+        nat = Nat(conntrack, self._router, ports, recorder, self._family)
+        lists = RecentLists(self._prepared.recent)
+        evaluator = Evaluator(chooser, ports, recorder, lists)
         stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
-        return _Run(stack, ports, recorder)
+        return _Run(stack, ports, recorder, lists)
 
     def _steps(self, flow: Flow, run: _Run) -> Iterator[TracedStep]:
         exchange = Exchange(flow)
         for step in flow.steps:
             if isinstance(step, Pause):
-                run.stack.conntrack.now += step.seconds
+                run.wait(step.seconds)
                 yield TracedStep(step=step, emission=None, events=(), outcome=None)
                 continue
             emission = exchange.emit(step)

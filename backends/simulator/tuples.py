@@ -6,6 +6,9 @@ from backends.packet import Packet, Tuple
 from translate.ir import Protocol
 
 __all__ = [
+    "ICMP6_REDIRECT",
+    "ICMP6_REQUESTS",
+    "ICMP6_UNTRACKED",
     "ICMP_ERRORS",
     "ICMP_REQUESTS",
     "NR_ICMP_TYPES",
@@ -22,8 +25,18 @@ ICMP_ERRORS = frozenset({3, 4, 5, 11, 12})
 ICMP_REQUESTS = frozenset({8, 13, 15, 17})
 """ICMP types that can begin a connection (``nf_conntrack_icmp_packet``)."""
 
+ICMP6_UNTRACKED = frozenset({130, 131, 132, 133, 134, 135, 136, 143})
+"""ICMPv6 types that conntrack leaves alone (``noct_valid_new``): listener and neighbour discovery."""
+
+ICMP6_REQUESTS = frozenset({128, 139})
+"""ICMPv6 types that can begin a connection (``nf_conntrack_icmpv6_packet``)."""
+
+ICMP6_REDIRECT = 137
+
 _INVERSE = {8: 0, 0: 8, 13: 14, 14: 13, 15: 16, 16: 15, 17: 18, 18: 17}
 _QUERIES = frozenset(_INVERSE)
+_INVERSE_6 = {128: 129, 129: 128, 139: 140, 140: 139}
+_ECHOES_6 = frozenset({128, 129})
 
 
 def tuple_of(packet: Packet) -> Tuple:
@@ -40,9 +53,9 @@ def tuple_of(packet: Packet) -> Tuple:
 
 def invert(t: Tuple) -> Tuple | None:
     """Return the tuple of an answer (``nf_ct_invert_tuple``); None for ICMP that has no answer."""
-    if t.proto == Protocol.ICMP:
+    if t.proto in (Protocol.ICMP, Protocol.ICMPV6):
         assert isinstance(t.dport, int)
-        answer = _INVERSE.get(t.dport >> 8)
+        answer = (_INVERSE if t.proto == Protocol.ICMP else _INVERSE_6).get(t.dport >> 8)
         if answer is None:
             return None
         return Tuple(t.dst, t.src, t.proto, t.sport, answer << 8 | (t.dport & 0xFF))
@@ -65,6 +78,7 @@ def rewrite_destination(packet: Packet, target: Tuple) -> Packet:
 
 def _identifier(packet: Packet, target: Tuple) -> dict[str, object]:
     """``icmp_manip_pkt``: queries have one identifier, whichever side is rewritten."""
-    if packet.is_icmp and packet.icmp_type in _QUERIES and target.sport != (packet.icmp_id or 0):
+    queries = _QUERIES if packet.proto == Protocol.ICMP else _ECHOES_6
+    if packet.is_icmp and packet.icmp_type in queries and target.sport != (packet.icmp_id or 0):
         return {"icmp_id": target.sport}
     return {}

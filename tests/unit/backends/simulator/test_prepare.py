@@ -11,6 +11,7 @@ TEXT = b"""*nat
 :PREROUTING ACCEPT [0:0]
 -A PREROUTING -m set --match-set clients src -j ACCEPT
 -A PREROUTING -p tcp -m recent --rcheck --seconds 60 --name who --mask 255.255.255.255 --rsource -j RETURN
+-A PREROUTING -m recent --set --name who --mask 255.255.255.0 --rsource
 COMMIT
 *raw
 :PREROUTING ACCEPT [0:0]
@@ -23,7 +24,7 @@ def test_every_rule_that_is_not_simulated_is_named() -> None:
         prepare(read_ruleset(TEXT, name="rules"))
     assert [(r.origin.line, r.feature, r.backend) for r in caught.value.refusals] == [
         (3, "set", "simulator"),
-        (4, "recent", "simulator"),
+        (5, "recent-mask", "simulator"),
     ]
 
 

@@ -1,0 +1,114 @@
+"""The lists of ``-m recent``: addresses with the times at which they were seen (``xt_recent``).
+
+A list belongs to the network namespace, not to a table: rules of every table that name it share it.
+Time is whole jiffies in the kernel; here it is exact, so that a packet within a jiffy of a timeout
+may go the other way there.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.ir import Recent, RecentMode
+
+__all__ = ["MOST_ADDRESSES", "RecentLists", "remembered_times"]
+
+MOST_ADDRESSES: Final = 100
+"""Addresses per list (module parameter ``ip_list_tot``); one more evicts the one seen longest ago."""
+
+_DEFAULT_TIMES: Final = 32
+
+
+def remembered_times(rules: Iterable[Recent]) -> dict[str, int]:
+    """Return how many times each list keeps per address.
+
+    The most that a rule of the list asks for: the next power of two of its ``--hitcount``, or 32
+    (``recent_mt_check`` with ``ip_pkt_list_tot`` 0, its default).
+    """
+    found: dict[str, int] = {}
+    for rule in rules:
+        asked = _DEFAULT_TIMES if rule.hitcount is None else 1 << (rule.hitcount - 1).bit_length()
+        found[rule.name] = max(asked, found.get(rule.name, 0))
+    return found
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a list knows of one address (``struct recent_entry``)."""
+
+    ttl: int
+    times: list[float]
+    next: int = 1
+
+    def latest(self) -> float:
+        return self.times[self.next - 1]
+
+
+@dataclass(slots=True)
+class RecentLists:
+    """Every list of one run; all are empty when it begins. ``now`` is the clock, in seconds."""
+
+    capacity: Mapping[str, int]
+    now: float = 0.0
+    _lists: dict[str, OrderedDict[int, _Seen]] = field(default_factory=dict)
+
+    def matches(self, test: Recent, address: int, ttl: int) -> bool:
+        """Do what ``test`` does to its list, and say whether it matches (``recent_mt``).
+
+        ``address`` is the packet's, without the mask; ``ttl`` is as it was before forwarding.
+        """
+        address &= test.mask
+        known = self._lists.setdefault(test.name, OrderedDict())
+        seen = known.get(address)
+        if seen is not None and test.rttl and seen.ttl != ttl and ttl and seen.ttl:
+            seen = None
+        if seen is None:
+            if test.mode is not RecentMode.SET:
+                return test.negated
+            self._insert(known, address, ttl)
+            return not test.negated
+        matched = not test.negated
+        match test.mode:
+            case RecentMode.SET:
+                self._update(test.name, known, address, ttl)
+            case RecentMode.REMOVE:
+                del known[address]
+            case RecentMode.RCHECK | RecentMode.UPDATE:
+                matched = self._often_enough(test, seen) != test.negated
+                updates = test.mode is RecentMode.UPDATE and matched
+                if test.reap:
+                    self._reap(test, known, keep=address if updates else None)
+                if updates:
+                    self._update(test.name, known, address, ttl)
+        return matched
+
+    def _often_enough(self, test: Recent, seen: _Seen) -> bool:
+        since = None if test.seconds is None else self.now - test.seconds
+        hits = sum(since is None or time >= since for time in seen.times)
+        return hits >= (test.hitcount or 1)
+
+    def _insert(self, known: OrderedDict[int, _Seen], address: int, ttl: int) -> None:
+        if len(known) >= MOST_ADDRESSES:
+            known.popitem(last=False)
+        known[address] = _Seen(ttl, [self.now])
+
+    def _update(self, name: str, known: OrderedDict[int, _Seen], address: int, ttl: int) -> None:
+        seen = known[address]
+        seen.next %= self.capacity[name]
+        if seen.next < len(seen.times):
+            seen.times[seen.next] = self.now
+        else:
+            seen.times.append(self.now)
+        seen.next += 1
+        seen.ttl = ttl
+        known.move_to_end(address)
+
+    def _reap(self, test: Recent, known: OrderedDict[int, _Seen], *, keep: int | None) -> None:
+        """Drop the address seen longest ago, if that is longer ago than the rule's seconds."""
+        assert test.seconds is not None
+        oldest = next(iter(known))
+        if oldest != keep and known[oldest].latest() < self.now - test.seconds:
+            del known[oldest]
