@@ -27,6 +27,8 @@ from translate.ir import (
     LoweredChain,
     Program,
     Protocol,
+    Recent,
+    RecentMode,
     Test,
     field_bits,
 )
@@ -143,7 +145,12 @@ def impossible(facts: Facts) -> bool:
 
 
 def implied(test: Test, facts: Facts, family: Family) -> bool:
-    """Whether ``test`` holds for every packet of which ``facts`` are true."""
+    """Whether ``test`` holds for every packet of which ``facts`` are true.
+
+    ``-m recent --set`` does; that it holds does not mean that it can be left out.
+    """
+    if isinstance(test, Recent):
+        return test.mode is RecentMode.SET and not test.negated
     if not isinstance(test, FieldTest) or test.field.is_name:
         return False
     known = facts.get(test.field)

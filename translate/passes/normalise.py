@@ -10,10 +10,10 @@ does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there inst
 *Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
 may be intersected; a test is dropped only where the others imply it, and a statement only where no
 packet can pass. A test on a field that may be absent says that it is there, and so is never taken
-for one that always holds. Draws are never merged, each is its own. Statements with ``Recent`` are
-left as written, and those with ``Nth`` keep their order: what stands before such a test decides which
-packets it counts. A chain without tests does the same to each packet; a jump to it goes on after it
-(unless its last action ends the table), a goto to it returns to the caller.
+for one that always holds. Draws are never merged, each is its own. Tests do not cross a ``Recent``, and
+those beside an ``Nth`` keep their order: what stands before such a test decides which packets it sees.
+A chain without tests does the same to each packet; a jump to it goes on after it (unless its last
+action ends the table), a goto to it returns to the caller.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ def _inlined(actions: tuple[Action, ...], bodies: dict[str, tuple[Action, ...]])
 
 def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
     """Return the tests in canonical form, or None when no packet can pass them all."""
-    if any(isinstance(test, Recent) for test in tests):
-        return tests
+    for index, test in enumerate(tests):
+        if isinstance(test, Recent):
+            return _around(tests, index, family)
     flat: list[Test] = []
     for test in tests:
         found = _single(test, family)
@@ -157,6 +158,16 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
 def _headers(tests: Iterable[Test]) -> bool:
     """Whether one of the tests says something of other fields: that a header is there."""
     return any(isinstance(test, FieldTest) and test.field in _HEADER_FIELDS for test in tests)
+
+
+def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, ...] | None:
+    """What stands before and behind the first test with a list, each canonical by itself."""
+    before, behind = canonical(tests[:index], family), canonical(tests[index + 1 :], family)
+    if before is None:
+        return None
+    if behind is None:
+        return (*before, *tests[index:])  # never passed, but the list changes
+    return (*before, tests[index], *behind)
 
 
 def _single(test: Test, family: Family) -> Test | bool:

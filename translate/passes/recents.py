@@ -1,0 +1,104 @@
+"""What the rules of a Program ask of each list of ``-m recent``, taken together.
+
+Emitters keep no times per address but only the last one, which is exact where nobody counts
+(``--hitcount`` above 1) or compares TTLs (``--rttl``). Then a list is a map from address to the time
+at which it was last seen, and a rule with ``--seconds N`` asks whether that was N seconds ago at most.
+
+``--reap`` then only removes what no rule can tell from an absent address, provided that every check
+of the list has the same ``--seconds``, and that nobody asks whether an address is there at all:
+``--remove`` does, and a negated ``--update``, which refreshes what is there but too old
+(``recent_mt``, ``recent_entry_reap``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translate.ir import NOWHERE, Origin, Program, Recent, RecentMode
+
+__all__ = ["CAPACITY", "RecentList", "changes_list", "inexact", "recent_lists"]
+
+CAPACITY = 100
+"""Addresses that a list of ``xt_recent`` holds by default; one more evicts the oldest."""
+
+_CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentList:
+    """One list. ``origin`` is the first rule that puts addresses into it, or else that names it.
+
+    ``filled`` says whether there is such a rule. ``seconds`` are the different timeouts that its checks
+    ask for, None for "ever", in order. ``reaped`` says that one of them has ``--reap``.
+    """
+
+    name: str
+    masks: frozenset[int]
+    seconds: tuple[int | None, ...]
+    filled: bool
+    reaped: bool
+    asks_presence: bool
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a packet can tell how many addresses the list holds."""
+        return self.filled and bool(self.seconds)
+
+    @property
+    def reaping_shows(self) -> bool:
+        """Whether a packet can tell that ``--reap`` removed an address."""
+        return self.reaped and (self.asks_presence or len(self.seconds) > 1)
+
+
+def recent_lists(program: Program) -> dict[str, RecentList]:
+    """Return the lists by name, in the order in which rules first name them."""
+    rules: dict[str, list[tuple[Recent, Origin]]] = {}
+    for chain in program.chains:
+        for statement in chain.statements:
+            for test in statement.tests:
+                if isinstance(test, Recent):
+                    rules.setdefault(test.name, []).append((test, statement.origin))
+    return {name: _list(name, tests) for name, tests in rules.items()}
+
+
+def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
+    tests = [test for test, _ in rules]
+    seconds = {test.seconds for test in tests if test.mode in _CHECKS}
+    presence = any(
+        test.mode is RecentMode.REMOVE or (test.mode is RecentMode.UPDATE and test.negated) for test in tests
+    )
+    if presence:
+        seconds.add(None)
+    fills = [origin for test, origin in rules if test.mode is RecentMode.SET]
+    return RecentList(
+        name=name,
+        masks=frozenset(test.mask for test in tests),
+        seconds=tuple(sorted(seconds, key=lambda s: (s is None, s or 0))),
+        filled=bool(fills),
+        reaped=any(test.reap for test in tests),
+        asks_presence=presence,
+        origin=fills[0] if fills else rules[0][1],
+    )
+
+
+def changes_list(test: Recent) -> bool:
+    """Whether the test has an effect besides saying yes or no; ``--reap`` has none that shows."""
+    return test.mode is not RecentMode.RCHECK
+
+
+def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
+    """Return feature and reason if a map of last times cannot stand for the list, or None."""
+    if test.hitcount is not None and test.hitcount > 1:
+        return "recent-hitcount", f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
+    if test.rttl:
+        return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
+    if len(known.masks) > 1:
+        reason = (
+            f"the list {known.name} has another mask in another rule; the one loaded first counts for all"
+        )
+        return "recent-mask", reason
+    if known.reaping_shows and test.reap:
+        reason = f"--reap on the list {known.name} shows in its other rules, which look for older addresses"
+        return "recent-reap", reason
+    return None
