@@ -22,6 +22,7 @@ __all__ = [
     "InputError",
     "MachineError",
     "NfparityError",
+    "Note",
     "ParseError",
     "Refusal",
     "UnsupportedError",
@@ -66,6 +67,24 @@ class Refusal:
         """Return ``file:line: backend cannot express …`` with the rule under it."""
         head = f"{self.origin.place}: {self.backend}: {self.reason} [{self.feature}]"
         return f"{head}\n    {self.origin.text}" if self.origin.text else head
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A rule that one backend expresses with a difference that is known, and what it is.
+
+    For limits that no packet meets before many others have passed (how many addresses a list
+    holds). ``feature`` as in :class:`Refusal`.
+    """
+
+    origin: Origin
+    backend: str
+    feature: str
+    text: str
+
+    def render(self) -> str:
+        """Return ``file:line: backend: what differs [feature]``, on one line."""
+        return f"{self.origin.place}: {self.backend}: {self.text} [{self.feature}]"
 
 
 class NfparityError(Exception):

@@ -30,6 +30,9 @@ class Loader(ABC):
     family: Family = Family.IP
     """What the rules are for: the node carries packets of this family only."""
 
+    lists: bool = False
+    """Whether the rules, once loaded, keep lists of addresses, in which any two flows can meet."""
+
     @abstractmethod
     def load(self, tap: TapNode) -> None:
         """Load the rules. Devices, addresses, routes and sysctls are already in place.
@@ -39,7 +42,7 @@ class Loader(ABC):
         """
 
     def forget(self, tap: TapNode) -> None:
-        """Forget every connection; called between flows that could meet."""
+        """Forget every connection, and empty every list; called between flows that could meet."""
         tap.conntrack.flush()
 
     def counters(self) -> Mapping[RuleId, int]:

@@ -20,8 +20,10 @@ __all__ = ["NftablesBackend", "NftablesLoader"]
 class NftablesLoader(Loader):
     """Loads nft text in one transaction, through one handle that is kept."""
 
-    def __init__(self, text: str, family: Family = Family.IP) -> None:
+    def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
         self._text = text
+        self._flush = flush
+        self.lists = bool(flush)
         self.family = family
         self._handle: NftHandle | None = None
 
@@ -29,6 +31,12 @@ class NftablesLoader(Loader):
         """Load the rules; raises MachineError with what libnftables said."""
         self._handle = NftHandle()
         self._handle.run(self._text)
+
+    def forget(self, tap: TapNode) -> None:
+        """Forget every connection, and empty the sets that packets fill."""
+        super().forget(tap)
+        if self._flush and self._handle is not None:
+            self._handle.run(self._flush)
 
     def close(self) -> None:
         """Free the handle."""
@@ -56,7 +64,7 @@ class NftablesBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, NftablesLoader(output.text, job.ruleset.family))
+        return open_session(job.node, NftablesLoader(output.text, job.ruleset.family, flush=output.flush))
 
 
 _PROBE: Final = """\

@@ -78,7 +78,7 @@ class Replayer:
 
     def _flow(self, flow: Flow) -> FlowResult:
         keys = {_key(s.packet) for s in flow.steps if isinstance(s, Send)}
-        if not keys.isdisjoint(self._used):
+        if self._used and (self.loader.lists or not keys.isdisjoint(self._used)):
             self.loader.forget(self.tap)
             self._used.clear()
         exchange = Exchange(flow)

@@ -29,6 +29,8 @@ __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
 VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
+_LISTS: Final = Path("/proc/self/net/xt_recent")
+"""The lists of this network namespace, a file each; there once the kernel's ``xt_recent`` is."""
 
 
 class IptablesLoader(Loader):
@@ -42,6 +44,14 @@ class IptablesLoader(Loader):
     def load(self, tap: TapNode) -> None:
         """Load the rules; raises MachineError with what the command said."""
         self._run(f"{self._variant}-restore", self._text)
+        self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
+
+    def forget(self, tap: TapNode) -> None:
+        """Forget every connection, and empty the lists of ``-m recent``."""
+        super().forget(tap)
+        if self.lists:
+            for file in _LISTS.iterdir():
+                file.write_text("/")  # recent_mt_proc_write
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""

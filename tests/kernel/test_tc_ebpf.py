@@ -244,7 +244,7 @@ def test_what_cannot_be_carried_is_refused_with_its_line(kind_node: Node) -> Non
     ruleset = written(
         "*filter",
         ":INPUT ACCEPT [0:0]",
-        "-A INPUT -m recent --name seen --rcheck --mask 255.255.255.255 --rsource -j DROP",
+        "-A INPUT -m recent --name seen --rcheck --rttl --mask 255.255.255.255 --rsource -j DROP",
         "COMMIT",
     )
     with (
@@ -252,7 +252,7 @@ def test_what_cannot_be_carried_is_refused_with_its_line(kind_node: Node) -> Non
         TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)),
     ):
         pass
-    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "recent")]
+    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "recent-rttl")]
 
 
 def test_what_the_verifier_says_reaches_the_caller(kind_node: Node) -> None:

@@ -1,8 +1,9 @@
 """Program → a tc eBPF program: C text for BCC, plus the contents of its maps.
 
 :func:`emit` is the only door. ``conditions`` turns tests into C, ``statements`` statements and
-actions, ``emit`` puts chains between the hand-written C of ``runtime``. Imports ``translate.ir`` and
-``translate.errors`` alone; the kernel backend and the harness import this package.
+actions, ``emit`` puts chains between the hand-written C of ``runtime``. Imports ``translate.ir``,
+``translate.errors`` and what ``translate.passes`` knows of lists of ``-m recent``; the kernel backend
+and the harness import this package.
 """
 
 from translate.bpf.emit import BACKEND, emit

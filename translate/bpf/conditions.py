@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -15,10 +15,12 @@ from translate.ir import (
     Nth,
     Random,
     Recent,
+    SetDirection,
     SetTest,
     Test,
     Value,
 )
+from translate.passes.recents import RecentList, inexact
 
 __all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "present"]
 
@@ -79,17 +81,16 @@ FIELDS: Final = {
 
 _REFUSED: Final[dict[type, tuple[str, str]]] = {
     Nth: ("statistic-nth", "a counter that all packets share in order has no exact form in a tc program"),
-    Recent: ("recent", "the lists of -m recent have no counterpart in the tc program"),
     SetTest: ("ipset", "ipsets are not carried into the tc program"),
 }
 
 
-def conditions(tests: Iterable[Test]) -> str:
+def conditions(tests: Iterable[Test], lists: Mapping[str, RecentList]) -> str:
     """Return one C condition for all tests, in their order; ``1`` for none.
 
-    Raises CannotExpress.
+    ``lists`` are those of the whole Program, in the order that numbers them. Raises CannotExpress.
     """
-    return " && ".join(_test(test) for test in tests) or "1"
+    return " && ".join(_test(test, lists) for test in tests) or "1"
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -102,7 +103,7 @@ def equals(field: Field, value: Value) -> str:
     return _one(field, FIELDS[field].text, value)
 
 
-def _test(test: Test) -> str:
+def _test(test: Test, lists: Mapping[str, RecentList]) -> str:
     match test:
         case FieldTest():
             return _field_test(test)
@@ -111,10 +112,24 @@ def _test(test: Test) -> str:
             return f"!({some})" if test.negated else f"({some})"
         case Random():
             return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
-        case Nth() | Recent() | SetTest():
+        case Recent():
+            return _recent(test, lists)
+        case Nth() | SetTest():
             raise CannotExpress(*_REFUSED[type(test)])
         case _:
             assert_never(test)
+
+
+def _recent(test: Recent, lists: Mapping[str, RecentList]) -> str:
+    problem = inexact(test, lists[test.name])
+    if problem is not None:
+        raise CannotExpress(*problem)
+    number = list(lists).index(test.name)
+    address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
+    if test.mask != 0xFFFFFFFF:
+        address = f"{address} & {test.mask:#x}"
+    mode = f"RECENT_{test.mode.name}"
+    return f"recent({number}, {address}, {test.seconds or 0}, {mode}, {int(test.negated)})"
 
 
 def _field_test(test: FieldTest) -> str:

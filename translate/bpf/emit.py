@@ -13,9 +13,9 @@ from typing import Final
 
 from translate.bpf.conditions import CannotExpress
 from translate.bpf.maps import ARGUMENTS, BpfOutput
-from translate.bpf.runtime import AFTER_CHAINS, BEFORE_CHAINS, runtime_text
+from translate.bpf.runtime import AFTER_CHAINS, BEFORE_CHAINS, RECENT, runtime_text
 from translate.bpf.statements import Writer, called_chains
-from translate.errors import Refusal, UnsupportedError
+from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
     Family,
@@ -26,8 +26,9 @@ from translate.ir import (
     Statement,
     TableName,
 )
+from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
-__all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
+__all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
 
 BACKEND: Final = "tc-ebpf"
 """The name that refusals carry."""
@@ -37,6 +38,10 @@ MOST_STATEMENTS: Final = 4096
 
 The verifier gives up after a million instructions; a statement costs it some tens.
 """
+
+
+RECENT_SIZE: Final = 65536
+"""Addresses that all lists of ``-m recent`` hold together (``recent.h``)."""
 
 
 def emit(program: Program) -> BpfOutput:
@@ -51,7 +56,8 @@ def emit(program: Program) -> BpfOutput:
     bases = [chain for chain in program.chains if chain.hook is not None]
     order = _callees_first(bases, chains)
     refusals = _too_large(bases, chains)
-    writer = Writer({chain.name: _function(i, chain) for i, chain in enumerate(order)})
+    lists = recent_lists(program)
+    writer = Writer({chain.name: _function(i, chain) for i, chain in enumerate(order)}, lists)
     functions: list[str] = []
     for chain in order:
         functions += _chain(chain, writer, refusals)
@@ -59,11 +65,21 @@ def emit(program: Program) -> BpfOutput:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
     text = "\n".join((*_PRELUDE, *writer.declarations, "", *functions, *_absent(bases)))
     return BpfOutput(
-        before="\n".join(map(runtime_text, BEFORE_CHAINS)),
+        before="\n".join(map(runtime_text, (*BEFORE_CHAINS, *((RECENT,) if lists else ())))),
         chains=f"{text}\n",
         after="\n".join(map(runtime_text, AFTER_CHAINS)),
         maps=tuple(writer.maps),
+        lists=bool(lists),
+        notes=tuple(_note(known) for known in lists.values() if known.limited),
     )
+
+
+def _note(known: RecentList) -> Note:
+    text = (
+        f"the list {known.name} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+        f"the program holds {RECENT_SIZE} of all lists together, and forgets ones not seen for long"
+    )
+    return Note(known.origin, BACKEND, "recent-capacity", text)
 
 
 _PRELUDE: Final = (

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final
 
+from translate.errors import Note
 from translate.ir import NOWHERE, Origin
 
 __all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry"]
@@ -46,13 +47,17 @@ class MapContents:
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
-    ``before`` and ``after`` are the runtime, the same for every ruleset; ``chains`` is generated.
+    ``before`` and ``after`` are the runtime, the same for every ruleset (but for lists of ``-m recent``);
+    ``chains`` is generated. ``lists`` says whether there are any, in the map ``recents``; ``notes`` say
+    where iptables knows other limits.
     """
 
     before: str
     chains: str
     after: str
     maps: tuple[MapContents, ...]
+    lists: bool = False
+    notes: tuple[Note, ...] = ()
 
     @property
     def source(self) -> str:

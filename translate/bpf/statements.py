@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
@@ -23,6 +23,7 @@ from translate.ir import (
     Masquerade,
     NatPorts,
     NoTrack,
+    Recent,
     Redirect,
     Reject,
     RejectKind,
@@ -30,7 +31,9 @@ from translate.ir import (
     SetMark,
     Snat,
     Statement,
+    Test,
 )
+from translate.passes.recents import RecentList, changes_list
 
 __all__ = ["Number", "Writer", "called_chains"]
 
@@ -70,18 +73,23 @@ def called_chains(statement: Statement) -> Iterator[str]:
 class Writer:
     """Writes statements; collects the maps that lookups need.
 
-    ``functions`` gives the C function of each chain.
+    ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent``.
     """
 
     functions: dict[str, str]
+    lists: Mapping[str, RecentList]
     maps: list[MapContents] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""
         match statement:
+            case Apply(tests=tests, actions=()) if any(map(_acts, tests)):
+                return [f"(void)({conditions(tests, self.lists)});"]
             case Apply():
-                return self._when(conditions(statement.tests), self.actions(statement.actions, _literal))
+                return self._when(
+                    conditions(statement.tests, self.lists), self.actions(statement.actions, _literal)
+                )
             case Lookup():
                 return self._lookup(statement)
             case Choose():
@@ -166,7 +174,7 @@ class Writer:
             lead = f"}} else {test}{{" if some else f"{test}{{"
             body += [lead, *_indent(inner)]
             some = True
-        return self._when(conditions(statement.tests), [*body, "}"])
+        return self._when(conditions(statement.tests, self.lists), [*body, "}"])
 
     def _lookup(self, statement: Lookup) -> list[str]:
         hashed = all(
@@ -174,7 +182,7 @@ class Writer:
             for entry in statement.entries
             for value in entry.key
         ) and not any(f.is_name for f in statement.fields)
-        tests = conditions(statement.tests)
+        tests = conditions(statement.tests, self.lists)
         has = present(statement.fields)
         condition = " && ".join(has if tests == "1" and has else (tests, *has))
         if not hashed:
@@ -222,6 +230,11 @@ class Writer:
         for shape, code in shapes.items():
             cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *_indent(shape)]
         return [*lines, *self._when("e", [*cases, "}"])] if cases else lines
+
+
+def _acts(test: Test) -> bool:
+    """Whether a test is there for more than its answer."""
+    return isinstance(test, Recent) and changes_list(test)
 
 
 def _literal(value: int) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from translate.errors import Note
 from translate.ir import Program
 from translate.nft.emit import TABLE, build
-from translate.nft.render import delete_text, structure_text
+from translate.nft.render import delete_text, flush_text, structure_text
 
 __all__ = ["TABLE", "NftOutput", "emit"]
 
@@ -22,20 +23,25 @@ class NftOutput:
     """A Program as nftables text.
 
     ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it.
+    ``flush`` empties the sets that packets fill. ``notes`` say where iptables knows other limits.
     """
 
     family: str
     table: str
     text: str
     delete: str
+    flush: str = ""
+    notes: tuple[Note, ...] = ()
 
 
 def emit(program: Program) -> NftOutput:
     """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
-    table = build(program)
+    table, notes = build(program)
     return NftOutput(
         family=table.family,
         table=table.name,
         text=structure_text(table),
         delete=delete_text(table.family, table.name),
+        flush=flush_text(table),
+        notes=notes,
     )

@@ -14,6 +14,12 @@ control never comes back to the next one.
 actions; when they end in ``Return`` or ``Goto`` it goes there instead, so that the return is the
 lookup's chain's own.
 
+*A rule that writes into a list of* ``-m recent``. A list is a set with a timeout, one for each different
+``--seconds`` of its checks. Where a set is full ``update`` ends the rule, which must not keep the packet
+from its action; so ``--set`` is written apart, behind the tests before it, and then the rule without
+it. That is the same, because those tests say the same again. What is in a set already is updated or
+deleted in the rule itself.
+
 Maps have names: an anonymous map costs the kernel a search through all others for a free name, which
 makes a thousand of them take minutes (``nf_tables_set_alloc_name``).
 """
@@ -25,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from translate.errors import Refusal, UnsupportedError
+from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     PORT_PROTOCOLS,
     RANDOM_RANGE,
@@ -45,6 +51,8 @@ from translate.ir import (
     LoweredChain,
     Origin,
     Program,
+    Recent,
+    RecentMode,
     Return,
     Statement,
     TableName,
@@ -52,12 +60,14 @@ from translate.ir import (
 )
 from translate.nft.depth import too_deep
 from translate.nft.matches import expression, keys, matches, protocols, transports
-from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftTable
+from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import NameGiver
+from translate.nft.recent import address_key, notes_about, sets_of
 from translate.nft.refusal import CannotSay
 from translate.nft.statements import comes_back, needs_transport, statement, verdict
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
+from translate.passes.recents import RecentList, changes_list, inexact, recent_lists
 
 __all__ = ["TABLE", "build"]
 
@@ -67,30 +77,41 @@ TABLE: Final = "nfparity"
 _PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
 
 
-def build(program: Program) -> NftTable:
-    """Return the table that means what ``program`` means.
+def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
+    """Return the table that means what ``program`` means, and where it knows other limits.
 
     Raises UnsupportedError with every rule that nftables cannot express.
     """
-    builder = _Builder(program.family)
+    lists = recent_lists(program)
+    builder = _Builder(program.family, lists)
     for chain in program.chains:
         builder.declare(chain)
+    for known in lists.values():
+        builder.sets |= sets_of(known, builder.names, program.family)
     for chain in program.chains:
         builder.fill(chain)
-    table = NftTable(family=program.family.value, name=TABLE, maps=builder.maps, chains=builder.chains)
+    table = NftTable(
+        family=program.family.value,
+        name=TABLE,
+        sets=tuple(builder.sets.values()),
+        maps=builder.maps,
+        chains=builder.chains,
+    )
     refusals = [*builder.refusals, *too_deep(table)]
     if refusals:
         raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
-    return table
+    return table, notes_about(lists.values())
 
 
 @dataclass(slots=True)
 class _Builder:
     family: Family
+    lists: dict[str, RecentList]
     names: NameGiver = field(default_factory=NameGiver)
     known: dict[str, NftChain] = field(default_factory=dict)
     called: dict[str, str] = field(default_factory=dict)
     chains: list[NftChain] = field(default_factory=list)
+    sets: dict[tuple[str, int | None], NftSet] = field(default_factory=dict)
     maps: list[NftMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -168,7 +189,13 @@ class _Builder:
                 self._rule(chain, replace(apply, tests=tests))
 
     def _rule(self, chain: NftChain, apply: Apply) -> None:
-        parts = matches(apply.tests, self.family)
+        writes = next(
+            (i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None
+        )
+        if writes is not None:
+            self._recent(chain, apply, writes)
+            return
+        parts = self._parts(apply.tests)
         if any(needs_transport(action) for action in apply.actions) and not transports(apply.tests):
             parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
         targets: list[str] = []
@@ -178,6 +205,58 @@ class _Builder:
                 targets.append(self.called[action.chain])
         if parts:
             chain.rules.append(NftRule(parts=tuple(parts), targets=tuple(targets), origin=apply.origin))
+
+    def _parts(self, tests: Sequence[Test]) -> list[str]:
+        """The matches of a rule, in the order of its tests."""
+        parts: list[str] = []
+        start = 0
+        for index, test in enumerate(tests):
+            if isinstance(test, Recent):
+                parts += [*matches(tests[start:index], self.family), self._seen(test)]
+                start = index + 1
+        return parts + matches(tests[start:], self.family)
+
+    def _seen(self, test: Recent) -> str:
+        """The match that asks whether an address is in a list."""
+        problem = inexact(test, self.lists[test.name])
+        if problem is not None:
+            raise CannotSay(*problem)
+        name = self.sets[test.name, test.seconds].name
+        return f"{address_key(test, self.family)} {'!= ' if test.negated else ''}@{name}"
+
+    def _recent(self, chain: NftChain, apply: Apply, index: int) -> None:
+        """Write a rule whose test number ``index`` changes a list."""
+        test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
+        assert isinstance(test, Recent)
+        problem = inexact(test, self.lists[test.name])
+        if problem is not None:
+            raise CannotSay(*problem)
+        if test.negated and test.mode is not RecentMode.SET:
+            raise CannotSay("recent-negated", f"! --{test.mode.value} changes a list that does not match")
+        operation = "delete" if test.mode is RecentMode.REMOVE else "update"
+        key = address_key(test, self.family)
+        sets = [self.sets[test.name, s].name for s in self.lists[test.name].seconds]
+        changes = [f"{operation} @{name} {{ {key} }}" for name in sets]
+        seen = replace(test, mode=RecentMode.RCHECK)
+        if test.mode is RecentMode.SET or (test.mode is RecentMode.UPDATE and len(changes) > 1):
+            if not all(_says_it_again(one, test.name) for one in before):
+                reason = f"--{test.mode.value} stands behind a test that says it only once"
+                raise CannotSay("recent-after-state", reason)
+            asked = before if test.mode is RecentMode.SET else (*before, seen)
+            for change in changes:
+                parts = (*self._parts(asked), change)
+                chain.rules.append(NftRule(parts=parts, origin=apply.origin))
+            if not test.negated:
+                self._rule(chain, replace(apply, tests=(*asked, *behind)))
+            return
+        if any(isinstance(one, Recent) and changes_list(one) for one in behind):
+            raise CannotSay(
+                "recent-twice", f"--{test.mode.value} stands before another test that changes a list"
+            )
+        targets = tuple(self.called[a.chain] for a in apply.actions if isinstance(a, Jump | Goto))
+        actions = [statement(action, self.family, self.called) for action in apply.actions]
+        parts = (*self._parts((*before, seen)), *changes, *self._parts(behind), *actions)
+        chain.rules.append(NftRule(parts=parts, targets=targets, origin=apply.origin))
 
     def _aside(self, chain: NftChain, origin: Origin) -> NftChain:
         """A new chain for a part of ``chain``, named after it."""
@@ -282,6 +361,11 @@ class _Cells:
             name = self._made[actions, wants] = aside.name
         self.targets.append(name)
         return f"{'goto' if isinstance(actions[-1], Return | Goto) else 'jump'} {name}"
+
+
+def _says_it_again(test: Test, written: str) -> bool:
+    """Whether a test says the same when it is asked again, after the list ``written`` has changed."""
+    return isinstance(test, FieldTest) or (isinstance(test, Recent) and test.name != written)
 
 
 def _base(chain: LoweredChain) -> BaseHook | None:

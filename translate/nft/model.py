@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from translate.ir import Hook, Origin, Policy
 
-__all__ = ["BaseHook", "NftChain", "NftElement", "NftMap", "NftRule", "NftTable"]
+__all__ = ["BaseHook", "NftChain", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,17 @@ class NftMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NftSet:
+    """A named set that the packets fill. ``timeout`` is in seconds; None keeps addresses for ever."""
+
+    name: str
+    key: str
+    size: int
+    timeout: int | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseHook:
     """Where a base chain stands, and what becomes of packets that leave it undecided."""
 
@@ -69,5 +80,6 @@ class NftTable:
 
     family: str
     name: str
+    sets: Sequence[NftSet]
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
-from translate.nft.model import NftChain, NftMap, NftTable
+from translate.nft.model import NftChain, NftMap, NftSet, NftTable
 from translate.nft.names import comment
 
-__all__ = ["delete_text", "structure_text"]
+__all__ = ["delete_text", "flush_text", "structure_text"]
 
 
 def structure_text(table: NftTable) -> str:
@@ -18,7 +18,7 @@ def structure_text(table: NftTable) -> str:
     """
     lines = [f"add table {table.family} {table.name}", delete_text(table.family, table.name).rstrip()]
     lines.append(f"table {table.family} {table.name} {{")
-    blocks = [*map(_map_lines, table.maps), *map(_chain_lines, table.chains)]
+    blocks = [*map(_set_lines, table.sets), *map(_map_lines, table.maps), *map(_chain_lines, table.chains)]
     for index, block in enumerate(blocks):
         if index:
             lines.append("")
@@ -30,6 +30,22 @@ def structure_text(table: NftTable) -> str:
 def delete_text(family: str, name: str) -> str:
     """Return the text that removes the table."""
     return f"delete table {family} {name}\n"
+
+
+def flush_text(table: NftTable) -> str:
+    """Return the text that empties every set that packets fill; empty when there is none."""
+    return "".join(f"flush set {table.family} {table.name} {s.name}\n" for s in table.sets)
+
+
+def _set_lines(set_: NftSet) -> Iterator[str]:
+    yield f"set {set_.name} {{"
+    yield f"\ttypeof {set_.key}"
+    yield f"\tsize {set_.size}"
+    yield "\tflags dynamic" + ("" if set_.timeout is None else ",timeout")
+    if set_.timeout is not None:
+        yield f"\ttimeout {set_.timeout}s"
+    yield f"\tcomment {comment(set_.note)}"
+    yield "}"
 
 
 def _map_lines(map_: NftMap) -> Iterator[str]:

@@ -52,6 +52,7 @@ class TcEbpfLoader(Loader):
 
     def __init__(self, output: BpfOutput) -> None:
         self._output = output
+        self.lists = output.lists
         self._bpf: Any = None
 
     def load(self, tap: TapNode) -> None:
@@ -75,8 +76,8 @@ class TcEbpfLoader(Loader):
         _attach(facts, descriptors)
 
     def forget(self, tap: TapNode) -> None:
-        """Empty the program's own connection tables."""
-        for name in _STATE:
+        """Empty the program's own connection tables, and the lists of ``-m recent``."""
+        for name in (*_STATE, *(("recents",) if self.lists else ())):
             self._bpf[name.encode()].clear()
 
     def _program(self, bcc: Any, name: str) -> int:

@@ -1,7 +1,7 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
-Read in this order: ``types``, ``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, then the
-generated chains, then ``hooks`` and ``reject``.
+Read in this order: ``types``, ``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, where the rules
+have lists ``recent``, then the generated chains, then ``hooks`` and ``reject``.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["AFTER_CHAINS", "BEFORE_CHAINS", "runtime_text"]
+__all__ = ["AFTER_CHAINS", "BEFORE_CHAINS", "RECENT", "runtime_text"]
 
 BEFORE_CHAINS: Final = ("types", "packet", "tcp", "conntrack", "nat", "route")
+RECENT: Final = "recent"
 AFTER_CHAINS: Final = ("hooks", "reject")
 
 

@@ -241,7 +241,7 @@ def test_a_chain_that_nobody_calls_is_left_out() -> None:
 def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
     origins = [Origin("rules", n, 1, f"rule {n}") for n in range(5)]
     tests = (
-        Recent(name="x", mode=RecentMode.RCHECK, side=SetDirection.SRC, mask=0xFFFFFFFF),
+        Recent(name="x", mode=RecentMode.RCHECK, side=SetDirection.SRC, mask=0xFFFFFFFF, hitcount=2),
         SetTest(name="x", directions=(SetDirection.SRC,)),
     )
     statements = [
@@ -251,7 +251,7 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
     with pytest.raises(UnsupportedError) as caught:
         emit(program(base(*statements)))
     assert [(r.origin.line, r.backend, r.feature) for r in caught.value.refusals] == [
-        (1, BACKEND, "recent"),
+        (1, BACKEND, "recent-hitcount"),
         (2, BACKEND, "ipset"),
     ]
 

@@ -80,13 +80,13 @@ def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
     with pytest.raises(UnsupportedError) as caught:
         nft(
             "filter",
-            "-A INPUT -m recent --name a --rcheck --rsource -j DROP",
+            "-A INPUT -m recent --name a --rcheck --hitcount 3 --rsource -j DROP",
             "-A INPUT -j ACCEPT",
             "-A FORWARD -m set --match-set b src -j DROP",
             "-A FORWARD -m conntrack --ctorigdstport 80 -j DROP",
         )
     assert [(r.feature, r.origin.text.split()[1]) for r in caught.value.refusals] == [
-        ("recent", "INPUT"),
+        ("recent-hitcount", "INPUT"),
         ("ipset", "FORWARD"),
         ("ct-ports", "FORWARD"),
     ]

@@ -1,0 +1,37 @@
+/* Lists of -m recent (xt_recent): addresses with the time at which they were last seen.
+ *
+ * One map holds all lists. When it is full the kernel forgets addresses not used for long.
+ */
+struct recent_key {
+	u32 list;
+	u32 address;
+};
+
+BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
+
+enum { RECENT_SET, RECENT_RCHECK, RECENT_UPDATE, RECENT_REMOVE };
+
+/* recent_mt, for one time per address. seconds 0: however long ago. */
+INLINE int recent(u32 list, u32 address, u32 seconds, u32 mode, int negated)
+{
+	struct recent_key key = { .list = list, .address = address };
+	u64 now = bpf_ktime_get_ns();
+	u64 *seen;
+	int matched;
+
+	if (mode == RECENT_SET) {
+		recents.update(&key, &now);
+		return !negated;
+	}
+	seen = recents.lookup(&key);
+	if (!seen)
+		return negated;
+	if (mode == RECENT_REMOVE) {
+		recents.delete(&key);
+		return !negated;
+	}
+	matched = (!seconds || now - *seen <= (u64)seconds * 1000000000ULL) != negated;
+	if (matched && mode == RECENT_UPDATE)
+		*seen = now;
+	return matched;
+}
