@@ -2,7 +2,7 @@
 
 ``jsonlines`` is the format of a flow, ``packets`` the part of it that is one packet, ``entry``
 where a packet enters; ``cases`` a folder of regression cases; ``pcap`` captures in and out;
-``randomflows`` draws flows around a ruleset's constants. ``load`` picks by the kind of file.
+``randomflows`` draws flows around a ruleset's constants; ``generate`` makes a flow for every rule of one.
 The command line and tests import from the modules.
 """
 
