@@ -46,6 +46,7 @@ def infer_node(ruleset: Ruleset) -> Node:
     uplink, used = _free("eth", taken), set(endpoints) | _named_addresses(rules)
     gateway, address = _uplink(family, networks)
     interfaces = [Interface(uplink, (address,))]
+    routes: list[Route] = []
     assumed.append(
         f"interface {uplink} with {address}, and the default route via {format_address(family, gateway)}"
     )
@@ -56,10 +57,18 @@ def infer_node(ruleset: Ruleset) -> Node:
         name = _free("pod", taken)
         hosts = (network.low + 1, *range(network.high - 1, network.low + 1, -1))
         value = next((v for v in hosts if v not in used), network.low + 1)
-        one = Address(family, value, length)
-        interfaces.append(Interface(name, (one,)))
         count = sum(e in network for e in endpoints)
-        assumed.append(f"interface {name} with {one}, for {count} endpoint{'s' if count > 1 else ''}")
+        whom = f"for {count} endpoint{'s' if count > 1 else ''}"
+        if network.low in endpoints or network.high in endpoints:
+            # The ends of a connected network are no hosts' addresses; a route makes no such difference.
+            one = Address(family, value, family.bits)
+            route = Route(family=family, dst=network, dev=name)
+            routes.append(route)
+            assumed.append(f"interface {name} with {one}, and the route {route}, {whom}")
+        else:
+            one = Address(family, value, length)
+            assumed.append(f"interface {name} with {one}, {whom}")
+        interfaces.append(Interface(name, (one,)))
     for name, net in named:
         if net is None:
             interfaces.append(Interface(name))
@@ -71,7 +80,7 @@ def infer_node(ruleset: Ruleset) -> Node:
             interfaces.append(Interface(name, (one,)))
             assumed.append(f"interface {name} with {one}, because rules name both")
     default = Route(family=family, dst=Interval.prefix(0, 0, family.bits), dev=uplink, via=gateway)
-    return Node(tuple(interfaces), (default,), {}, tuple(assumed))
+    return Node(tuple(interfaces), (default, *routes), {}, tuple(assumed))
 
 
 def _endpoints(rule: Rule, family: Family) -> Iterator[int]:

@@ -42,6 +42,13 @@ def test_an_endpoint_is_not_the_node() -> None:
     assert shown(rules(dnat("10.0.0.1")))["pod0"] == ["10.0.0.254/24"]
 
 
+def test_an_endpoint_is_not_the_broadcast_address_of_its_network() -> None:
+    node = infer_node(rules(dnat("10.0.0.255"), dnat("10.0.0.3")))
+    assert [str(a) for a in node.interfaces[1].addresses] == ["10.0.0.1/32"]
+    assert [str(r) for r in node.routes[1:]] == ["10.0.0.0/24 dev pod0"]
+    assert "the route 10.0.0.0/24 dev pod0, for 2 endpoints" in node.assumed[1]
+
+
 def test_interfaces_that_rules_name() -> None:
     found = shown(
         rules(
