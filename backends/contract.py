@@ -10,6 +10,7 @@ from typing import Protocol
 from backends.flow import Flow
 from backends.node import Node
 from backends.outcome import FlowResult
+from translate.errors import Note
 from translate.ir import Ruleset
 
 __all__ = ["Availability", "Backend", "Job", "Session"]
@@ -37,6 +38,11 @@ class Job:
 
 class Session(Protocol):
     """A loaded backend. Flows are independent of each other (see :class:`Flow`)."""
+
+    @property
+    def limits(self) -> tuple[Note, ...]:
+        """Rules that this backend is known to carry with another limit than they have in iptables."""
+        ...
 
     def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
         """Run the flows in order and yield one result each, as they come."""

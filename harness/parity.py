@@ -64,7 +64,10 @@ class BackendReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityReport:
-    """The whole result. ``differences`` are in the order of backends and flows."""
+    """The whole result. ``differences`` are in the order of backends and flows.
+
+    ``notes`` are differences that are known without a packet: ``file:line: backend: what differs``.
+    """
 
     level: int
     flows: int
@@ -74,6 +77,7 @@ class ParityReport:
     backends: tuple[BackendReport, ...]
     differences: tuple[Difference, ...]
     assumed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def parity(self) -> bool:
@@ -149,6 +153,7 @@ def run_parity(
     total = sum(len(b.flows) for b in benches)
     seen: dict[str, list[tuple[_Bench, tuple[FlowResult, ...]]]] = {b.name: [] for b in backends}
     refused: dict[str, str] = {}
+    notes: dict[str, None] = {}
     done = 0
     for bench in benches:
         willing = [b for b in backends if b.name not in refused]
@@ -160,6 +165,7 @@ def run_parity(
                 refused[one.backend] = _refusal(one.refusal)
             else:
                 seen[one.backend].append((bench, one.results))
+                notes.update(dict.fromkeys(note.render() for note in one.limits))
         done += len(bench.flows)
     differences: list[Difference] = []
     reports: list[BackendReport] = []
@@ -181,6 +187,7 @@ def run_parity(
         false_alarm_rate=plan.false_alarm_rate,
         backends=tuple(reports),
         differences=tuple(differences),
+        notes=tuple(notes),
         assumed=tuple(dict.fromkeys(a for b in plan.batches for a in b.node.assumed)),
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.outcome import FlowResult
-from translate.errors import MachineError, UnsupportedError
+from translate.errors import MachineError, Note, UnsupportedError
 
 __all__ = ["Progress", "Replayed", "replay"]
 
@@ -26,11 +26,15 @@ _WORKERS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What one backend did: one result per flow in order, or why it refused the rules."""
+    """What one backend did: one result per flow in order, or why it refused the rules.
+
+    ``limits`` is what the backend says of itself (:attr:`Session.limits`).
+    """
 
     backend: str
     results: tuple[FlowResult, ...] = ()
     refusal: UnsupportedError | None = None
+    limits: tuple[Note, ...] = ()
 
 
 def _quiet(backend: str, done: int, total: int) -> None:
@@ -75,11 +79,13 @@ def _run(
     backend: Backend, job: Job, flows: Sequence[Flow], progress: Progress, stop: threading.Event
 ) -> Replayed:
     results: list[FlowResult] = []
+    limits: tuple[Note, ...] = ()
     if stop.is_set():
         return Replayed(backend=backend.name)
     progress(backend.name, 0, len(flows))
     try:
         with backend.open(job) as session:
+            limits = session.limits
             answers = iter(session.replay(flows))
             for flow in flows:
                 result = next(answers, None)
@@ -92,4 +98,4 @@ def _run(
                     break
     except UnsupportedError as e:
         return Replayed(backend=backend.name, refusal=e)
-    return Replayed(backend=backend.name, results=tuple(results))
+    return Replayed(backend=backend.name, results=tuple(results), limits=limits)

@@ -64,7 +64,8 @@ class NftablesBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, NftablesLoader(output.text, job.ruleset.family, flush=output.flush))
+        loader = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
+        return open_session(job.node, loader, limits=output.notes)
 
 
 _PROBE: Final = """\

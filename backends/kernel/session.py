@@ -18,6 +18,7 @@ from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_
 from backends.kernel.worker import Worker
 from backends.node import Node
 from backends.outcome import FlowResult
+from translate.errors import Note
 
 __all__ = ["KernelSession", "open_session"]
 
@@ -73,6 +74,8 @@ class KernelSession:
     """Replays flows on the node; see :func:`open_session`."""
 
     _worker: Worker = field(repr=False)
+    limits: tuple[Note, ...] = ()
+    """What the translation says that it cannot do as iptables does."""
 
     @property
     def pid(self) -> int:
@@ -103,11 +106,12 @@ class KernelSession:
 
 
 @contextmanager
-def open_session(node: Node, loader: Loader) -> Iterator[KernelSession]:
+def open_session(node: Node, loader: Loader, *, limits: tuple[Note, ...] = ()) -> Iterator[KernelSession]:
     """Build ``node`` in a private namespace, load rules with ``loader``, and give it for replays.
 
-    When the context ends, in whatever way, the namespace ends with all that was in it.
+    ``limits`` is what the session has to say of itself. When the context ends, in whatever way, the
+    namespace ends with all that was in it.
     Raises what :class:`TapNode` and the loader raise.
     """
     with Worker(_Start(node, loader)) as worker:
-        yield KernelSession(worker)
+        yield KernelSession(worker, limits)

@@ -10,6 +10,7 @@ from backends.flow import Flow
 from backends.outcome import FlowResult
 from backends.simulator.prepare import NAME
 from backends.simulator.simulate import Simulation
+from translate.errors import Note
 
 __all__ = ["SimulatorBackend"]
 
@@ -29,6 +30,8 @@ class SimulatorBackend:
 
 
 class _SimulatorSession:
+    limits: tuple[Note, ...] = ()
+
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from backends.node import Node
+from translate.errors import Note
 from translate.ir import Family
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "add_output",
     "add_rules",
     "print_assumptions",
+    "print_notes",
 ]
 
 
@@ -100,3 +103,9 @@ def print_assumptions(node: Node) -> None:
     """Say on standard error what was assumed of a node instead of given."""
     for one in node.assumed:
         print(f"nfparity: assumed {one}", file=sys.stderr)
+
+
+def print_notes(notes: Iterable[Note]) -> None:
+    """Say on standard error which rules a translation carries with another limit."""
+    for note in notes:
+        print(f"nfparity: known {note.render()}", file=sys.stderr)

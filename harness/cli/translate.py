@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.batches import load_rules
-from harness.cli.options import add_level, add_output, add_rules
+from harness.cli.options import add_level, add_output, add_rules, print_notes
 from harness.files import write_text
 from translate.ir import Ruleset
 
@@ -15,7 +15,8 @@ example:
 
 nft prints one transaction that replaces the table that nfparity owns, and touches no other. bpf
 prints the C program and, as comments, what its maps hold. iptables prints the rules as read. What
-cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2).
+cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2). Known
+limits (how many addresses a list of -m recent holds) are said on standard error.
 """
 
 
@@ -46,7 +47,11 @@ def _translated(ruleset: Ruleset, to: str, level: int) -> str:
     if to == "nft":
         from translate import nft
 
-        return nft.emit(program).text
+        output = nft.emit(program)
+        print_notes(output.notes)
+        return output.text
     from translate import bpf
 
-    return bpf.emit(program).render()
+    made = bpf.emit(program)
+    print_notes(made.notes)
+    return made.render()

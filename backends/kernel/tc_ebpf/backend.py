@@ -36,7 +36,7 @@ class TcEbpfBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, TcEbpfLoader(output))
+        return open_session(job.node, TcEbpfLoader(output), limits=output.notes)
 
 
 _NO_RULES: Final = Program(family=Family.IP, chains=())

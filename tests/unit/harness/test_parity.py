@@ -20,7 +20,7 @@ from harness.batches import Batch
 from harness.corpus.jsonlines import read_flows
 from harness.deciding import deciding_rules
 from harness.parity import ParityReport, Plan, choose_backends, run_parity
-from translate.errors import InputError, MachineError, Refusal, UnsupportedError
+from translate.errors import InputError, MachineError, Note, Refusal, UnsupportedError
 from translate.ir import NOWHERE
 
 Change = Callable[[Outcome], Outcome]
@@ -43,6 +43,7 @@ class Fake:
     change: Change = lambda outcome: outcome
     first_weight: float = 0.5
     notes: tuple[str, ...] = ()
+    limits: tuple[Note, ...] = ()
     refuses: bool = False
     breaks_at: int | None = None
     closed: int = 0
@@ -166,6 +167,14 @@ def test_a_reply_is_decided_by_the_rules_that_bound_its_connection(worker: Job) 
 def test_notes_are_differences(worker: Job) -> None:
     report = run(worker, Fake(notes=("wrong TCP checksum",)))
     assert [d.observed for d in report.differences] == ["wrong TCP checksum"] * 3
+
+
+def test_known_limits_are_said_once_and_are_no_differences(worker: Job) -> None:
+    note = Note(NOWHERE, "fake", "colour", "knows sixteen colours")
+    report = run(worker, Fake(limits=(note, note)))
+    assert report.parity
+    assert report.notes == (note.render(),)
+    assert "knows sixteen colours [colour]" in note.render()
 
 
 def test_unfair_shares_are_differences(worker: Job) -> None:

@@ -13,7 +13,7 @@ from backends.flow import Flow, Send
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.packet import Packet
 from harness.replay import replay
-from translate.errors import MachineError
+from translate.errors import MachineError, Note
 from translate.ir import Family
 
 DROP = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.DROP),))
@@ -30,6 +30,7 @@ class Drops:
 
     name: str = "drops"
     ids: dict[str, str | None] = field(default_factory=dict)
+    limits: tuple[Note, ...] = ()
     endless: threading.Event | None = None
     closed: bool = False
 

@@ -36,13 +36,13 @@ def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
 
 
 def nft(table: str, *rules: str, level: int = 0) -> dict[str, list[str]]:
-    """The rules of every chain in the translation, without comments; and the elements of maps."""
+    """The rules of every chain in the translation, without comments; what maps and sets are made of."""
     found: dict[str, list[str]] = {}
     name = ""
     for line in emit(program(table, *rules, level=level)).text.splitlines():
         words = line.strip().split(" comment ")[0]
         verdict = line.partition(" : ")[2]
-        if words.startswith(("chain ", "map ")):
+        if words.startswith(("chain ", "map ", "set ")):
             name = words.split()[1]
             found[name] = []
         elif line.startswith("\t\t\t"):

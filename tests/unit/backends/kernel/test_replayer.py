@@ -70,7 +70,8 @@ class Node:
 
 
 class Forgetful:
-    def __init__(self) -> None:
+    def __init__(self, *, lists: bool = False) -> None:
+        self.lists = lists
         self.times = 0
 
     def forget(self, tap: object) -> None:
@@ -264,3 +265,10 @@ def test_flows_that_could_meet_are_kept_apart(second, times):
     flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate((UDP, second))]
     Replayer(node, loader).replay(flows)
     assert loader.times == times
+
+
+def test_any_two_flows_could_meet_in_a_list():
+    loader = Forgetful(lists=True)
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
+    Replayer(Node(lambda p: []), loader).replay(flows)
+    assert loader.times == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from xml.etree import ElementTree
@@ -53,6 +54,15 @@ def test_text_of_parity() -> None:
     assert "skipped: no" in shown
     assert "assumed interface eth0" in shown
     assert "\x1b" not in shown
+
+
+def test_text_of_known_limits() -> None:
+    notes = tuple(f"rules:{n}: nftables: holds 65535 [recent-capacity]" for n in range(12))
+    one = dataclasses.replace(report(), notes=notes)
+    shown = text(one).splitlines()
+    assert shown[1] == "known rules:0: nftables: holds 65535 [recent-capacity]"
+    assert "and 2 more known limits; --format json lists them all" in shown
+    assert json.loads(parity_json(one))["notes"] == list(notes)
 
 
 def test_text_of_a_difference() -> None:
