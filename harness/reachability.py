@@ -2,7 +2,8 @@
 
 What is proven here: a chain that nothing calls, or only chains that nothing reaches; a rule behind
 one that takes every packet; a rule whose tests contradict each other, or those of every way into
-its chain; a rule that an earlier, wider one keeps all packets from. Fields that change on the way
+its chain; a rule that an earlier, wider one, in the same chain, in one called before or in a caller,
+keeps all packets from. Fields that change on the way
 through a table (the mark) prove nothing. What is not named here may still be unreachable.
 """
 
@@ -45,6 +46,19 @@ RuleId = tuple[str, str, int]
 
 _Context = tuple[FieldTest, ...]
 _MOST_CONTEXTS = 64  # ways into one chain; above that nothing is proven from them
+_MOST_TAKERS = 64  # rules whose packets do not come into a called chain; above that, none is known
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """A rule that ends the walk of all packets that pass ``tests``, its callers' among them."""
+
+    tests: tuple[Test, ...]
+    rule: Rule
+    chain: str
+
+
+_Takers = tuple[_Taker, ...]
 
 
 def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
@@ -82,7 +96,7 @@ class _Table:
 
     def unreachable(self) -> dict[RuleId, str]:
         """Return the unreachable rules of this table."""
-        contexts: dict[str, set[_Context] | None] = {}
+        contexts: dict[str, set[tuple[_Context, tuple[tuple[Test, ...], ...]]] | None] = {}
         start: _Context = ()
         if self.table.name is TableName.NAT:
             # nf_nat_inet_fn: only packets that begin a connection walk the chains
@@ -91,28 +105,29 @@ class _Table:
             start = (FieldTest(field=Field.CT_STATE, values=values),)
         reached: dict[tuple[str, int], bool] = {}
         reasons: dict[tuple[str, int], str] = {}
-        pending: list[tuple[Chain, _Context]] = [(c, start) for c in self.table.chains if c.hook is not None]
+        bases = [c for c in self.table.chains if c.hook is not None]
+        pending: list[tuple[Chain, _Context, _Takers]] = [(c, start, ()) for c in bases]
         while pending:
-            chain, context = pending.pop()
+            chain, context, takers = pending.pop()
             seen = contexts.setdefault(chain.name, set())
-            if seen is None:
+            way = context, tuple(t.tests for t in takers)
+            if seen is None or way in seen:
                 continue
-            if len(seen) >= _MOST_CONTEXTS and context:
-                contexts[chain.name], context = None, start
-            elif context in seen:
-                continue
-            else:
-                seen.add(context)
-            for index, reason in enumerate(self._walk(chain, context)):
+            seen.add(way)
+            if len(seen) > _MOST_CONTEXTS:
+                contexts[chain.name], context, takers = None, start, ()
+            walked = zip(chain.rules, self._walk(chain, context, takers), strict=True)
+            for index, (rule, (reason, before)) in enumerate(walked):
                 key = chain.name, index
                 if reason is not None:
                     reasons.setdefault(key, reason)
                     continue
                 reached[key] = True
-                target = _called(chain.rules[index])
+                target = _called(rule)
                 callee = None if target is None else self.table.chain(target)
                 if callee is not None:
-                    pending.append((callee, _merged(context, chain.rules[index].tests)))
+                    inherited = tuple(before) if len(before) <= _MOST_TAKERS else ()
+                    pending.append((callee, _merged(context, rule.tests), inherited))
         found: dict[RuleId, str] = {}
         for chain in self.table.chains:
             for index in range(len(chain.rules)):
@@ -133,22 +148,39 @@ class _Table:
             return f"no rule jumps to chain {name}"
         return f"chain {name} is called only where no packet comes: {', '.join(callers)}"
 
-    def _walk(self, chain: Chain, context: _Context) -> Iterator[str | None]:
-        """For each rule of the chain: why no packet of this context matches it, or None."""
-        enders: list[Rule] = []
+    def _walk(
+        self, chain: Chain, context: _Context, inherited: _Takers
+    ) -> Iterator[tuple[str | None, list[_Taker]]]:
+        """For each rule: why no packet of this context matches it (or None), and who takes packets before."""
+        takers = list(inherited)
         for rule in chain.rules:
             known = _merged(context, rule.tests)
             reason = self._contradiction(known, rule, context)
             if reason is None:
-                wider = next(
-                    (e for e in enders if _implies((*known, *_others(rule)), e.tests, self.family)), None
-                )
+                all_known = (*known, *_others(rule))
+                wider = next((t for t in takers if _implies(all_known, t.tests, self.family)), None)
                 if wider is not None:
                     what = "every packet" if not wider.tests else "every such packet"
-                    reason = f"line {wider.origin.line} before it takes {what} out of the chain"
-            yield reason
-            if ends_walk(self.table, rule):
-                enders.append(rule)
+                    where = "out of the chain" if wider.chain == chain.name else f"in {wider.chain}"
+                    reason = f"line {wider.rule.origin.line} before it takes {what} {where}"
+            yield reason, takers
+            takers += self._takers(rule, chain)
+
+    def _takers(self, rule: Rule, chain: Chain) -> Iterator[_Taker]:
+        """Which packets do not come past this rule."""
+        if ends_walk(self.table, rule):
+            yield _Taker(rule.tests, rule, chain.name)
+            return
+        target = _called(rule)
+        callee = None if target is None else self.table.chain(target)
+        if callee is None or not isinstance(rule.actions[0], Jump):
+            return
+        for inner in callee.rules[:_MOST_TAKERS]:
+            action = inner.actions[0] if inner.actions else None
+            if isinstance(action, Return | Goto):
+                return  # what leaves the chain here, the rules below do not take
+            if not isinstance(action, Jump) and ends_walk(self.table, inner):
+                yield _Taker((*rule.tests, *inner.tests), inner, callee.name)
 
     def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
         for field in {t.field for t in known}:

@@ -62,6 +62,28 @@ def test_behind_a_rule_that_leaves_some(first: str) -> None:
     assert 2 not in unreachable(text)
 
 
+def test_behind_a_rule_of_a_chain_called_before() -> None:
+    calls = "-A FORWARD -p tcp -j c1\n-A FORWARD -s 10.1.0.0/16 -p tcp -j c2\n"
+    inner = "-A c1 -d 10.9.0.0/16 -j DROP\n-A c2 -d 10.9.9.9/32 -j ACCEPT\n-A c2 -d 10.8.8.8/32 -j ACCEPT\n"
+    found = unreachable(calls + inner)
+    assert found == {4: "line 9 before it takes every such packet in c1"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "inner"),
+    [
+        ("-A FORWARD -p udp -j c1\n-A FORWARD -j c2\n", "-A c1 -d 10.9.0.0/16 -j DROP\n"),
+        ("-A FORWARD -j c1\n-A FORWARD -j c2\n", "-A c1 -p udp -j RETURN\n-A c1 -d 10.9.0.0/16 -j DROP\n"),
+        ("-A FORWARD -j c1\n-A FORWARD -j c2\n", "-A c1 -d 10.9.0.0/16 -j RETURN\n"),
+        ("-A FORWARD -j c1\n-A FORWARD -j c2\n-A INPUT -j c2\n", "-A c1 -d 10.9.0.0/16 -j DROP\n"),
+        ("-A FORWARD -j c2\n-A FORWARD -j c1\n", "-A c1 -d 10.9.0.0/16 -j DROP\n"),
+    ],
+)
+def test_a_chain_called_before_that_leaves_some(calls: str, inner: str) -> None:
+    text = f"{calls}{inner}-A c2 -d 10.9.9.9/32 -j ACCEPT\n"
+    assert text.count("\n") not in unreachable(text)
+
+
 def test_a_chain_that_never_returns() -> None:
     found = unreachable(
         "-A FORWARD -j c1\n-A FORWARD -p tcp -j ACCEPT\n-A c1 -p udp -j DROP\n-A c1 -j ACCEPT\n"
