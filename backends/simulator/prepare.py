@@ -9,10 +9,12 @@ from backends.simulator.recent import remembered_times
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
+    AddressType,
     Chain,
     Family,
+    FieldTest,
     Hook,
-    Origin,
+    Interval,
     Policy,
     Recent,
     Rule,
@@ -57,15 +59,12 @@ def prepare(ruleset: Ruleset) -> Prepared:
     the input hides something.
     """
     refusals = []
-    if ruleset.family is not Family.IP:
-        reason = "the simulator routes and tracks IPv4 only"
-        refusals.append(Refusal(Origin(ruleset.source), NAME, "ipv6", reason))
     tables = {}
     for table in ruleset.tables:
         chains = {c.name: c for c in table.chains}
         base = {hook: chains[hook.value] for hook in TABLE_HOOKS[table.name] if hook.value in chains}
         tables[table.name] = PreparedTable(table.name, chains, base)
-        refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule)]
+        refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
     refusals += _other_masks(ruleset)
     refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
     if refusals:
@@ -95,13 +94,23 @@ def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
             yield Refusal(rule.origin, NAME, "recent-mask", reason)
 
 
-def _refusals(rule: Rule) -> list[Refusal]:
+def _refusals(rule: Rule, family: Family) -> list[Refusal]:
     found = []
     for test in rule.tests:
         match test:
             case SetTest():
                 reason = f"the members of ipset {test.name} are not known"
                 found.append(Refusal(rule.origin, NAME, "set", reason))
+            case FieldTest(field=field, values=values) if (
+                family is Family.IP6 and field.name.startswith("FIB_") and values != _LOCAL
+            ):
+                reason = "of the types of an IPv6 address, only LOCAL alone is simulated"
+                found.append(Refusal(rule.origin, NAME, "addrtype6", reason))
             case _:
                 pass
     return found
+
+
+_LOCAL = (Interval.point(AddressType.LOCAL),)
+"""``match_type6`` takes the other types apart from what the routing table says: any address that is
+no multicast one is UNICAST, of the node or not."""

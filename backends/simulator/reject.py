@@ -1,6 +1,7 @@
 """What the node answers when it refuses a packet: which packets get an answer, and which answer.
 
-``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c).
+``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c), and their
+twins of IPv6: ``nf_send_unreach6``, ``nf_send_reset6``, ``icmp6_send``.
 """
 
 from __future__ import annotations
@@ -9,20 +10,26 @@ from typing import Final
 
 from backends.packet import Packet
 from backends.simulator.tuples import NR_ICMP_TYPES
-from translate.ir import Protocol, RejectKind, TcpFlag
+from translate.ir import Family, Protocol, RejectKind, TcpFlag
 
-__all__ = ["UNREACHABLE_CODES", "checksum_holds", "icmp_due", "reset", "reset_due"]
+__all__ = ["UNREACHABLE", "checksum_holds", "icmp_due", "reset", "reset_due", "sender_is_one"]
 
-UNREACHABLE_CODES: Final = {
-    RejectKind.ICMP_NET_UNREACHABLE: 0,
-    RejectKind.ICMP_HOST_UNREACHABLE: 1,
-    RejectKind.ICMP_PROTO_UNREACHABLE: 2,
-    RejectKind.ICMP_PORT_UNREACHABLE: 3,
-    RejectKind.ICMP_NET_PROHIBITED: 9,
-    RejectKind.ICMP_HOST_PROHIBITED: 10,
-    RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+UNREACHABLE: Final = {
+    RejectKind.ICMP_NET_UNREACHABLE: (3, 0),
+    RejectKind.ICMP_HOST_UNREACHABLE: (3, 1),
+    RejectKind.ICMP_PROTO_UNREACHABLE: (3, 2),
+    RejectKind.ICMP_PORT_UNREACHABLE: (3, 3),
+    RejectKind.ICMP_NET_PROHIBITED: (3, 9),
+    RejectKind.ICMP_HOST_PROHIBITED: (3, 10),
+    RejectKind.ICMP_ADMIN_PROHIBITED: (3, 13),
+    RejectKind.ICMP6_NO_ROUTE: (1, 0),
+    RejectKind.ICMP6_ADM_PROHIBITED: (1, 1),
+    RejectKind.ICMP6_ADDR_UNREACHABLE: (1, 3),
+    RejectKind.ICMP6_PORT_UNREACHABLE: (1, 4),
+    RejectKind.ICMP6_POLICY_FAIL: (1, 5),
+    RejectKind.ICMP6_REJECT_ROUTE: (1, 6),
 }
-"""The ICMP code of each kind of destination unreachable (``reject_tg``)."""
+"""ICMP type and code of each kind of destination unreachable (``reject_tg``, ``reject_tg6``)."""
 
 
 _GRE, _ESP, _AH = 47, 50, 51
@@ -34,10 +41,18 @@ _NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
 
 def icmp_due(packet: Packet) -> bool:
     """Return whether an ICMP error may be sent about a packet (``__icmp_send``): not about one."""
+    if packet.family is Family.IP6:
+        # is_ineligible
+        return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
     if packet.proto != Protocol.ICMP:
         return True
     kind = packet.icmp_type or 0
     return kind <= NR_ICMP_TYPES and kind not in _NOT_ANSWERED
+
+
+def sender_is_one(packet: Packet) -> bool:
+    """Return whether the source names one node, as IPv6 asks before it answers (RFC 4443, 2.4)."""
+    return packet.family is Family.IP or (packet.src != 0 and packet.src >> 120 != 0xFF)
 
 
 def checksum_holds(packet: Packet) -> bool:
@@ -46,12 +61,24 @@ def checksum_holds(packet: Packet) -> bool:
     It looks at protocols that it knows nothing about as if all their bytes summed to a checksum
     (``nf_ip_checksum``), which they hardly ever do; few are exempt (``nf_reject_verify_csum``).
     """
-    if packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.ICMP):
+    ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+    if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
         return not packet.bad_checksum
     if packet.proto in _OTHERWISE_SUMMED:
         return True
+    if packet.family is Family.IP6:
+        return _summed_with_addresses(packet)
     padded = packet.payload + bytes(len(packet.payload) % 2)
     return int.from_bytes(padded, "big") % 0xFFFF == 0
+
+
+def _summed_with_addresses(packet: Packet) -> bool:
+    """``nf_ip6_checksum`` knows a pseudo-header for any protocol; nothing has no checksum."""
+    if not packet.payload:
+        return False
+    padded = packet.payload + bytes(len(packet.payload) % 2)
+    pseudo = packet.src + packet.dst + packet.proto + len(packet.payload)
+    return (pseudo + int.from_bytes(padded, "big")) % 0xFFFF == 0
 
 
 def reset_due(packet: Packet) -> bool:

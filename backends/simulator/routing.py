@@ -273,13 +273,12 @@ class Router:
             return self.route_output(dst, src, any_source=True)
         return self.route_output(dst)
 
-    def route_error(self, dst: int, about: int, dev: str) -> Path | NoRoute:
-        """Route an ICMP error to ``dst`` about a packet for ``about`` (``__icmp_send``).
+    def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
+        """Route an ICMP error to ``dst`` about a packet that goes ``about`` to ``address``.
 
-        Its source is the address that the packet was for, if it is the node's.
+        Its source is that address if it is the node's (``__icmp_send``).
         """
-        own = about if self.address_type(about) is AddressType.LOCAL else 0
-        return self.route_output(dst, own)
+        return self.route_output(dst, address if about.type is AddressType.LOCAL else 0)
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
         """Say why a source must not be forwarded; ``ip_route_input_slow`` has seen to it."""

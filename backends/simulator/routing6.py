@@ -20,7 +20,6 @@ __all__ = ["Router6"]
 
 _LOCALHOST = Address(Family.IP6, 1, 128)
 _LINK_LOCAL = Interval.prefix(0xFE80 << 112, 10, 128)
-_MAPPED = Interval.prefix(0xFFFF << 32, 96, 128)
 _ALL_NODES = parse_address(Family.IP6, "ff02::1")
 _ALL_ROUTERS = parse_address(Family.IP6, "ff02::2")
 
@@ -65,8 +64,8 @@ class Router6:
     # Tables
 
     def _find(self, address: int, dev: str | None = None) -> _Entry | None:
-        """Look an address up; one of the link only among the routes of ``dev`` (``rt6_need_strict``)."""
-        strict = dev if address in _LINK_LOCAL else None
+        """Look an address up, one of the link or ::1 only in routes of ``dev`` (``rt6_need_strict``)."""
+        strict = dev if address in _LINK_LOCAL or address == _LOCALHOST.value else None
         for entry in self._local.get(address, ()):
             if strict in (None, entry.dev):
                 return entry
@@ -110,8 +109,6 @@ class Router6:
         """Say why a packet is gone before any hook (``ip6_rcv_core``); None when it is not."""
         if _multicast(src):
             return "its source is a multicast address"
-        if src in _MAPPED:
-            return "its source is an IPv4-mapped address"
         if dev != LOOPBACK and _LOCALHOST.value in (src, dst):
             return "the loopback address came from outside"
         scope = dst >> 112 & 0xF
@@ -175,15 +172,16 @@ class Router6:
         """Route a packet again after NAT or a new mark (``ip6_route_me_harder``)."""
         return self.route_output(dst, src)
 
-    def route_error(self, dst: int, about: int, dev: str) -> Path | NoRoute:
-        """Route an ICMPv6 error to ``dst`` about a packet for ``about`` that came in on ``dev``.
+    def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
+        """Route an ICMPv6 error to ``dst`` about a packet for ``address`` that came in on ``dev``.
 
-        Its source, ``icmp6_send`` says, is the address that the packet was for, if it is the node's;
-        else the device's for that destination. Nothing is said to an anycast address.
+        Its source, ``icmp6_send`` says, is the address that the packet was for, if it is the node's,
+        wherever it goes; else the device's for that destination. Nothing is said to an anycast
+        address.
         """
         link = dev if dst in _LINK_LOCAL else None
-        entry = None if _multicast(about) else self._find(about)
-        own = about if entry is not None and entry.type is not AddressType.UNICAST else 0
+        entry = None if _multicast(address) else self._find(address)
+        own = address if entry is not None and entry.type is not AddressType.UNICAST else 0
         path = self.route_output(dst, own or (self.select_address(dev, dst) if dev else 0), dev=link)
         if isinstance(path, Path) and path.type is AddressType.ANYCAST:
             return NoRoute.FAILED

@@ -1,6 +1,7 @@
 """The way of a packet through the stack: hooks, routing, delivery, and what the node answers.
 
-Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4.
+Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and what
+net/ipv6 does where that is something else.
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ from backends.simulator.evaluate import Decision, Evaluator
 from backends.simulator.fields import View
 from backends.simulator.nat import Nat, NatAction
 from backends.simulator.prepare import Prepared, PreparedTable
-from backends.simulator.reject import UNREACHABLE_CODES, checksum_holds, icmp_due, reset, reset_due
-from backends.simulator.routing import LOOPBACK, NoRoute, Path, Router
+from backends.simulator.reject import (
+    UNREACHABLE,
+    checksum_holds,
+    icmp_due,
+    reset,
+    reset_due,
+    sender_is_one,
+)
+from backends.simulator.router import AnyRouter
+from backends.simulator.routing import LOOPBACK, NoRoute, Path
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
 from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
 from translate.ir import (
@@ -25,6 +34,7 @@ from translate.ir import (
     ConnectionStatus,
     Dnat,
     Drop,
+    Family,
     Hook,
     Masquerade,
     Protocol,
@@ -78,7 +88,7 @@ class Stack:
     """One node's network stack in one run."""
 
     prepared: Prepared
-    router: Router
+    router: AnyRouter
     conntrack: Conntrack
     nat: Nat
     evaluator: Evaluator
@@ -99,7 +109,7 @@ class Stack:
             return Dropped(path.value)
         if path.type is AddressType.BROADCAST:
             return Dropped("a socket needs SO_BROADCAST for that")
-        if packet.src == 0:
+        if packet.src == 0 and packet.family is Family.IP:
             skb.packet = packet.changed(src=path.source)
         skb.path = path
         return self._made(skb)
@@ -108,6 +118,8 @@ class Stack:
 
     def _input(self, skb: Skb) -> Fate:
         before = skb.packet.dst
+        if (why := self.router.not_received(skb.packet.src, before, skb.dev)) is not None:
+            return Dropped(why)
         if (gone := self._hook(Hook.PREROUTING, skb)) is not None:
             return gone
         if skb.path is None or skb.packet.dst != before:
@@ -118,8 +130,9 @@ class Stack:
                 case NoRoute.NET_UNREACHABLE:
                     # ip_error: the route of the packet is one that may be answered.
                     skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
-                    kind = RejectKind.ICMP_NET_UNREACHABLE
-                    return self._unreachable(skb, kind, "no route to its destination")
+                    four = packet.family is Family.IP
+                    kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
+                    return self._error(skb, *UNREACHABLE[kind], kind, "no route to its destination")
                 case NoRoute():
                     return Dropped(found.value)
                 case _:
@@ -138,8 +151,19 @@ class Stack:
 
     def _forward(self, skb: Skb) -> Fate:
         """``ip_forward``: the TTL is spent before the rules see the packet."""
-        if skb.packet.ttl <= 1:
+        packet = skb.packet
+        if packet.ttl <= 1:
+            if packet.family is Family.IP6:
+                return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit is spent")
             return self._error(skb, 11, 0, "icmp-11-0", "its TTL is spent")
+        assert skb.path is not None
+        match self.router.stays_on_link(packet.src, skb.dev, skb.path.dev):
+            case AddressType.UNICAST:
+                return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
+            case AddressType.UNSPEC:
+                return Dropped("its source is no node's")
+            case _:
+                pass
         skb.packet = skb.packet.changed(ttl=skb.packet.ttl - 1)
         if (gone := self._hook(Hook.FORWARD, skb)) is not None:
             return gone
@@ -278,7 +302,7 @@ class Stack:
     def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
         if not checksum_holds(skb.packet):
             return self._silent(kind, "its checksum is wrong", why)
-        return self._error(skb, 3, UNREACHABLE_CODES[kind], kind, why)
+        return self._error(skb, *UNREACHABLE[kind], kind, why)
 
     def _error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:
         """Send an ICMP error about the packet to its source (``__icmp_send``)."""
@@ -288,15 +312,16 @@ class Stack:
             return self._silent(kind, "broadcasts and multicasts are not answered", why)
         if not icmp_due(packet):
             return self._silent(kind, "ICMP errors are not answered with ICMP errors", why)
-        own = packet.dst if skb.path.type is AddressType.LOCAL else 0
-        path = self.router.route_output(packet.src, own)
+        if not sender_is_one(packet):
+            return self._silent(kind, "its source names no node", why)
+        path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev)
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
         error = Packet(
             family=packet.family,
-            src=own or path.source,
+            src=path.source,
             dst=packet.src,
-            proto=Protocol.ICMP,
+            proto=Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6,
             icmp_type=icmp_type,
             icmp_code=code,
             quoted=packet,
@@ -311,6 +336,8 @@ class Stack:
             return self._silent(kind, "it is no TCP segment that may be reset", why)
         if not skb.path.answerable:
             return self._silent(kind, "broadcasts and multicasts are not answered", why)
+        if not sender_is_one(skb.packet):
+            return self._silent(kind, "its source names no node", why)
         rst = reset(skb.packet)
         path = self.router.reroute(rst.dst, rst.src)
         if isinstance(path, NoRoute):

@@ -1,6 +1,6 @@
 """Random flows around the constants of a ruleset and the addresses of a node.
 
-A packet drawn from all of IPv4 meets no rule. These are drawn where rules decide: at the
+A packet drawn from all addresses meets no rule. These are drawn where rules decide: at the
 addresses, ports and marks that rules and routes name, and one beside them, with now and then
 something that no rule names. The same seed, ruleset and node give the same flows.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 from backends.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.node import Node
-from backends.packet import IcmpType, Packet
+from backends.packet import Icmp6Type, IcmpType, Packet
 from harness.corpus.entry import entry_of
 from translate.ir import (
     AnyOf,
@@ -30,6 +30,7 @@ from translate.ir import (
     Snat,
     TcpFlag,
     Test,
+    parse_address,
 )
 
 __all__ = ["random_flows"]
@@ -67,7 +68,7 @@ _PORT_FIELDS: Final = frozenset(
         Field.CT_REPLY_DPORT,
     }
 )
-_ODD_ADDRESSES: Final = (
+_ODD_ADDRESSES_4: Final = (
     0x00000000,  # 0.0.0.0
     0x7F000001,  # 127.0.0.1
     0x7F000035,  # 127.0.0.53
@@ -78,6 +79,47 @@ _ODD_ADDRESSES: Final = (
     0xEFFFFFFA,  # 239.255.255.250
     0xFFFFFFFF,  # 255.255.255.255
 )
+_ODD_ADDRESSES: Final = {
+    Family.IP: _ODD_ADDRESSES_4,
+    Family.IP6: tuple(
+        parse_address(Family.IP6, text)
+        for text in (
+            *("::", "::1", "::ffff:10.0.0.1", "2001:4860:4860::8888", "fd99::1", "fec0::1", "2002:a00:1::1"),
+            *("ff02::1", "ff02::2", "ff02::1:ff00:1", "ff01::1", "ff05::2", "ff0e::1"),
+        )
+    ),
+}
+_MULTICAST: Final = {Family.IP: 0xE0000000, Family.IP6: 0xFF << 120}
+_LOOPBACK: Final = {Family.IP: 0x7F000001, Family.IP6: 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Icmp:
+    """The messages to draw: queries and answers, ones without an identifier, errors."""
+
+    proto: Protocol
+    queries: tuple[int, ...]
+    others: tuple[int, ...]
+    errors: tuple[tuple[int, int], ...]
+    quoting: tuple[int, ...]
+
+
+_ICMP: Final = {
+    Family.IP: _Icmp(
+        proto=Protocol.ICMP,
+        queries=(8, 8, 8, 8, 0, 14, 17, 15),
+        others=(9, 10, 19, 40),
+        errors=((3, 3), (3, 1), (3, 13), (11, 0), (4, 0), (12, 0)),
+        quoting=(IcmpType.DEST_UNREACHABLE, IcmpType.TIME_EXCEEDED),
+    ),
+    Family.IP6: _Icmp(
+        proto=Protocol.ICMPV6,
+        queries=(128, 128, 128, 128, 129),
+        others=(130, 133, 134, 135, 136, 143, 150, 200),
+        errors=((1, 4), (1, 0), (1, 1), (3, 0), (4, 0)),
+        quoting=(Icmp6Type.DEST_UNREACHABLE, Icmp6Type.TIME_EXCEEDED),
+    ),
+}
 _EPHEMERAL: Final = range(1024, 65536)
 
 
@@ -106,13 +148,13 @@ class _Constants:
 
 
 def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iterator[Flow]:
-    """Draw ``count`` IPv4 flows. Their ids are ``random-<seed>-<number>``.
+    """Draw ``count`` flows of the ruleset's family. Their ids are ``random-<seed>-<number>``.
 
     Most have a source port that no other of the last sixty thousand has, so that a kernel can
     replay them without forgetting its connections in between.
     """
     draw = random.Random(seed)
-    artist = _Artist(draw, _constants(ruleset, node), node)
+    artist = _Artist(draw, _constants(ruleset, node), node, ruleset.family)
     for number in range(count):
         artist.sport = _EPHEMERAL[(number * 7919) % len(_EPHEMERAL)]
         flow_id = f"random-{seed}-{number}"
@@ -124,6 +166,7 @@ class _Artist:
     draw: random.Random
     constants: _Constants
     node: Node
+    family: Family
     sport: int = 1024
 
     def steps(self) -> tuple[Step, ...]:
@@ -142,7 +185,7 @@ class _Artist:
         if roll < 0.8:
             return Again(flags=self._odd_flags(first, 0.15))
         if roll < 0.92:
-            kind, code = self.draw.choice(((3, 3), (3, 1), (3, 13), (11, 0), (4, 0), (12, 0)))
+            kind, code = self.draw.choice(_ICMP[self.family].errors)
             source = None if self.draw.random() < 0.6 else self._address()
             return IcmpError(type=kind, code=code, source=source)
         return self._variation(first)
@@ -175,7 +218,7 @@ class _Artist:
         src = self.draw.choice(self.constants.own) if own else self._address()
         entry = None if made_here else self._entry(src)
         roll = self.draw.random()
-        proto = Protocol.UDP if roll < 0.42 else Protocol.TCP if roll < 0.86 else Protocol.ICMP
+        proto = Protocol.UDP if roll < 0.42 else Protocol.TCP if roll < 0.86 else _ICMP[self.family].proto
         ttl = self.draw.choice((64, 64, 64, 64, 64, 64, 64, 255, 2, 1))
         # The answer to a packet with a wrong checksum quotes it, and says nothing of its own.
         bad_checksum = ttl > 1 and self.draw.random() < 0.03
@@ -184,7 +227,7 @@ class _Artist:
         while dst == 0 or (made_here and (dst in self.constants.loud or src in self.constants.loud)):
             dst, src = self._address(), self._address()
         packet = Packet(
-            family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, mark=mark,
+            family=self.family, src=src, dst=dst, proto=proto, ttl=ttl, mark=mark,
             bad_checksum=bad_checksum,
         )  # fmt: skip
         packet = self._transport(packet)
@@ -215,7 +258,7 @@ class _Artist:
         elif roll < 0.10:
             sport = self._port()
         match packet.proto:
-            case Protocol.ICMP:
+            case Protocol.ICMP | Protocol.ICMPV6:
                 return self._icmp(packet, sport)
             case Protocol.TCP:
                 odd = self.draw.random() < 0.15
@@ -226,18 +269,19 @@ class _Artist:
                 return packet.changed(sport=sport, dport=self._port())
 
     def _icmp(self, packet: Packet, ident: int) -> Packet:
+        messages = _ICMP[self.family]
         roll = self.draw.random()
         if roll < 0.7:
-            kind = self.draw.choice((8, 8, 8, 8, 0, 14, 17, 15))
+            kind = self.draw.choice(messages.queries)
             return packet.changed(icmp_type=kind, icmp_code=0, icmp_id=ident)
         if roll < 0.8:
-            return packet.changed(icmp_type=self.draw.choice((9, 10, 19, 40)), icmp_code=0)
+            return packet.changed(icmp_type=self.draw.choice(messages.others), icmp_code=0)
         quoted = Packet(
-            family=Family.IP, src=packet.dst, dst=self._address(), proto=Protocol.UDP,
+            family=self.family, src=packet.dst, dst=self._address(), proto=Protocol.UDP,
             sport=self._port(), dport=ident, payload=b"quoted",
         )  # fmt: skip
         return packet.changed(
-            icmp_type=self.draw.choice((IcmpType.DEST_UNREACHABLE, IcmpType.TIME_EXCEEDED)),
+            icmp_type=self.draw.choice(messages.quoting),
             icmp_code=0,
             quoted=quoted,
         )
@@ -245,7 +289,7 @@ class _Artist:
     def _entry(self, src: int) -> str | None:
         if self.draw.random() < 0.7:
             try:
-                found = entry_of(self.node, Family.IP, src)
+                found = entry_of(self.node, self.family, src)
             except ValueError:
                 found = None
             if found is not None:
@@ -259,7 +303,9 @@ class _Artist:
         if roll < 0.90:
             return self.draw.choice(self.constants.own)
         if roll < 0.97:
-            return self.draw.choice(_ODD_ADDRESSES)
+            return self.draw.choice(_ODD_ADDRESSES[self.family])
+        if self.family is Family.IP6:
+            return 0x2 << 124 | self.draw.getrandbits(124)  # global unicast, or nearly
         return self.draw.getrandbits(32)
 
     def _port(self) -> int:
@@ -278,6 +324,8 @@ def _constants(ruleset: Ruleset, node: Node) -> _Constants:
     ports: set[int] = set()
     marks: set[int] = set()
     targets: dict[_Target, None] = {}
+    family = ruleset.family
+    highest = (1 << family.bits) - 1
     for table in ruleset.tables:
         for chain in table.chains:
             for rule in chain.rules:
@@ -286,28 +334,29 @@ def _constants(ruleset: Ruleset, node: Node) -> _Constants:
                 for test in _field_tests(rule.tests):
                     values = [v for v in test.values if isinstance(v, Interval)]
                     if test.field in _ADDRESS_FIELDS:
-                        addresses.update(_around(values, 0xFFFFFFFF))
+                        addresses.update(_around(values, highest))
                     elif test.field in _PORT_FIELDS:
                         ports.update(_around(values, 0xFFFF))
                     elif test.field is Field.MARK:
                         marks.update(v.low for v in values)
                 for action in rule.actions:
                     if isinstance(action, Dnat | Snat) and action.addresses is not None:
-                        addresses.update(_around([action.addresses], 0xFFFFFFFF))
+                        addresses.update(_around([action.addresses], highest))
                     if isinstance(action, Dnat | Snat | Redirect | Masquerade) and action.ports.interval:
                         ports.update(_around([action.ports.interval], 0xFFFF))
-    own: set[int] = {0x7F000001}
+    own: set[int] = {_LOOPBACK[family]}
     # What the node sends to these it also hears itself: two outcomes of one packet.
-    loud: set[int] = {a for a in _ODD_ADDRESSES if a == 0 or a >= 0xE0000000}
+    loud: set[int] = {a for a in _ODD_ADDRESSES[family] if a == 0 or a >= _MULTICAST[family]}
     for interface in node.interfaces:
         for a in interface.addresses:
-            if a.family is Family.IP:
+            if a.family is family:
                 own.add(a.value)
-                loud.update({a.network.high} if a.prefix_length < 31 else ())
+                broadcast = family is Family.IP and a.prefix_length < 31
+                loud.update({a.network.high} if broadcast else ())
                 addresses.update((a.value, a.network.low, a.network.high))
                 addresses.update(x for x in (a.value - 1, a.value + 1, a.value + 7) if x in a.network)
     for route in node.routes:
-        if route.family is Family.IP:
+        if route.family is family:
             addresses.update(x for x in (route.dst.low, route.dst.low + 9, route.via) if x)
     return _Constants(
         tuple(targets),

@@ -4,7 +4,7 @@ import pytest
 
 from backends.simulator.prepare import prepare
 from translate.errors import UnsupportedError
-from translate.ir import Family, Hook, Ruleset, TableName
+from translate.ir import Family, Hook, TableName
 from translate.read import read_ruleset
 
 TEXT = b"""*nat
@@ -28,10 +28,18 @@ def test_every_rule_that_is_not_simulated_is_named() -> None:
     ]
 
 
-def test_ipv6_is_refused() -> None:
+def test_of_the_address_types_of_ipv6_only_local_alone_is_simulated() -> None:
+    types = ("LOCAL", "UNICAST", "LOCAL,ANYCAST", "MULTICAST")
+    lines = [f"-A INPUT -m addrtype --dst-type {t} -j DROP" for t in types]
+    lines.append("-A INPUT -m addrtype ! --src-type LOCAL --limit-iface-in -j DROP")
+    text = "\n".join(("*filter", ":INPUT ACCEPT [0:0]", *lines, "COMMIT", "")).encode()
     with pytest.raises(UnsupportedError) as caught:
-        prepare(Ruleset(family=Family.IP6, tables=(), source="six"))
-    assert caught.value.refusals[0].feature == "ipv6"
+        prepare(read_ruleset(text, name="six", family=Family.IP6))
+    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [
+        (4, "addrtype6"),
+        (5, "addrtype6"),
+        (6, "addrtype6"),
+    ]
 
 
 def test_tables_stand_in_the_kernels_order_whatever_the_dumps() -> None:
