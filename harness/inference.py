@@ -6,6 +6,7 @@ DNAT rules send to. Interfaces that rules name exist too, because a rule could o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -55,7 +56,7 @@ def infer_node(ruleset: Ruleset) -> Node:
         if owned is not None:
             continue
         name = _free("pod", taken)
-        hosts = (network.low + 1, *range(network.high - 1, network.low + 1, -1))
+        hosts = itertools.chain((network.low + 1,), range(network.high - 1, network.low + 1, -1))
         value = next((v for v in hosts if v not in used), network.low + 1)
         count = sum(e in network for e in endpoints)
         whom = f"for {count} endpoint{'s' if count > 1 else ''}"

@@ -49,6 +49,15 @@ def test_an_endpoint_is_not_the_broadcast_address_of_its_network() -> None:
     assert "the route 10.0.0.0/24 dev pod0, for 2 endpoints" in node.assumed[1]
 
 
+def test_ipv6_endpoints() -> None:
+    text = (
+        "*nat\n:PREROUTING ACCEPT [0:0]\n"
+        "-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT --to-destination [fd00:10::3]:80\nCOMMIT\n"
+    )
+    node = infer_node(read_ruleset(text.encode(), name="t", family=Family.IP6))
+    assert [str(a) for a in node.interfaces[1].addresses] == ["fd00:10::1/64"]
+
+
 def test_interfaces_that_rules_name() -> None:
     found = shown(
         rules(
