@@ -86,6 +86,14 @@ class Chain:
     counters: Counters | None = None
     origin: Origin = field(default=NOWHERE, compare=False)
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the input does not show the chain: its one rule says so, and nothing else."""
+        if len(self.rules) != 1:
+            return False
+        rule = self.rules[0]
+        return bool(rule.unknown) and not (rule.tests or rule.actions or rule.base or rule.matches)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:

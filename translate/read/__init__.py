@@ -1,34 +1,80 @@
 """Text in, :class:`~translate.ir.Ruleset` out.
 
-``family`` finds out of which family they are; ``save`` reads what ``iptables-save`` prints: lines, tables
-and chains; ``rule`` the words of one rule; ``extensions`` what each match and target means; ``chains``
-checks what must hold between chains.
-Anything may import :func:`read_ruleset` and :func:`read_save` from here. What is not understood is
+``forms`` says which forms of input there are. ``save`` reads what ``iptables-save`` and ``iptables -S``
+print and what ``iptables-restore`` takes: lines, tables and chains; ``rule`` the words of one rule;
+``listing`` what ``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
+finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
+each match and target means; ``chains`` checks what must hold between chains.
+Anything may import from here what ``__all__`` names. What is not understood is
 a :class:`~translate.errors.ParseError` that says where; nothing is skipped and nothing is looked up
 on the machine.
 """
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Family, Origin, Ruleset
-from translate.read.family import recognise_family
-from translate.read.save import read_save
+from translate.ir import Family, Origin, Ruleset, TableName
+from translate.read import extract
+from translate.read.forms import InputForm, family_of, recognise_form
+from translate.read.listing import read_listing
+from translate.read.save import read_fragment, read_rules, read_save
 
-__all__ = ["read_ruleset", "read_save"]
+__all__ = ["InputForm", "read_pieces", "read_ruleset", "read_save"]
 
 
-def read_ruleset(data: bytes, *, name: str, family: Family | None = None) -> Ruleset:
-    """Return the ruleset in ``data``, whose form is recognised; ``name`` is for diagnostics.
+def read_ruleset(
+    data: bytes,
+    *,
+    name: str,
+    family: Family | None = None,
+    form: InputForm | None = None,
+    table: TableName | None = None,
+) -> Ruleset:
+    """Return the ruleset in ``data``; ``name`` is for diagnostics.
 
-    ``family`` None: it is recognised, too (:mod:`translate.read.family` says how).
+    ``family`` or ``form`` None: it is recognised, too (:mod:`translate.read.family` and
+    :mod:`translate.read.forms` say how). ``table`` is for the forms that do not name it: filter if
+    None for ``iptables -S`` output, and see :mod:`translate.read.listing`.
     Bytes that are not UTF-8 (an old comment in another encoding) are kept as they are, by
     surrogate escapes. Raises ParseError.
     """
+    text = _text(data, name)
+    form = form or recognise_form(text)
+    family = family or family_of(text, form, name=name)
+    match form:
+        case InputForm.SAVE:
+            return read_save(text, name=name, family=family)
+        case InputForm.RESTORE:
+            return read_fragment(_numbered(text), name=name, family=family)
+        case InputForm.RULES:
+            where = table or TableName.FILTER
+            return read_rules(_numbered(text), name=name, family=family, table=where)
+        case InputForm.LISTING:
+            return read_listing(_numbered(text), name=name, family=family, table=table)
+        case _:
+            assert_never(form)
+
+
+def read_pieces(
+    data: bytes, *, name: str, family: Family | None = None, table: TableName | None = None
+) -> tuple[Ruleset, ...]:
+    """Return the rulesets of every listing and dump on a page (:mod:`translate.read.extract`)."""
+    return extract.read_pieces(_text(data, name), name=name, family=family, table=table)
+
+
+def _numbered(text: str) -> list[tuple[int, str]]:
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return list(enumerate(lines, 1))
+
+
+def _text(data: bytes, name: str) -> str:
     zero = data.find(b"\0")
     if zero >= 0:
         line = data.count(b"\n", 0, zero) + 1
         message = f"byte 0 at offset {zero}: this is a binary file, not rules"
         raise ParseError((Diagnostic(Origin(name, line), message),))
-    text = data.decode("utf-8-sig", "surrogateescape")
-    return read_save(text, name=name, family=family or recognise_family(text, name=name))
+    return data.decode("utf-8-sig", "surrogateescape")

@@ -2,14 +2,16 @@
 
 What is read is what ``iptables-restore`` reads: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules
 with or without counters, ``COMMIT``. Of its commands, those that build a ruleset are known
-(``-A``, ``-I``, ``-N``, ``-P``); those that change an existing one are refused, because there is none.
+(``-A``, ``-I``, ``-N``, ``-P``); those that change an existing one (``-D``, ``-F``, ``-X``) only in a
+fragment for ``iptables-restore --noflush``, where what is not shown is unknown.
 A wrong line is reported and the next one is read, so that one run shows many faults.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from translate.errors import Diagnostic, ParseError
@@ -19,7 +21,9 @@ from translate.ir import (
     Chain,
     Counters,
     Family,
+    Goto,
     Hook,
+    Jump,
     Origin,
     Policy,
     Rule,
@@ -27,13 +31,14 @@ from translate.ir import (
     Table,
     TableName,
 )
-from translate.read.base import RuleError
+from translate.read.base import RuleError, parse_counters
 from translate.read.chains import check_table
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.hidden import add_hidden, hidden_rule
 from translate.read.rule import RuleReader
 from translate.read.scanner import QuoteError, scan, split
 
-__all__ = ["LONGEST_LINE", "read_save"]
+__all__ = ["LONGEST_LINE", "read_fragment", "read_rules", "read_save"]
 
 LONGEST_LINE: Final = 10_238
 """Characters of a line that ``iptables-restore`` can read (``char buffer[10240]``)."""
@@ -47,6 +52,9 @@ _APPEND: Final = frozenset({"-A", "--append"})
 _INSERT: Final = frozenset({"-I", "--insert"})
 _NEW: Final = frozenset({"-N", "--new-chain"})
 _POLICY: Final = frozenset({"-P", "--policy"})
+_DELETE: Final = frozenset({"-D", "--delete"})
+_FLUSH: Final = frozenset({"-F", "--flush"})
+_REMOVE: Final = frozenset({"-X", "--delete-chain"})
 
 
 @dataclass(slots=True)
@@ -102,9 +110,46 @@ def read_save(text: str, *, name: str, family: Family) -> Ruleset:
     return reader.finish()
 
 
+def read_rules(
+    lines: Iterable[tuple[int, str]], *, name: str, family: Family, table: TableName, whole: bool = True
+) -> Ruleset:
+    """Return the ruleset of ``iptables -S`` output, given as numbered lines: one table.
+
+    Without ``whole`` they are some of its rules, as printed on a page: chains that are not created
+    by ``-P`` or ``-N`` are taken to hold more than is shown. Raises ParseError.
+    """
+    reader = _SaveReader(name, family, fragment=not whole)
+    reader.enter(table)
+    for number, line in lines:
+        reader.line(number, line)
+    reader.leave()
+    return reader.finish()
+
+
+def read_fragment(
+    lines: Iterable[tuple[int, str]], *, name: str, family: Family, may_be_cut: bool = False
+) -> Ruleset:
+    """Return what ``iptables-restore`` input says, given as numbered lines: save text that changes rules.
+
+    A chain that is declared is empty first, as ``--noflush`` makes it; what any other chain holds
+    besides is unknown. With ``may_be_cut`` the text may end before ``COMMIT`` (a page that shows
+    the head of a dump); then every chain of the last table may hold more. Raises ParseError.
+    """
+    reader = _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut)
+    for number, line in lines:
+        reader.line(number, line)
+    return reader.finish()
+
+
 class _SaveReader:
-    def __init__(self, name: str, family: Family) -> None:
+    def __init__(
+        self, name: str, family: Family, *, fragment: bool = False, may_be_cut: bool = False
+    ) -> None:
         self._name = name
+        self._fragment = fragment
+        self._may_be_cut = may_be_cut
+        self._implicit = False  # one table, that no line names
+        self._notes: list[str] = []
         self._family = family
         self._rules = RuleReader(family)
         self._tables: list[_Table] = []
@@ -138,21 +183,53 @@ class _SaveReader:
         elif line.strip(" \t"):
             self._command(origin)
 
+    def enter(self, name: TableName) -> None:
+        """Begin a table that no line names."""
+        self._implicit = True
+        self._table = _Table(name, Origin(self._name), [])
+        self._tables.append(self._table)
+
+    def leave(self) -> None:
+        """End the table begun by :meth:`enter`."""
+        if self._table is not None and not self._table.chains and not self._diagnostics:
+            self._report(Origin(self._name), "no chain and no rule in this text")
+        self._table = None
+
     def finish(self) -> Ruleset:
-        if self._table is not None:
+        if self._table is not None and self._may_be_cut:
+            self._notes.append(f"table {self._table.name} is cut off behind line {self._last.line}")
+            for chain in self._table.chains.values():
+                chain.rules.append(hidden_rule("the text is cut off before the rules end", self._last))
+        elif self._table is not None:
             origin = self._last.at(len(self._last.text) + 1)
             self._report(
                 origin,
                 f'table {self._table.name} has no "COMMIT": the text is truncated',
                 f"it begins in line {self._table.origin.line}",
             )
-        tables = tuple(table.freeze() for table in self._tables)
+        tables = tuple(self._completed(table.freeze()) for table in self._tables)
+        if self._implicit or self._fragment:
+            self._notes.append("other tables than these are not shown: " + ", ".join(t.name for t in tables))
         for builder, table in zip(self._tables, tables, strict=True):
             if builder.whole:
                 self._diagnostics += check_table(table)
         if self._diagnostics:
             raise ParseError(_first(self._diagnostics))
-        return Ruleset(family=self._family, tables=tables, source=self._name, epilogue=tuple(self._comments))
+        return Ruleset(
+            family=self._family,
+            tables=tables,
+            source=self._name,
+            epilogue=tuple(self._comments),
+            unknown=tuple(self._notes),
+        )
+
+    def _completed(self, table: Table) -> Table:
+        """In a fragment, add the chains that it does not show."""
+        if not self._fragment:
+            return table
+        chains = {chain.name: chain for chain in table.chains}
+        add_hidden(chains, table.name)
+        return replace(table, chains=tuple(chains.values()))
 
     def _report(self, origin: Origin, message: str, hint: str | None = None) -> None:
         self._diagnostics.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
@@ -316,7 +393,11 @@ class _SaveReader:
             line = f":{words[at]} ACCEPT [0:0]" if builtin else f":{words[at]} - [0:0]"
             # known from here on, so that each missing declaration is reported once
             hook = Hook(words[at]) if builtin else None
-            table.chains[words[at]] = _Chain(words[at], NOWHERE, hook, None, None)
+            known = _Chain(words[at], NOWHERE, hook, None, None)
+            table.chains[words[at]] = known
+            if self._fragment:
+                known.rules.append(hidden_rule(f"what chain {known.name} held before", self._last))
+                return known
             raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
         return chain
 
@@ -324,17 +405,79 @@ class _SaveReader:
         command = words[0]
         if command in _NEW and len(words) == 2:
             self._declare(table, origin.at(scan(origin.text)[1].column), words[1], "-", 1, None)
-        elif command in _POLICY and len(words) == 3:
+        elif command in _POLICY and len(words) in (3, 6):
+            counters = None
+            if len(words) == 6:  # iptables -S -v
+                if words[3] != "-c" or not self._implicit:
+                    raise RuleError(3, f'unexpected "{words[3]}"')
+                counters = parse_counters(words, 4)
+            if self._implicit:
+                column = scan(origin.text)[1].column
+                hooks = {hook.value for hook in TABLE_HOOKS[table.name]}
+                if words[1] not in hooks:
+                    raise RuleError(1, f'table {table.name} has no built-in chain "{words[1]}"')
+                self._declare(table, origin.at(column), words[1], words[2], 1, counters)
+                return
             chain = self._chain(table, words, 1)
             if chain.hook is None:
                 raise RuleError(1, f'user chain "{chain.name}" cannot have a policy')
             if words[2] not in Policy.__members__:
                 raise RuleError(2, f'unknown policy "{words[2]}"', "ACCEPT or DROP")
             chain.policy = Policy(words[2])
+        elif self._fragment and command in _DELETE | _FLUSH | _REMOVE:
+            self._change(table, words, origin)
         elif command in _NEW or command in _POLICY:
             raise RuleError(0, f'"{command}" has a wrong number of values')
         else:
-            raise RuleError(0, f'"{command}" is not read', "commands that are read: -A, -I, -N, -P")
+            hint = "commands that are read: -A, -I, -N, -P"
+            if command in _DELETE | _FLUSH | _REMOVE:
+                hint = "it changes rules that are not shown; --input restore reads it so"
+            raise RuleError(0, f'"{command}" is not read', hint)
+
+    def _change(self, table: _Table, words: list[str], origin: Origin) -> None:
+        """Do ``-F``, ``-X`` or ``-D`` to the chains of a fragment, as far as they are known."""
+        command = words[0]
+        if command in _DELETE:
+            self._delete(table, words, origin)
+            return
+        if len(words) != 2:
+            raise RuleError(min(len(words), 2), f'"{command}" is read with one chain')
+        chain = table.chains.get(words[1])
+        if command in _FLUSH:
+            flushed = self._chain(table, words, 1)
+            flushed.rules.clear()
+            if flushed.hook is not None and flushed.policy is None:
+                flushed.rules.append(hidden_rule(f"the policy of chain {flushed.name}", origin))
+        elif chain is None:
+            raise RuleError(1, f'chain "{words[1]}" is not declared', "declare it, so that it is empty")
+        elif chain.hook is not None:
+            raise RuleError(1, "a built-in chain cannot be deleted")
+        elif chain.rules:
+            raise RuleError(1, f'chain "{chain.name}" is not empty: it cannot be deleted')
+        elif any(
+            isinstance(action, Jump | Goto) and action.chain == chain.name
+            for other in table.chains.values()
+            for rule in other.rules
+            for action in rule.actions
+        ):
+            raise RuleError(1, f'a rule leads to chain "{chain.name}": it cannot be deleted')
+        else:
+            del table.chains[words[1]]
+
+    def _delete(self, table: _Table, words: list[str], origin: Origin) -> None:
+        if len(words) < 3:
+            raise RuleError(len(words), '"-D" needs a chain and a rule')
+        chain = self._chain(table, words, 1)
+        if len(words) == 3 and words[2].isascii() and words[2].isdigit():
+            raise RuleError(2, "a rule is not deleted by number: what stood before it is not known")
+        wanted = self._rules.read(words, 2, table=table.name, chain=chain.name, counters=None, origin=origin)
+        if any(one.unknown for one in chain.rules):
+            raise RuleError(1, f'which rule of chain "{chain.name}" this deletes is not known')
+        for rule in wanted:
+            found = next((one for one in chain.rules if replace(one, counters=None) == rule), None)
+            if found is None:
+                raise RuleError(1, f'chain "{chain.name}" has no such rule')
+            chain.rules.remove(found)
 
 
 def _place(origin: Origin, fault: RuleError) -> Origin:

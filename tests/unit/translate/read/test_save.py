@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Chain, Counters, Family, Hook, Origin, Policy, Ruleset, TableName
-from translate.read import read_ruleset
+from translate.read import InputForm, read_ruleset
 from translate.write import write_save
 
 EVERY_OPTION = (Path(__file__).parents[3] / "corpus/rulesets/every-option/ip.rules").read_text()
@@ -43,8 +43,9 @@ def read(text: str, family: Family = Family.IP) -> Ruleset:
 
 
 def faults(text: str | bytes) -> list[Diagnostic]:
+    data = text if isinstance(text, bytes) else text.encode()
     with pytest.raises(ParseError) as caught:
-        read_ruleset(text if isinstance(text, bytes) else text.encode(), name="rules")
+        read_ruleset(data, name="rules", form=InputForm.SAVE)
     return list(caught.value.diagnostics)
 
 

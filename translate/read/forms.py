@@ -1,0 +1,58 @@
+"""The forms in which people hold rules, and how they are told apart."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from translate.ir import Family
+from translate.read.family import recognise_family
+from translate.read.listing import CHAIN_HEADER, COLUMNS
+
+__all__ = ["InputForm", "family_of", "recognise_form"]
+
+
+class InputForm(StrEnum):
+    """A form of input, spelled as ``--input`` takes it."""
+
+    SAVE = "save"
+    """What ``iptables-save`` prints, with or without counters."""
+
+    RESTORE = "restore"
+    """A fragment for ``iptables-restore --noflush``, as kube-proxy writes it."""
+
+    RULES = "rules"
+    """What ``iptables -S`` prints: one table."""
+
+    LISTING = "listing"
+    """What ``iptables -L`` prints: one table."""
+
+
+_CHANGES: Final = re.compile(r"^(?:-[DFX]|--flush|--delete|--delete-chain) ", re.MULTILINE)
+_COMMANDS: Final = ("-P ", "-N ", "-A ")
+_ADDRESS6: Final = re.compile(r"[ !](?:[0-9a-f]{0,4}:){2}[0-9a-f:]*(?:/\d+)?(?= |$)", re.MULTILINE)
+_COMMENT: Final = re.compile(r"/\*.*?\*/")
+
+
+def recognise_form(text: str) -> InputForm:
+    """Return the form of a text by its first line that says something, and by its commands.
+
+    Text of no known form is taken for ``iptables-save`` output, whose reader says what is wrong.
+    """
+    for line in text.split("\n"):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("Chain ") or CHAIN_HEADER.fullmatch(line) or COLUMNS.fullmatch(line.rstrip("\r")):
+            return InputForm.LISTING
+        if line.startswith(_COMMANDS):
+            return InputForm.RULES
+        break
+    return InputForm.RESTORE if _CHANGES.search(text) else InputForm.SAVE
+
+
+def family_of(text: str, form: InputForm, *, name: str) -> Family:
+    """Return the family of a text: by what only one family can hold, then as for save text."""
+    if form is InputForm.LISTING and _ADDRESS6.search(_COMMENT.sub("", text)):
+        return Family.IP6
+    return recognise_family(text, name=name)

@@ -1,0 +1,34 @@
+"""Chains that there must be but that an input does not show: a listing of one chain, a fragment."""
+
+from __future__ import annotations
+
+from translate.ir import TABLE_HOOKS, Chain, Goto, Hook, Jump, Origin, Rule, TableName
+
+__all__ = ["add_hidden", "hidden_rule"]
+
+
+def hidden_rule(reason: str, origin: Origin) -> Rule:
+    """Return a rule that stands for any number of rules of which nothing is known."""
+    return Rule(tests=(), actions=(), unknown=(reason,), origin=origin)
+
+
+def add_hidden(chains: dict[str, Chain], table: TableName) -> None:
+    """Add to ``chains`` those that are jumped to and not there, and the missing built-in ones.
+
+    Each holds one :func:`hidden_rule`.
+    """
+    shown = tuple(chains.values())
+    top = shown[0].origin if shown else Origin("<none>")
+    for hook in TABLE_HOOKS[table]:
+        if hook.value not in chains:
+            chains[hook.value] = _hidden(hook.value, hook, top)
+    for chain in shown:
+        for rule in chain.rules:
+            for action in rule.actions:
+                if isinstance(action, Jump | Goto) and action.chain not in chains:
+                    chains[action.chain] = _hidden(action.chain, None, rule.origin)
+
+
+def _hidden(name: str, hook: Hook | None, origin: Origin) -> Chain:
+    rule = hidden_rule(f"chain {name} is not shown", origin)
+    return Chain(name=name, rules=(rule,), hook=hook, origin=origin)

@@ -1,0 +1,383 @@
+"""``iptables -L`` listings: what people paste when they ask.
+
+A listing is made for reading. It hides things, and may print names where there were numbers; what
+cannot be known from it becomes a reason in :attr:`~translate.ir.Rule.unknown`. Columns are those of
+``print_header`` and ``print_rule_details`` (iptables ``xshared.c``): ``[num] [pkts bytes] target prot
+opt [in out] source destination`` and then what matches and target print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import (
+    TABLE_HOOKS,
+    Chain,
+    Counters,
+    Family,
+    Hook,
+    Origin,
+    Policy,
+    Rule,
+    Ruleset,
+    Table,
+    TableName,
+)
+from translate.read.address import parse_address_mask, parse_host
+from translate.read.base import RuleError
+from translate.read.chains import check_table
+from translate.read.declaration import OptionError
+from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.hidden import add_hidden
+from translate.read.names import protocol_number
+from translate.read.printed import PrintedError, parse_printed
+from translate.read.rule import RuleReader
+
+__all__ = ["CHAIN_HEADER", "COLUMNS", "ROW", "read_listing"]
+
+CHAIN_HEADER: Final = re.compile(
+    r"\s*Chain (\S+) \((?:(\d+) references|policy (ACCEPT|DROP)(?: (\S+) packets, (\S+) bytes)?)\)\s*"
+)
+"""The line before a chain's rows."""
+
+COLUMNS: Final = re.compile(
+    r"\s*(num\s+)?(pkts\s+bytes\s+)?target\s+prot\s+opt\s+(in\s+out\s+)?source\s+destination\s*"
+)
+"""The line that names the columns."""
+
+ROW: Final = re.compile(
+    r"\s*(?:\d+\s+){0,1}(?:\d+[KMGT]?\s+\d+[KMGT]?\s+)?(?:\S+\s+)?!?[a-z0-9-]+\s+(?:--|-f|!f)\s+\S+\s+\S+.*"
+)
+"""What a row must look like to be taken for one in the middle of prose."""
+
+_AMOUNT: Final = re.compile(r"\d+[KMGT]?")
+_OPT: Final = ("--", "-f", "!f")
+_LETTER: Final = re.compile("[A-Za-z]")
+_NO_INTERFACES: Final = "the listing hides interfaces (iptables -L without -v)"
+_ELISION: Final = ("...", "…")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    numbered: bool = False
+    counted: bool = False
+    interfaces: bool = False
+
+
+@dataclass(slots=True)
+class _Row:
+    """A row as words of a rule, before its table is known. ``tail`` is the column behind the addresses."""
+
+    origin: Origin
+    tail: int = 1
+    target: str | None = None
+    words: list[str] = field(default_factory=list)
+    counters: Counters | None = None
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Listed:
+    name: str
+    origin: Origin
+    policy: Policy | None
+    counters: Counters | None
+    layout: _Layout | None = None
+    rows: list[_Row] = field(default_factory=list)
+
+
+class _RowError(Exception):
+    def __init__(self, column: int, message: str, hint: str | None = None) -> None:
+        self.column = column
+        self.message = message
+        self.hint = hint
+        super().__init__(message)
+
+
+def read_listing(
+    lines: Iterable[tuple[int, str]],
+    *,
+    name: str,
+    family: Family,
+    table: TableName | None = None,
+    excerpt: bool = False,
+) -> Ruleset:
+    """Return the ruleset of one table's listing, given as numbered lines.
+
+    ``table`` None: the only table in which the chains and targets shown can stand, otherwise filter
+    if they can stand there, which is what iptables lists by default (the result says so among its
+    unknowns). Chains that are not shown become hidden chains (:mod:`translate.read.hidden`).
+
+    ``excerpt`` is for listings on a page: a row ``...`` stands for rules left out, rows may lack the
+    header of their chain, and an address that is none is unknown. Without it each of these is a fault.
+    Raises ParseError with every diagnostic found.
+    """
+    reader = _ListingReader(name, family, excerpt=excerpt)
+    for number, line in lines:
+        reader.line(Origin(name, number, 1, line.rstrip("\r")))
+    return reader.finish(table)
+
+
+class _ListingReader:
+    def __init__(self, name: str, family: Family, *, excerpt: bool) -> None:
+        self._name = name
+        self._family = family
+        self._excerpt = excerpt
+        self._chains: list[_Listed] = []
+        self._open = False  # in a chain, until a blank line
+        self._diagnostics: list[Diagnostic] = []
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    def line(self, origin: Origin) -> None:
+        text = origin.text
+        header = CHAIN_HEADER.fullmatch(text)
+        columns = COLUMNS.fullmatch(text)
+        if not text.strip():
+            self._end()
+        elif header is not None:
+            self._end()
+            self._begin(header, origin)
+        elif text.startswith("Chain "):
+            hint = "it reads: Chain NAME (policy ACCEPT), or: Chain NAME (2 references)"
+            self._report(origin, "the header of a chain is damaged", hint)
+        elif columns is not None:
+            self._columns(columns, origin)
+        elif not text.startswith("#"):
+            self._row(origin)
+
+    def _end(self) -> None:
+        if self._open and self._chains[-1].layout is None and not self._excerpt:
+            self._report(self._chains[-1].origin, "the listing is cut behind this header")
+        self._open = False
+
+    def _begin(self, header: re.Match[str], origin: Origin) -> None:
+        counters = None
+        if header[4] and header[4].isdigit() and header[5].isdigit():
+            counters = Counters(int(header[4]), int(header[5]))
+        policy = Policy(header[3]) if header[3] else None
+        self._chains.append(_Listed(header[1], origin, policy, counters))
+        self._open = True
+
+    def _columns(self, columns: re.Match[str], origin: Origin) -> None:
+        if not self._open or self._chains[-1].layout is not None:
+            self._report(origin, "names of columns without the header of a chain before them")
+            return
+        self._chains[-1].layout = _Layout(*(part is not None for part in columns.groups()))
+
+    def _row(self, origin: Origin) -> None:
+        if not self._open:
+            if not self._excerpt:
+                hint = "the listing is cut: it begins with a line Chain NAME (…)"
+                self._report(origin, "a rule without the header of its chain", hint)
+                return
+            self._chains.append(_Listed(f"?{origin.line}", origin, None, None))
+            self._open = True
+        chain = self._chains[-1]
+        if chain.layout is None and not self._excerpt:
+            self._report(origin, "a rule before the names of the columns", "is the listing whole?")
+            chain.layout = _Layout()
+            return
+        if self._excerpt and origin.text.strip() in _ELISION:
+            chain.rows.append(_Row(origin, unknown=["rules are left out here"]))
+            return
+        try:
+            chain.rows.append(self._read_row(origin, chain.layout or _Layout()))
+        except _RowError as error:
+            self._report(origin.at(error.column), error.message, error.hint)
+
+    def _report(self, origin: Origin, message: str, hint: str | None = None) -> None:
+        self._diagnostics.append(Diagnostic(origin, message, hint))
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _read_row(self, origin: Origin, layout: _Layout) -> _Row:
+        text = origin.text
+        cells = list(re.finditer(r"\S+", text))
+        at = 1 if layout.numbered else 0
+        amounts = [cell[0] for cell in cells[at : at + 2]] if layout.counted else []
+        if layout.counted:
+            at += 2
+        if not all(_AMOUNT.fullmatch(amount) for amount in amounts):
+            raise _RowError(1, "packets and bytes were expected here", "the columns name them")
+        named = _has_target(cells, at)
+        after = at + (1 if named else 0)
+        opt = after + 1 < len(cells) and cells[after + 1][0] in _OPT
+        source = after + (2 if opt else 1) + (2 if layout.interfaces else 0)
+        if source + 1 >= len(cells):
+            raise _RowError(len(text.rstrip()) + 1, "the row ends before its destination", "is it cut?")
+        destination = cells[source + 1]
+        row = _Row(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
+        if amounts and all(amount.isdigit() for amount in amounts):
+            row.counters = Counters(int(amounts[0]), int(amounts[1]))
+        self._address(row, "-s", "source", cells[source])
+        self._address(row, "-d", "destination", destination)
+        if layout.interfaces:
+            for option, cell in zip(("-i", "-o"), cells[source - 2 : source], strict=True):
+                if cell[0] not in ("*", "any"):
+                    row.words += _inverted(option, cell[0])
+        else:
+            row.unknown.append(_NO_INTERFACES)
+        if protocol_number(cells[after][0].lstrip("!")) != 0:
+            row.words += _inverted("-p", cells[after][0])
+        if opt and cells[after + 1][0] != "--":
+            row.words += ["-f"] if cells[after + 1][0] == "-f" else ["!", "-f"]
+        self._tail(row, text[destination.end() :].rstrip(), destination.end())
+        return row
+
+    def _address(self, row: _Row, option: str, side: str, cell: re.Match[str]) -> None:
+        text = cell[0].removeprefix("!")
+        if text == "anywhere" and text == cell[0]:
+            return
+        try:
+            parsed = parse_address_mask(self._family, text, option=0)
+        except OptionError as error:
+            if _LETTER.search(text):
+                row.unknown.append(f'the {side} "{cell[0]}" is printed by name')
+            elif self._excerpt:
+                row.unknown.append(f'the {side} "{cell[0]}" is not an address')
+            else:
+                raise _RowError(cell.start() + 1 + error.offset, error.message, error.hint) from None
+            return
+        if not parsed.is_everything or text != cell[0]:
+            row.words += _inverted(option, cell[0])
+
+    def _tail(self, row: _Row, text: str, start: int) -> None:
+        if row.target in UNREAD_TARGETS:
+            raise _RowError(row.origin.text.index(row.target) + 1, f'target "{row.target}" is not read')
+        try:
+            printed = parse_printed(text, row.target)
+        except PrintedError as error:
+            message = f'no match or target that is read prints "{error.text}"'
+            raise _RowError(start + error.offset + 1, message) from None
+        row.words += printed.matches
+        if row.target is None:
+            return
+        if printed.translated is not None and not self._is_address(printed.translated):
+            row.unknown.append(f'target {row.target} goes to "{printed.translated}", which is a name')
+            row.target = None
+            return
+        row.words += ["-g" if printed.goto else "-j", row.target, *printed.options]
+        if printed.translated is not None:
+            option = "--to-destination" if row.target == "DNAT" else "--to-source"
+            row.words += [option, printed.translated]
+
+    def _is_address(self, translated: str) -> bool:
+        if not _LETTER.search(translated) or self._family is Family.IP6:
+            return True  # numbers; a fault in them is the rule reader's to report
+        try:
+            parse_host(self._family, translated.partition(":")[0], option=0)
+        except OptionError:
+            return False
+        return True
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def finish(self, given: TableName | None) -> Ruleset:
+        self._end()
+        if not self._chains and not self._diagnostics:
+            self._report(Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)")
+        notes: list[str] = []
+        table = given or self._table(notes)
+        self._built_in(table)
+        reader = RuleReader(self._family)
+        chains: dict[str, Chain] = {}
+        for listed in self._chains:
+            chain = self._chain(listed, reader, table)
+            first = chains.setdefault(chain.name, chain)
+            if first is not chain and first != chain:
+                hint = f"first in line {first.origin.line}"
+                self._report(chain.origin, f'chain "{chain.name}" is listed twice, differently', hint)
+            if chain.name.startswith("?"):
+                notes.append(f"line {chain.origin.line}: the rules from here on are of an unknown chain")
+        add_hidden(chains, table)
+        whole = Table(name=table, chains=tuple(chains.values()), origin=self._at())
+        if not self._diagnostics:
+            self._diagnostics += check_table(whole)
+        if self._diagnostics:
+            raise ParseError(tuple(self._diagnostics))
+        notes.append(f"other tables than {table} are not shown")
+        return Ruleset(family=self._family, tables=(whole,), source=self._name, unknown=tuple(notes))
+
+    def _at(self) -> Origin:
+        return self._chains[0].origin if self._chains else Origin(self._name)
+
+    def _table(self, notes: list[str]) -> TableName:
+        """Return the table in which everything shown can stand; report when there is none."""
+        possible = set(TableName)
+        for chain in self._chains:
+            if chain.policy is not None:
+                possible &= {t for t, hooks in TABLE_HOOKS.items() if chain.name in {h.value for h in hooks}}
+            for row in chain.rows:
+                extension = TARGETS.get(row.target or "")
+                if extension is not None and extension.tables is not None:
+                    possible &= extension.tables
+        if len(possible) == 1:
+            return possible.pop()
+        if TableName.FILTER in possible:
+            notes.append("which table is listed is not shown; taken for filter, as iptables lists by default")
+        elif possible:
+            self._report(self._at(), "the listing does not show its table", "name it with --table")
+        else:
+            self._report(self._at(), "no table can hold all that is listed")
+        return TableName.FILTER
+
+    def _built_in(self, table: TableName) -> None:
+        hooks = {hook.value for hook in TABLE_HOOKS[table]}
+        for chain in self._chains:
+            if chain.policy is not None and chain.name not in hooks:
+                self._report(chain.origin, f'table {table} has no built-in chain "{chain.name}"')
+            elif chain.policy is None and chain.name in hooks:
+                self._report(chain.origin, f'built-in chain "{chain.name}" is shown without its policy')
+
+    def _chain(self, listed: _Listed, reader: RuleReader, table: TableName) -> Chain:
+        rules: list[Rule] = []
+        for row in listed.rows:
+            try:
+                read = reader.read(
+                    row.words,
+                    0,
+                    table=table,
+                    chain=listed.name,
+                    counters=row.counters,
+                    origin=row.origin,
+                )
+            except RuleError as error:
+                self._report(row.origin.at(row.tail), error.message, error.hint)
+                continue
+            rules += (replace(rule, unknown=tuple(row.unknown)) for rule in read)
+        hook = Hook(listed.name) if listed.policy is not None and listed.name in set(Hook) else None
+        return Chain(
+            name=listed.name,
+            rules=tuple(rules),
+            hook=hook,
+            policy=listed.policy,
+            counters=listed.counters,
+            origin=listed.origin,
+        )
+
+
+def _inverted(option: str, cell: str) -> list[str]:
+    return ["!", option, cell[1:]] if cell.startswith("!") else [option, cell]
+
+
+def _has_target(cells: list[re.Match[str]], at: int) -> bool:
+    """Whether the column of targets is filled; it is blank for a rule that only counts.
+
+    The column ``opt`` tells, where it is not blank itself (``ip6tables`` before 1.8.9).
+    """
+    words = [cell[0] for cell in cells[at : at + 3]]
+    if len(words) == 3 and words[2] in _OPT:
+        return True
+    if len(words) >= 2 and words[1] in _OPT:
+        return False
+    if len(words) >= 2 and protocol_number(words[1].lstrip("!")) is not None:
+        return True
+    if words and protocol_number(words[0].lstrip("!")) is not None:
+        return False
+    column = cells[at].start() + 1 if at < len(cells) else 1
+    raise _RowError(column, "a target and a protocol were expected here", "the listing may be cut")

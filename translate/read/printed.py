@@ -1,0 +1,193 @@
+"""What matches and targets print in a listing, turned back into the options that they were given.
+
+``iptables -L`` prints each extension by its ``print`` function, ``iptables-save`` by its ``save``
+function. Here each form of the first is a pattern, and what it stands for in the second. Text that
+no pattern takes is reported, never passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+__all__ = ["Printed", "PrintedError", "parse_printed"]
+
+_Words = list[str]
+_FLAGS: Final = ((1, "FIN"), (2, "SYN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"))
+_MARKS: Final = {"or": "--or-mark", "and": "--and-mark", "xor": "--xor-mark", "set": "--set-mark"}
+_RECENT: Final = {"SET": "--set", "CHECK": "--rcheck", "UPDATE": "--update", "REMOVE": "--remove"}
+
+
+class PrintedError(Exception):
+    """Text that no known match or target prints; ``offset`` characters into the tail."""
+
+    def __init__(self, offset: int, text: str) -> None:
+        self.offset = offset
+        self.text = text
+        super().__init__(text)
+
+
+@dataclass(slots=True)
+class Printed:
+    """The tail of a row, behind source and destination, as words of a rule.
+
+    ``translated`` is the address and port behind ``to:``, which may be a name or be masked.
+    """
+
+    goto: bool = False
+    matches: _Words = field(default_factory=list)
+    options: _Words = field(default_factory=list)
+    translated: str | None = None
+
+
+def _inverted(sign: str | None, words: _Words) -> _Words:
+    return ["!", *words] if sign and sign.strip() else words
+
+
+def _transport(found: re.Match[str]) -> _Words:
+    words = ["-m", found[1]]
+    for item in re.finditer(r" (dpts?|spts?|flags):(!?)(\S+)", found[2]):
+        if item[1] == "flags":
+            mask, wanted = item[3].split("/")
+            words += _inverted(item[2], ["--tcp-flags", _flags(mask), _flags(wanted)])
+        else:
+            words += _inverted(item[2], [f"--{item[1][0]}port", item[3]])
+    return words
+
+
+def _flags(text: str) -> str:
+    if not text.startswith("0x"):
+        return text
+    bits = int(text, 16)
+    return "ALL" if bits == 0x3F else ",".join(name for bit, name in _FLAGS if bits & bit) or "NONE"
+
+
+def _addrtype(found: re.Match[str]) -> _Words:
+    words = ["-m", "addrtype"]
+    for item in re.finditer(r" (src|dst)-type (!?)(\S+)| limit-(in|out)", found[1]):
+        if item[4]:
+            words.append(f"--limit-iface-{item[4]}")
+        else:
+            words += _inverted(item[2], [f"--{item[1]}-type", item[3]])
+    return words
+
+
+def _recent(found: re.Match[str]) -> _Words:
+    words = ["-m", "recent", *_inverted(found[1], [_RECENT[found[2]]])]
+    options = {"seconds": "--seconds", "hit_count": "--hitcount", "name": "--name", "mask": "--mask"}
+    for item in re.finditer(r" (seconds|hit_count|name|side|mask): (\S+)| (reap|TTL-Match)", found[3]):
+        if item[3]:
+            words.append("--reap" if item[3] == "reap" else "--rttl")
+        elif item[1] == "side":
+            words.append("--rsource" if item[2] == "source" else "--rdest")
+        else:
+            words += (options[item[1]], item[2])
+    return words
+
+
+def _nth(found: re.Match[str]) -> _Words:
+    words = ["-m", "statistic", "--mode", "nth", *_inverted(found[1], ["--every", found[2]])]
+    return [*words, "--packet", found[3]] if found[3] else words
+
+
+def _icmp(found: re.Match[str]) -> _Words:
+    six = found[1] is not None
+    value = found[3] + (f"/{found[4]}" if found[4] else "")
+    option = "--icmpv6-type" if six else "--icmp-type"
+    return ["-m", "icmp6" if six else "icmp", *_inverted(found[2], [option, value])]
+
+
+def _simple(extension: str, option: str) -> Callable[[re.Match[str]], _Words]:
+    """A form whose groups are the sign and then the values of one option."""
+    return lambda found: ["-m", extension, *_inverted(found[1], [option, *found.groups()[1:]])]
+
+
+_COMMENT: Final = re.compile(r"/\* (.*?) \*/(?= |$)")
+
+_MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]], ...]] = tuple(
+    (re.compile(pattern + r"(?= |$)"), words)
+    for pattern, words in (
+        (r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| flags:!?\S+/\S+)*)", _transport),
+        (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
+        (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
+        (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
+        (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),
+        (r"(! )?state (\S+)", _simple("state", "--state")),
+        (r"(! )?match-set (\S+) (\S+)", _simple("set", "--match-set")),
+        (r"multiport dports  ?(! ?)?(\S+)", _simple("multiport", "--dports")),
+        (r"multiport sports  ?(! ?)?(\S+)", _simple("multiport", "--sports")),
+        (r"multiport ports  ?(! ?)?(\S+)", _simple("multiport", "--ports")),
+        (
+            r"statistic mode random( !)? probability (\S+)",
+            lambda f: ["-m", "statistic", "--mode", "random", *_inverted(f[1], ["--probability", f[2]])],
+        ),
+        (r"statistic mode nth( !)? every (\d+)(?: packet (\d+))?", _nth),
+        (
+            r"(! )?recent: (SET|CHECK|UPDATE|REMOVE)"
+            r"((?: (?:seconds|hit_count|name|side|mask): \S+| reap| TTL-Match)*)",
+            _recent,
+        ),
+        (r"(ipv6-)?icmptype (!)?(\d+)(?: code (\d+))?", _icmp),
+        (r"(ipv6-)?icmp (!)?([a-z][-a-z]*)()", _icmp),
+    )
+)
+
+_OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Words]], ...]] = tuple(
+    (re.compile(pattern + r"(?= |$)"), target, words)
+    for pattern, target, words in (
+        (r"MARK (or|and|xor|set) (0x[0-9a-f]+)", "MARK", lambda f: [_MARKS[f[1]], f[2]]),
+        (r"MARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "MARK", lambda f: ["--set-xmark", f[1]]),
+        (r"reject-with (\S+)", "REJECT", lambda f: ["--reject-with", f[1]]),
+        (r"masq ports: (\S+)", "MASQUERADE", lambda f: ["--to-ports", f[1]]),
+        (r"redir ports (\S+)", "REDIRECT", lambda f: ["--to-ports", f[1]]),
+        (r"random-fully", "", lambda _: ["--random-fully"]),
+        (r"random", "", lambda _: ["--random"]),
+        (r"persistent", "", lambda _: ["--persistent"]),
+        (r"(?:CT )?notrack", "CT", lambda _: ["--notrack"]),
+    )
+)
+_TO: Final = re.compile(r"to:(\S+)(?= |$)")
+
+
+def parse_printed(text: str, target: str | None) -> Printed:
+    """Return the words that the tail of a row stands for; raises PrintedError.
+
+    ``target`` is what the row names in its first column: options of a target are taken for that
+    target only.
+    """
+    row = Printed()
+    at = 0
+    while at < len(text):
+        if text[at] == " ":
+            at += 1
+        elif text.startswith("[goto]", at):
+            row.goto = True
+            at += len("[goto]")
+        else:
+            at = _one(row, text, at, target)
+    return row
+
+
+def _one(row: Printed, text: str, at: int, target: str | None) -> int:
+    found = _COMMENT.match(text, at)
+    if found is not None:
+        row.matches += ("-m", "comment", "--comment", found[1])
+        return found.end()
+    if target in ("DNAT", "SNAT") and row.translated is None:
+        found = _TO.match(text, at)
+        if found is not None:
+            row.translated = found[1]
+            return found.end()
+    for pattern, words in _MATCHES:
+        found = pattern.match(text, at)
+        if found is not None:
+            row.matches += words(found)
+            return found.end()
+    for pattern, owner, words in _OPTIONS:
+        found = pattern.match(text, at)
+        if found is not None and target is not None and owner in ("", target):
+            row.options += words(found)
+            return found.end()
+    raise PrintedError(at, text[at:].split(" ", 1)[0])
