@@ -15,9 +15,9 @@ from backends.node import Node, node_from_json
 from harness.corpus.cases import is_case_folder, read_cases
 from harness.corpus.jsonlines import read_flows
 from harness.files import STDIN_NAME, read_bytes, read_text
+from harness.inputs import AS_FOUND, InputOptions, load_rules
 from translate.errors import InputError
 from translate.ir import Family, Ruleset
-from translate.read import read_ruleset
 
 __all__ = ["Batch", "load_batches", "load_flows", "load_node", "load_rules", "select"]
 
@@ -39,16 +39,6 @@ class Batch:
     node_path: str | None = None
 
 
-def load_rules(path: str, family: Family | None = None) -> Ruleset:
-    """Read a rules file (``-``: standard input); ParseError or InputError when that fails.
-
-    ``family`` None: it is recognised.
-    """
-    if Path(path).is_dir():
-        raise InputError(f"{path}: is a folder; give the file with the rules")
-    return read_ruleset(read_bytes(path), name=STDIN_NAME if path == "-" else path, family=family)
-
-
 def load_node(path: str | None, ruleset: Ruleset) -> Node:
     """Read a node file, or infer the node from the rules when ``path`` is None."""
     if path is not None:
@@ -68,13 +58,18 @@ def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
 
 
 def load_batches(
-    *, rules: str | None, corpus: str, node: str | None, family: Family | None = None
+    *,
+    rules: str | None,
+    corpus: str,
+    node: str | None,
+    family: Family | None = None,
+    options: InputOptions = AS_FOUND,
 ) -> tuple[Batch, ...]:
     """Read what a command was given.
 
     ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
     ``node`` may be left out (each case names its own) or given (they stand in for all). ``family``
-    is that of ``rules``; None: it is recognised.
+    is that of ``rules``; None: it is recognised. ``options`` say how ``rules`` are read.
     """
     if not is_case_folder(Path(corpus)):
         if Path(corpus).is_dir():
@@ -83,12 +78,12 @@ def load_batches(
             raise InputError("no rules given; only a folder of cases brings its own")
         if [rules, corpus, node].count("-") > 1:
             raise InputError("only one of rules, corpus and node can be standard input")
-        ruleset = load_rules(rules, family)
+        ruleset = load_rules(rules, family, options)
         where = load_node(node, ruleset)
         flows = load_flows(corpus, where)
         one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
         return (one,)
-    given = None if rules is None else load_rules(rules, family)
+    given = None if rules is None else load_rules(rules, family, options)
     cases = read_cases(Path(corpus))
     many = len(cases) > 1
     groups: dict[tuple[str, str], Batch] = {}

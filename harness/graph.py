@@ -66,6 +66,8 @@ def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
 
 def _size(table: Table, name: str) -> str:
     chain = table.chain(name)
+    if chain is not None and chain.is_hidden:
+        return "not shown in the input"
     count = 0 if chain is None else len(chain.rules)
     return f"{count} rule{'' if count == 1 else 's'}"
 

@@ -1,18 +1,34 @@
-"""``nfparity explain``: the path of one packet, rule by rule, and why."""
+"""``nfparity explain``: the path of one packet, rule by rule, and why; or the rules in words."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 
 from backends.contract import Job
-from harness.batches import load_node, load_rules
-from harness.cli.options import add_format, add_node, add_rules, print_assumptions
+from harness.batches import load_node
+from harness.cli.options import (
+    add_format,
+    add_input,
+    add_node,
+    add_rules,
+    input_options,
+    print_assumptions,
+    print_unknown,
+)
+from harness.inputs import load_pieces, load_rules
 
 _EXAMPLE = """\
 example:
   nfparity explain rules.iptables-save --node node.json \\
     --packet "udp 10.244.0.3:40000 > 10.96.0.10:53 in dns3"
+  iptables -t nat -L | nfparity explain - --table nat
+  nfparity explain --extract page.txt
+
+Without a packet, every rule is told in words, with what the input hides of it. A packet is not sent
+through rules of which something is hidden: use iptables-save, or iptables -L -v -n of all chains.
 
 a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": made on the
 node; default: where the route to SRC leads), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum
@@ -23,7 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    parser.add_argument("--packet", metavar="P", required=True, help="the packet, see below")
+    add_input(parser)
+    parser.add_argument(
+        "--packet", metavar="P", help="the packet, see below; without one, the rules are told in words"
+    )
     add_node(parser)
     parser.add_argument("--reply", action="store_true", help="the path of the reply, too")
     parser.add_argument("--all", action="store_true", help="every rule that does not match, one by one")
@@ -32,10 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation."""
+    if arguments.packet is None:
+        return _describe(arguments)
     from harness.explain import explain
     from harness.packetspec import parse_packet
 
-    ruleset = load_rules(arguments.rules, arguments.family)
+    ruleset = load_rules(arguments.rules, arguments.family, input_options(arguments))
+    print_unknown(ruleset)
     node = load_node(arguments.node, ruleset)
     print_assumptions(node)
     flow = parse_packet(arguments.packet, node)
@@ -48,4 +70,23 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.report.path import print_explanation
 
         print_explanation(explanation, sys.stdout, with_reply=arguments.reply, every_rule=arguments.all)
+    return 0
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    from harness.description import describe, description_lines
+
+    pieces = load_pieces(arguments.rules, arguments.family, input_options(arguments))
+    if arguments.format == "json":
+        data = [
+            {"unknown": piece.unknown, "rules": [asdict(rule) for rule in describe(piece)]}
+            for piece in pieces
+        ]
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+        return 0
+    for number, piece in enumerate(pieces, 1):
+        if len(pieces) > 1:
+            print(f"ruleset {number} of {len(pieces)}")
+        for line in description_lines(piece):
+            print(line)
     return 0

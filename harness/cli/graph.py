@@ -6,8 +6,9 @@ import argparse
 import json
 import sys
 
-from harness.batches import load_rules
-from harness.cli.options import add_format, add_rules
+from harness.cli.options import add_format, add_input, add_rules, input_options, print_unknown
+from harness.inputs import load_pieces, load_rules
+from translate.ir import Ruleset
 
 _EXAMPLE = """\
 example:
@@ -20,31 +21,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
+    add_input(parser)
     parser.add_argument("--from", dest="start", metavar="CHAIN", help="only what this chain leads to")
     add_format(parser, "text", "dot", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the graph."""
-    from harness.graph import calls, dot_text, tree_lines
+    from harness.graph import dot_text, tree_lines
 
-    ruleset = load_rules(arguments.rules, arguments.family)
-    if arguments.format == "dot":
-        sys.stdout.write(dot_text(ruleset))
-    elif arguments.format == "json":
-        data = [
-            {
-                "table": c.table,
-                "caller": c.caller,
-                "callee": c.callee,
-                "goto": c.goto,
-                "file": c.rule.origin.file,
-                "line": c.rule.origin.line,
-            }
-            for c in calls(ruleset)
-        ]
-        print(json.dumps(data, indent=2))
+    options = input_options(arguments)
+    if arguments.format == "text" and arguments.start is None:
+        pieces = load_pieces(arguments.rules, arguments.family, options)
     else:
-        for line in tree_lines(ruleset, start=arguments.start):
-            print(line)
+        pieces = (load_rules(arguments.rules, arguments.family, options),)
+    for number, ruleset in enumerate(pieces, 1):
+        print_unknown(ruleset)
+        if len(pieces) > 1:
+            print(f"ruleset {number} of {len(pieces)}")
+        if arguments.format == "dot":
+            sys.stdout.write(dot_text(ruleset))
+        elif arguments.format == "json":
+            print(json.dumps(_data(ruleset), indent=2))
+        else:
+            for line in tree_lines(ruleset, start=arguments.start):
+                print(line)
     return 0
+
+
+def _data(ruleset: Ruleset) -> list[dict[str, object]]:
+    from harness.graph import calls
+
+    return [
+        {
+            "table": c.table,
+            "caller": c.caller,
+            "callee": c.callee,
+            "goto": c.goto,
+            "file": c.rule.origin.file,
+            "line": c.rule.origin.line,
+        }
+        for c in calls(ruleset)
+    ]

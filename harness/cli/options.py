@@ -7,13 +7,16 @@ import sys
 from collections.abc import Iterable
 
 from backends.node import Node
+from harness.inputs import InputOptions
 from translate.errors import Note
-from translate.ir import Family
+from translate.ir import Family, Ruleset, TableName
+from translate.read import InputForm
 
 __all__ = [
     "add_corpus",
     "add_family",
     "add_format",
+    "add_input",
     "add_level",
     "add_node",
     "add_only",
@@ -30,7 +33,8 @@ def add_rules(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
         "rules",
         metavar="RULES",
         nargs="?" if optional else None,
-        help="what iptables-save or ip6tables-save printed; - is standard input"
+        help="rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
+        "iptables-restore takes them; - is standard input"
         + ("; may be left out when the corpus is a folder of cases" if optional else ""),
     )
     add_family(parser)
@@ -45,6 +49,38 @@ def add_family(parser: argparse.ArgumentParser) -> None:
         metavar="ip|ip6",
         help="family of the rules; default: what their addresses say, else their first comment, "
         "else the file's name, else ip",
+    )
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """Add ``--input``, ``--table``, ``--extract`` and ``--piece``, which say how RULES are read."""
+    group = parser.add_argument_group("how RULES are read")
+    group.add_argument(
+        "--input",
+        dest="form",
+        type=InputForm,
+        choices=tuple(InputForm),
+        metavar="save|restore|rules|listing",
+        help="the form: iptables-save, a fragment for iptables-restore --noflush, iptables -S, "
+        "iptables -L; default: recognised",
+    )
+    group.add_argument(
+        "--table",
+        type=TableName,
+        choices=tuple(TableName),
+        metavar="T",
+        help="the table of iptables -S or -L output; default: filter, or what the rules show",
+    )
+    group.add_argument(
+        "--extract", action="store_true", help="find the listings and dumps on a page with prose around them"
+    )
+    group.add_argument("--piece", type=int, metavar="N", help="with --extract: the Nth ruleset on the page")
+
+
+def input_options(arguments: argparse.Namespace) -> InputOptions:
+    """Return what the options of :func:`add_input` were given."""
+    return InputOptions(
+        form=arguments.form, table=arguments.table, extract=arguments.extract, piece=arguments.piece
     )
 
 
@@ -109,3 +145,9 @@ def print_notes(notes: Iterable[Note]) -> None:
     """Say on standard error which rules a translation carries with another limit."""
     for note in notes:
         print(f"nfparity: known {note.render()}", file=sys.stderr)
+
+
+def print_unknown(ruleset: Ruleset) -> None:
+    """Say on standard error what the input as a whole does not show."""
+    for one in ruleset.unknown:
+        print(f"nfparity: unknown: {one}", file=sys.stderr)

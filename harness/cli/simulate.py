@@ -9,7 +9,15 @@ import sys
 from backends.contract import Job
 from harness.backends import REFERENCE, backend
 from harness.batches import load_batches, select
-from harness.cli.options import add_corpus, add_only, add_rules, print_assumptions
+from harness.cli.options import (
+    add_corpus,
+    add_input,
+    add_only,
+    add_rules,
+    input_options,
+    print_assumptions,
+    print_unknown,
+)
 
 _EXAMPLE = """\
 example:
@@ -23,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser, optional=True)
+    add_input(parser)
     add_corpus(parser, required=True)
     add_only(parser)
 
@@ -32,10 +41,15 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.outcomes import result_to_json
 
     batches = load_batches(
-        rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+        rules=arguments.rules,
+        corpus=arguments.corpus,
+        node=arguments.node,
+        family=arguments.family,
+        options=input_options(arguments),
     )
     simulator = backend(REFERENCE)
     for batch in select(batches, arguments.only):
+        print_unknown(batch.ruleset)
         print_assumptions(batch.node)
         with simulator.open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
             for flow, result in zip(batch.flows, session.replay(batch.flows), strict=True):

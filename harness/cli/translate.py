@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from harness.batches import load_rules
-from harness.cli.options import add_level, add_output, add_rules, print_notes
+from harness.cli.options import (
+    add_input,
+    add_level,
+    add_output,
+    add_rules,
+    input_options,
+    print_notes,
+    print_unknown,
+)
 from harness.files import write_text
+from harness.inputs import load_rules
 from translate.ir import Ruleset
 
 _EXAMPLE = """\
@@ -24,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
+    add_input(parser)
     parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
     add_level(parser)
     add_output(parser)
@@ -31,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
-    text = _translated(load_rules(arguments.rules, arguments.family), arguments.to, arguments.level)
+    ruleset = load_rules(arguments.rules, arguments.family, input_options(arguments))
+    print_unknown(ruleset)
+    text = _translated(ruleset, arguments.to, arguments.level)
     write_text(arguments.output, text)
     return 0
 

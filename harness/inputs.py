@@ -1,0 +1,84 @@
+"""Which rules a command reads: a file in one of several forms, or the pieces of a page."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.files import STDIN_NAME, read_bytes
+from translate.errors import InputError
+from translate.ir import Family, Ruleset, TableName
+from translate.read import InputForm, read_pieces, read_ruleset
+
+__all__ = ["AS_FOUND", "InputOptions", "load_pieces", "load_rules"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """How an input is to be read; None: as recognised.
+
+    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found.
+    """
+
+    form: InputForm | None = None
+    table: TableName | None = None
+    extract: bool = False
+    piece: int | None = None
+
+
+AS_FOUND = InputOptions()
+"""Everything is recognised."""
+
+
+def load_rules(path: str, family: Family | None = None, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Read rules (``-``: standard input) that are one ruleset; ParseError or InputError when that fails.
+
+    ``family`` None: it is recognised.
+    """
+    pieces = load_pieces(path, family, options)
+    if len(pieces) > 1:
+        places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
+        raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --piece")
+    return pieces[0]
+
+
+def load_pieces(
+    path: str, family: Family | None = None, options: InputOptions = AS_FOUND
+) -> tuple[Ruleset, ...]:
+    """Read every ruleset of an input: one, unless it is a page with several."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder; give the file with the rules")
+    name = STDIN_NAME if path == "-" else path
+    data = read_bytes(path)
+    with _no_collection():
+        if not options.extract:
+            if options.piece is not None:
+                raise InputError("--piece is for pages; it needs --extract")
+            return (read_ruleset(data, name=name, family=family, form=options.form, table=options.table),)
+        if options.form is not None:
+            raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
+        pieces = read_pieces(data, name=name, family=family, table=options.table)
+    if options.piece is None:
+        return pieces
+    if not 1 <= options.piece <= len(pieces):
+        raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
+    return (pieces[options.piece - 1],)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the cyclic collector from walking a growing ruleset, which has no cycles, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _line(ruleset: Ruleset) -> int:
+    return min(table.origin.line for table in ruleset.tables)
