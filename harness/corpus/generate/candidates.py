@@ -31,7 +31,7 @@ from translate.ir import (
     TcpFlag,
 )
 
-__all__ = ["Candidates", "Steps"]
+__all__ = ["Candidates", "Steps", "host_unreachable"]
 
 Steps = tuple[Step, ...]
 
@@ -83,7 +83,7 @@ class Candidates:
                 if answer is not None:
                     yield (answer, Reply())
             if ConnectionState.RELATED in states and answer is not None:
-                yield (answer, *self._error())
+                yield (answer, host_unreachable(self.family))
             if ConnectionState.INVALID in states and first is not None:
                 yield from self._invalid(first)
 
@@ -96,11 +96,6 @@ class Candidates:
         elif isinstance(packet.icmp_id, int):
             packet = packet.changed(icmp_id=packet.icmp_id + 1)
         return (first, Send(packet=packet, entry=first.entry))
-
-    def _error(self) -> Steps:
-        if self.family is Family.IP:
-            return (IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1),)
-        return (IcmpError(type=1, code=3),)
 
     def _invalid(self, first: Send) -> Iterator[Steps]:
         packet = first.packet
@@ -357,6 +352,13 @@ class Candidates:
         # (a prefix), an ordinary host in it does.
         ordered = [*beside[:4], *kept, *beside[4:]] if wide else [*kept, *beside]
         return [a for a in dict.fromkeys(ordered) if wants.allows(field, a)][:24]
+
+
+def host_unreachable(family: Family) -> IcmpError:
+    """Return what a router says about a host that does not answer (RFC 792, RFC 4443)."""
+    if family is Family.IP:
+        return IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
+    return IcmpError(type=1, code=3)
 
 
 def _pick(draw: random.Random, values: Sequence[_T], n: int) -> _T:

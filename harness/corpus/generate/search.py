@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from backends.contract import Job
-from backends.flow import Again, Flow, IcmpError, Reply, Send
+from backends.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation
-from harness.corpus.generate.candidates import Candidates, Steps
+from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable
 from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants, opposite, wants_of
@@ -149,7 +149,7 @@ class Search:
 
     def _longer(self, around: list[Sighting]) -> Iterator[Steps]:
         """Flows that were seen at the hook, with more said afterwards."""
-        error = IcmpError(type=3, code=1)
+        error = host_unreachable(self.places.family)
         for sent in _some({s.sent: None for s in around}):
             yield (sent, Reply(), Again())
             yield (sent, error)

@@ -11,7 +11,7 @@ from backends.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.corpus.jsonlines import read_flows, write_flows
-from translate.ir import Dnat, Hook, Random, Ruleset
+from translate.ir import Dnat, Family, Hook, Random, Ruleset
 from translate.read import read_ruleset
 
 NODE = node_from_json(
@@ -185,3 +185,39 @@ def test_made_on_the_node_means_no_interface(kind_corpus: GeneratedCorpus, worke
     names = {i.name for i in worker.node.interfaces}
     for flow in kind_corpus.flows:
         assert all(s.entry is None or s.entry in names for s in flow.steps if isinstance(s, Send))
+
+
+def test_ipv6() -> None:
+    node = node_from_json(
+        """{"interfaces": {"eth0": ["2001:db8::2/64"], "pod0": ["fd00:1::1/64"]},
+            "routes": [{"dst": "default", "via": "2001:db8::1", "dev": "eth0"}]}""",
+        name="node",
+    )
+    rules = read_ruleset(
+        b"*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n"
+        b"-A PREROUTING -d fd00:2::a/128 -p udp -m udp --dport 53 -j DNAT --to-destination [fd00:1::9]:53\n"
+        b"COMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n"
+        b"-A FORWARD -m conntrack --ctstate RELATED -j ACCEPT\n"
+        b"-A INPUT -p ipv6-icmp -m icmp6 --icmpv6-type 128 -j ACCEPT\nCOMMIT\n",
+        name="rules",
+        family=Family.IP6,
+    )
+    made = generate_corpus(Job(ruleset=rules, node=node), seed=0)
+    assert not made.coverage.missed
+    assert all(r.passed for r in made.coverage.rules)
+    assert made.services == 1
+    assert "service-udp-fd00:2::a-53-inside" in {f.id for f in made.flows}
+
+
+def test_a_client_comes_back_to_its_endpoint() -> None:
+    recent = "-m recent --rcheck --seconds 600 --name e1 --mask 255.255.255.255 --rsource"
+    rules = read(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n:s - [0:0]\n:e - [0:0]\n"
+        "-A PREROUTING -d 10.9.0.1/32 -p tcp -m tcp --dport 80 -j s\n"
+        f"-A s {recent} -j e\n-A s -j e\n"
+        "-A e -p tcp -m recent --set --name e1 --mask 255.255.255.255 --rsource -m tcp"
+        " -j DNAT --to-destination 10.1.0.9:80\nCOMMIT\n"
+    )
+    made = generate_corpus(Job(ruleset=rules, node=NODE), seed=0)
+    assert not made.coverage.missed
+    assert any(sum(isinstance(s, Send) for s in f.steps) == 2 for f in made.flows)
