@@ -22,7 +22,7 @@ from harness.repeat import repetitions
 from harness.replay import Progress, replay
 from harness.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
 from harness.tallies import share_tallies
-from translate.errors import InputError, MachineError, UnsupportedError
+from translate.errors import InputError, MachineError, Note, UnsupportedError
 from translate.ir import Family
 
 __all__ = ["BackendReport", "Difference", "ParityReport", "Plan", "Rules", "choose_backends", "run_parity"]
@@ -66,7 +66,7 @@ class BackendReport:
 class ParityReport:
     """The whole result. ``differences`` are in the order of backends and flows.
 
-    ``notes`` are differences that are known without a packet: ``file:line: backend: what differs``.
+    ``notes`` are differences that are known without a packet.
     """
 
     level: int
@@ -77,7 +77,7 @@ class ParityReport:
     backends: tuple[BackendReport, ...]
     differences: tuple[Difference, ...]
     assumed: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def parity(self) -> bool:
@@ -153,7 +153,7 @@ def run_parity(
     total = sum(len(b.flows) for b in benches)
     seen: dict[str, list[tuple[_Bench, tuple[FlowResult, ...]]]] = {b.name: [] for b in backends}
     refused: dict[str, str] = {}
-    notes: dict[str, None] = {}
+    notes: dict[Note, None] = {}
     done = 0
     for bench in benches:
         willing = [b for b in backends if b.name not in refused]
@@ -165,7 +165,7 @@ def run_parity(
                 refused[one.backend] = _refusal(one.refusal)
             else:
                 seen[one.backend].append((bench, one.results))
-                notes.update(dict.fromkeys(note.render() for note in one.limits))
+                notes.update(dict.fromkeys(one.limits))
         done += len(bench.flows)
     differences: list[Difference] = []
     reports: list[BackendReport] = []

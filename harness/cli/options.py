@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from backends.node import Node
 from harness.inputs import InputOptions
+from harness.report.notes import note_lines
 from translate.errors import Note
 from translate.ir import Family, Ruleset, TableName
 from translate.read import InputForm
@@ -143,8 +144,8 @@ def print_assumptions(node: Node) -> None:
 
 def print_notes(notes: Iterable[Note]) -> None:
     """Say on standard error which rules a translation carries with another limit."""
-    for note in notes:
-        print(f"nfparity: known {note.render()}", file=sys.stderr)
+    for line in note_lines(notes):
+        print(f"nfparity: {line}", file=sys.stderr)
 
 
 def print_unknown(ruleset: Ruleset) -> None:

@@ -6,11 +6,11 @@ import json
 from typing import TextIO
 
 from harness.parity import BackendReport, Difference, ParityReport
+from harness.report.notes import note_lines
 
 __all__ = ["format_value", "print_parity"]
 
 _SHOWN = 50
-_SHOWN_NOTES = 10
 
 
 def format_value(value: object) -> str:
@@ -24,11 +24,8 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
     """Print a parity report."""
     for one in report.assumed:
         print(f"assumed {one}", file=stream)
-    for note in report.notes[:_SHOWN_NOTES]:
-        print(f"known {note}", file=stream)
-    if len(report.notes) > _SHOWN_NOTES:
-        more = len(report.notes) - _SHOWN_NOTES
-        print(f"and {more} more known limits; --format json lists them all", file=stream)
+    for line in note_lines(report.notes):
+        print(line, file=stream)
     for number, difference in enumerate(report.differences[:_SHOWN], start=1):
         _print_difference(number, difference, len(report.differences), stream)
     hidden = len(report.differences) - _SHOWN

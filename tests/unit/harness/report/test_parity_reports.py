@@ -9,6 +9,8 @@ from harness.parity import BackendReport, Difference, ParityReport
 from harness.report.jsonreport import parity_json
 from harness.report.junit import parity_junit
 from harness.report.text import print_parity
+from translate.errors import Note
+from translate.ir import Origin
 
 DIFFERENCE = Difference(
     backend="nftables",
@@ -57,12 +59,17 @@ def test_text_of_parity() -> None:
 
 
 def test_text_of_known_limits() -> None:
-    notes = tuple(f"rules:{n}: nftables: holds 65535 [recent-capacity]" for n in range(12))
-    one = dataclasses.replace(report(), notes=notes)
-    shown = text(one).splitlines()
-    assert shown[1] == "known rules:0: nftables: holds 65535 [recent-capacity]"
-    assert "and 2 more known limits; --format json lists them all" in shown
-    assert json.loads(parity_json(one))["notes"] == list(notes)
+    text_of_it = "the list a holds 65535"
+    notes = tuple(Note(Origin("rules", n), "nftables", "recent-capacity", text_of_it) for n in range(1, 12))
+    other = Note(Origin("rules", 4), "tc-ebpf", "recent-capacity", "all lists hold 65536")
+    one = dataclasses.replace(report(), notes=(*notes, other))
+    assert text(one).splitlines()[1:3] == [
+        "known limit: rules:1: nftables: the list a holds 65535 [recent-capacity]; "
+        "so 10 more (lines 2, 3, 4, 5, 6, 7, 8, 9, …)",
+        "known limit: rules:4: tc-ebpf: all lists hold 65536 [recent-capacity]",
+    ]
+    found = json.loads(parity_json(one))["notes"]
+    assert [n["origin"]["line"] for n in found] == [*range(1, 12), 4]
 
 
 def test_text_of_a_difference() -> None:
