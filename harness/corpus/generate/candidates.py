@@ -47,6 +47,7 @@ _FLAGS: Final = (
     *(TcpFlag(n) for n in range(64)),
 )
 _FAVOURITES: Final = (80, 53, 443, 8080, 9, 33434)
+_ERRORS: Final = {Family.IP: (3, 11, 12), Family.IP6: (1, 2, 3, 4)}  # those that quote a packet
 _AGAINST_WINDOW: Final = TcpFlag.SYN | TcpFlag.FIN  # tcp_error: no such segment is valid
 
 
@@ -72,7 +73,10 @@ class Candidates:
         if Field.CT_DIRECTION in wants.plain and not wants.allows(Field.CT_DIRECTION, 0):
             states = [s for s in states if s is ConnectionState.ESTABLISHED]
             firsts = iter(())
-        for first, answer in itertools.zip_longest(firsts, answers):
+        error = self._error(wants)
+        free = wants.without(Field.L4PROTO, Field.ICMP_TYPE, Field.ICMP_CODE).swapped()
+        abouts = () if error is None else self._firsts(free, _answered(hook), ())
+        for first, answer, about in itertools.zip_longest(firsts, answers, abouts):
             if ConnectionState.NEW in states and first is not None:
                 yield self._shape(first, twice=twice)
             if first is not None and (ConnectionState.UNTRACKED in states):
@@ -84,6 +88,8 @@ class Candidates:
                     yield (answer, Reply())
             if ConnectionState.RELATED in states and answer is not None:
                 yield (answer, host_unreachable(self.family))
+            if ConnectionState.RELATED in states and error is not None and about is not None:
+                yield (about, error)
             if ConnectionState.INVALID in states and first is not None:
                 yield from self._invalid(first)
 
@@ -96,6 +102,15 @@ class Candidates:
         elif isinstance(packet.icmp_id, int):
             packet = packet.changed(icmp_id=packet.icmp_id + 1)
         return (first, Send(packet=packet, entry=first.entry))
+
+    def _error(self, wants: Wants) -> IcmpError | None:
+        """The ICMP error that is asked for by its type, if one is."""
+        if not wants.asks(Field.ICMP_TYPE):
+            return None
+        kinds = _ERRORS[self.family]
+        kind = next((k for k in kinds if wants.allows(Field.ICMP_TYPE, k)), None)
+        code = next((c for c in range(256) if wants.allows(Field.ICMP_CODE, c)), None)
+        return None if kind is None or code is None else IcmpError(type=kind, code=code)
 
     def _invalid(self, first: Send) -> Iterator[Steps]:
         packet = first.packet
@@ -346,7 +361,8 @@ class Candidates:
         last = (1 << self.family.bits) - 1
         ends = [a for i in values for a in (i.low, i.high, i.low + 1) if a in i and a > 1]
         beside = [a for a in ends if 0 < a < last] if field in wants.plain else []
-        kept = [a for a in usual if wants.allows(field, a)]
+        odd = [v.low for t in wants.masked if t.field is field for v in _intervals(t)]
+        kept = [a for a in (*usual, *odd) if wants.allows(field, a)]
         wide = len(values) > 1 or values[0].low == 0 or values[-1].high == last
         # Where the wants are wide, the values just beside the hole show most; where they are narrow
         # (a prefix), an ordinary host in it does.

@@ -103,6 +103,7 @@ def _word(test: Test) -> str:
 def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, str]:
     """What is known of the rules that were not hit though nothing proves that they cannot be."""
     names = {"lo", *(i.name for i in job.node.interfaces)}
+    routed = {"lo", *(r.dev for r in job.node.routes), *(i.name for i in job.node.interfaces if i.addresses)}
     failed: dict[RuleId, dict[int, None]] = {}
     for goal in sorted(search.near | search.far):
         failed.setdefault((goal.table.value, goal.chain, goal.rule), {})[goal.side] = None
@@ -110,9 +111,12 @@ def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, st
     for one in report.missed:
         key = (one.table, one.chain, one.number - 1)
         missing = _missing_interface(one.rule, names)
+        silent = _missing_interface(one.rule, routed, Field.OIF)
         tests = [test_text(one.rule.tests[k], job.ruleset.family) for k in failed.get(key, ())]
         if missing is not None:
             found[key] = f"the node has no interface {missing}"
+        elif silent is not None:
+            found[key] = f"no route of the node leads to {silent}"
         elif tests:
             found[key] = f"packets came to it, and failed one of: {', '.join(tests)}"
         else:
@@ -120,9 +124,11 @@ def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, st
     return found
 
 
-def _missing_interface(rule: Rule, names: set[str]) -> str | None:
+def _missing_interface(rule: Rule, names: set[str], *fields: Field) -> str | None:
+    """What the rule wants an interface to be called, if none of ``names`` is it."""
     for test in rule.tests:
-        if isinstance(test, FieldTest) and test.field in (Field.IIF, Field.OIF) and not test.negated:
+        about = fields or (Field.IIF, Field.OIF)
+        if isinstance(test, FieldTest) and test.field in about and not test.negated:
             wanted = [v for v in test.values if isinstance(v, Name)]
             if not any(v.matches(n) for v in wanted for n in names):
                 return " or ".join(v.text + "+" * v.wildcard for v in wanted)

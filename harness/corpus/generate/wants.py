@@ -57,6 +57,11 @@ class Wants:
         values = [v for v in test.values if isinstance(v, Interval)]
         return not (common(left, values) if test.negated else minus(left, values))
 
+    def without(self, *fields: Field) -> Wants:
+        """Return the wants about all other fields."""
+        plain = {f: v for f, v in self.plain.items() if f not in fields}
+        return replace(self, plain=plain, masked=tuple(t for t in self.masked if t.field not in fields))
+
     def swapped(self) -> Wants:
         """Return the same wants for the packet that this one is the answer to."""
         plain = {_OTHER_SIDE.get(f, f): v for f, v in self.plain.items()}

@@ -135,6 +135,8 @@ def test_names_and_comments_do_not_matter(kind: Ruleset, worker: Job, kind_corpu
         "-A INPUT -m addrtype --dst-type BROADCAST -j DROP\n",
         "-A FORWARD -m statistic --mode nth --every 7 --packet 3 -j DROP\n",
         "-A INPUT -p 50 -j DROP\n",
+        "-A FORWARD -p icmp -m icmp --icmp-type 3/4 -m conntrack --ctstate RELATED -j ACCEPT\n",
+        "-A FORWARD -s 198.18.0.7/255.255.0.255 -j DROP\n",
     ],
 )
 def test_each_kind_of_test_is_met_and_missed(rule: str) -> None:
