@@ -10,6 +10,8 @@ Traps that this module knows of:
   just what :class:`FieldTest` means, but not what a negated :class:`AnyOf` means (see ``alternatives``);
 * ``th sport`` reads the first bytes of any transport header, so that a protocol with ports must be
   asked for. It fails on later fragments (``nft_payload_eval``), as the field does;
+* ``fib daddr type`` gives an address one type; ``addrtype`` of IPv6 calls the node's own UNICAST as well
+  (``match_type6``), so that only LOCAL is written there;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
 """
 
@@ -300,6 +302,8 @@ def _number(field: Field, value: int, family: Family) -> str:
         return ("original", "reply")[value]
     if field in (Field.MARK, Field.CT_MARK, Field.TCP_FLAGS):
         return hex(value)
+    if field.name.startswith("FIB_") and family is Family.IP6 and value != AddressType.LOCAL:
+        raise CannotSay("addrtype6", "of the types of an IPv6 address, only LOCAL means the same in nftables")
     if field.name.startswith("FIB_") and value in _ADDRESS_TYPES:
         return AddressType(value).name.lower()
     return str(value)
