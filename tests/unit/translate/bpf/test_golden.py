@@ -15,7 +15,7 @@ RULESETS = Path(__file__).parents[3] / "corpus" / "rulesets"
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["kind-node", "bpf-traps"])
+@pytest.mark.parametrize("name", ["affinity", "kind-node", "bpf-traps"])
 def test_the_chains_are_the_golden_ones(name: str, level: int, golden: Callable[[str, str], None]) -> None:
     ruleset = read_ruleset((RULESETS / name / "rules.iptables-save").read_bytes(), name=name)
     golden(f"bpf/{name}.O{level}.c", emit(lower(ruleset, level=level)).render_rules())

@@ -13,7 +13,7 @@ RULESETS = Path(__file__).parents[3] / "corpus" / "rulesets"
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["kind-node", "nft-traps"])
+@pytest.mark.parametrize("name", ["affinity", "kind-node", "nft-traps"])
 def test_the_text_is_the_golden_one(name: str, level: int, golden: Callable[[str, str], None]) -> None:
     data = (RULESETS / name / "rules.iptables-save").read_bytes()
     output = emit(lower(read_ruleset(data, name=name), level=level))

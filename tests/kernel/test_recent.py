@@ -1,0 +1,129 @@
+"""Lists of ``-m recent``: the simulator against the kernel's own, and what the translations do when full."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.contract import Job
+from backends.flow import Flow, Pause, Send
+from backends.kernel.nftables import NftablesLoader
+from backends.kernel.session import open_session
+from backends.kernel.tc_ebpf import TcEbpfBackend
+from backends.kernel.xtables import IptablesLoader
+from backends.node import Node
+from backends.outcome import FlowResult, Verdict
+from backends.simulator import simulate
+from translate.nft import emit
+from translate.nft.recent import SIZE
+from translate.passes import lower
+from translate.read import read_ruleset
+
+DROP, FORWARD = Verdict.DROP, Verdict.FORWARD
+SOURCE = "--mask 255.255.255.255 --rsource"
+
+
+def filtering(*rules: str) -> str:
+    lines = "\n".join(f"-A FORWARD {rule}" for rule in rules)
+    return f"*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n{lines}\nCOMMIT\n"
+
+
+def marked(port: int, what: str, action: str = "-j DROP") -> str:
+    return f"-p udp -m udp --dport {port} -m recent {what} --name seen {SOURCE} {action}"
+
+
+RULES = filtering(
+    marked(1, "--set", "-j ACCEPT"),
+    marked(2, "--rcheck"),
+    marked(3, "--update"),
+    marked(4, "--remove"),
+    marked(5, "--rcheck --seconds 2 --hitcount 3"),
+    marked(6, "--rcheck --rttl"),
+    marked(7, "--rcheck --seconds 1 --reap"),
+    marked(8, "! --update --seconds 1"),
+    marked(9, "! --set"),
+    marked(10, "! --remove"),
+)
+
+
+def client(flows, number: int, port: int, **fields: object) -> Send:
+    packet = flows.udp(f"172.18.1.{number}", "10.244.0.5", port, **{"sport": 1000 + port, **fields})
+    return Send(packet=packet, entry="eth0")
+
+
+def verdicts(result: FlowResult) -> tuple[Verdict, ...]:
+    assert result.notes == ()
+    (branch,) = result.branches
+    return tuple(outcome.verdict for outcome in branch.outcomes)
+
+
+def one_after_another(flows, *asked: tuple[int, int] | float) -> Flow:
+    """``(client, port)`` sends a packet, a number pauses."""
+    steps = [
+        Pause(seconds=one) if isinstance(one, float) else client(flows, one[0], one[1], sport=2000 + n)
+        for n, one in enumerate(asked)
+    ]
+    return Flow(id="-".join(map(str, asked))[:60], steps=tuple(steps))
+
+
+def scripts(flows) -> list[Flow]:
+    check = one_after_another
+    full = [(n, 1) for n in range(1, 101)]
+    return [
+        check(flows, *full, (1, 1), (101, 1), (1, 2), (2, 2), (3, 2), (101, 2)),
+        check(flows, *full, (1, 3), (101, 1), (1, 2), (2, 2)),
+        check(flows, (1, 4), (1, 1), (1, 4), (1, 4)),
+        check(flows, (1, 1), (1, 5), (1, 1), (1, 1), (1, 5), 2.3, (1, 5)),
+        Flow(id="ttl", steps=tuple(client(flows, 1, p, ttl=t) for p, t in ((1, 64), (6, 63), (6, 64)))),
+        check(flows, (1, 1), (2, 1), 1.3, (3, 1), (3, 7), (1, 2), (2, 2), (3, 2)),
+        check(flows, (1, 8), (1, 2), (1, 1), (1, 8), 1.3, (1, 8), (1, 8)),
+        check(flows, (1, 9), (1, 2), (2, 10), (1, 10), (1, 2)),
+        check(flows, *[(1, 1)] * 40, (1, 5)),
+    ]
+
+
+def test_the_simulator_keeps_lists_as_the_kernel_does(variant: str, kind_node: Node, flows) -> None:
+    job = Job(ruleset=read_ruleset(RULES.encode(), name="rules"), node=kind_node)
+    sent = scripts(flows)
+    with open_session(kind_node, IptablesLoader(variant, RULES)) as session:
+        for flow, seen in zip(sent, session.replay(sent), strict=True):
+            assert verdicts(seen) == verdicts(simulate(job, flow)), flow.id
+    assert {DROP, FORWARD} <= {v for flow in sent for v in verdicts(simulate(job, flow))}
+
+
+FULL = filtering(
+    f"-p udp -m recent --rcheck --seconds 60 --name seen {SOURCE} -j DROP",
+    marked(1, "--set", "-j REJECT --reject-with icmp-host-prohibited"),
+)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_full_set_keeps_no_packet_from_its_action(level: int, kind_node: Node, flows) -> None:
+    output = emit(lower(read_ruleset(FULL.encode(), name="rules"), level=level))
+    small = output.text.replace(f"size {SIZE}", "size 2")
+    assert small != output.text
+    flow = one_after_another(flows, *[(n, 1) for n in (1, 2, 3, 4)], *[(n, 2) for n in (1, 2, 3, 4)])
+    with open_session(kind_node, NftablesLoader(small, flush=output.flush)) as session:
+        (seen,) = session.replay([flow])
+    assert verdicts(seen) == (*[Verdict.REJECT] * 4, DROP, DROP, FORWARD, FORWARD)
+
+
+def test_the_tc_program_holds_more_than_a_hundred(kind_node: Node, flows) -> None:
+    job = Job(ruleset=read_ruleset(FULL.encode(), name="rules"), node=kind_node)
+    clients = range(1, 151)
+    flow = one_after_another(flows, *[(n, 1) for n in clients], *[(n, 2) for n in clients])
+    backend = TcEbpfBackend()
+    if not backend.probe().ok:
+        pytest.skip(backend.probe().reason)
+    with backend.open(job) as session:
+        (seen,) = session.replay([flow])
+    assert verdicts(seen) == (*[Verdict.REJECT] * 150, *[DROP] * 150)
+    assert verdicts(simulate(job, flow))[150:].count(DROP) == 100
+
+
+def test_lists_are_empty_for_every_flow(variant: str, kind_node: Node, flows) -> None:
+    output = emit(lower(read_ruleset(FULL.encode(), name="rules"), level=1))
+    loaders = (IptablesLoader(variant, FULL), NftablesLoader(output.text, flush=output.flush))
+    for loader in loaders:
+        with open_session(kind_node, loader) as session:
+            sent = [Flow(id=str(n), steps=(client(flows, 1, 1, sport=3000 + n),)) for n in range(3)]
+            assert [verdicts(r) for r in session.replay(sent)] == [(Verdict.REJECT,)] * 3
