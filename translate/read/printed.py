@@ -129,8 +129,14 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             r"((?: (?:seconds|hit_count|name|side|mask): \S+| reap| TTL-Match)*)",
             _recent,
         ),
+        (
+            r"(! )?(ct(?:proto|(?:orig|repl)(?:src|dst)(?:port)?)) (\S+)",
+            lambda f: ["-m", "conntrack", *_inverted(f[1], [f"--{f[2]}", f[3]])],
+        ),
+        (r"ctdir (ORIGINAL|REPLY)", lambda f: ["-m", "conntrack", "--ctdir", f[1]]),
+        (r"(ipv6-)?icmp (!)?type (\d+)(?: code (\d+))?", _icmp),
         (r"(ipv6-)?icmptype (!)?(\d+)(?: code (\d+))?", _icmp),
-        (r"(ipv6-)?icmp (!)?([a-z][-a-z]*)()", _icmp),
+        (r"(ipv6-)?icmp (!)?([A-Za-z][-A-Za-z]*)()", _icmp),
     )
 )
 
@@ -145,7 +151,7 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         (r"random-fully", "", lambda _: ["--random-fully"]),
         (r"random", "", lambda _: ["--random"]),
         (r"persistent", "", lambda _: ["--persistent"]),
-        (r"(?:CT )?notrack", "CT", lambda _: ["--notrack"]),
+        (r"(?:CT notrack|NOTRACK)", "CT", lambda _: ["--notrack"]),
     )
 )
 _TO: Final = re.compile(r"to:(\S+)(?= |$)")

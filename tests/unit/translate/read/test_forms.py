@@ -1,7 +1,5 @@
 """Every form is recognised, and the forms that change rules say what they do not show."""
 
-# ruff: noqa: E501  # listings are wide
-
 from __future__ import annotations
 
 import pytest
