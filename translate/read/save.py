@@ -48,6 +48,8 @@ _LONGEST_MESSAGE: Final = 400
 _LONGEST_CHAIN: Final = 28  # XT_EXTENSION_MAXNAMELEN, less its NUL
 
 _COUNTERS: Final = re.compile(r"\[([0-9]{1,20}):([0-9]{1,20})\]")
+_DECLARATION: Final = re.compile(r':([^ \t"]+) ([^ \t"]+) \[([0-9]{1,20}):([0-9]{1,20})\]')
+_HOOKS: Final = {table: {hook.value: hook for hook in hooks} for table, hooks in TABLE_HOOKS.items()}
 _APPEND: Final = frozenset({"-A", "--append"})
 _INSERT: Final = frozenset({"-I", "--insert"})
 _NEW: Final = frozenset({"-N", "--new-chain"})
@@ -278,6 +280,11 @@ class _SaveReader:
         if table is None:
             self._outside(origin)
             return
+        found = _DECLARATION.fullmatch(origin.text)
+        if found is not None:  # as iptables-save prints it
+            counters = Counters(int(found[3]), int(found[4]))
+            self._declare(table, origin.at(2), found[1], found[2], found.start(2) + 1, counters)
+            return
         words = scan(origin.text[1:])
         # a quote has no meaning in these lines; what is quoted cannot be a name or a policy
         if not 2 <= len(words) <= 3:
@@ -306,7 +313,7 @@ class _SaveReader:
         counters: Counters | None,
     ) -> None:
         """Add a chain, or report why not. ``origin`` points at its name."""
-        hook = next((hook for hook in TABLE_HOOKS[table.name] if hook.value == name), None)
+        hook = _HOOKS[table.name].get(name)
         policy = None
         problem: tuple[Origin, str, str | None] | None = None
         existing = table.chains.get(name)
