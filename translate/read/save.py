@@ -285,7 +285,12 @@ class _SaveReader:
             counters = Counters(int(found[3]), int(found[4]))
             self._declare(table, origin.at(2), found[1], found[2], found.start(2) + 1, counters)
             return
-        words = scan(origin.text[1:])
+        try:
+            words = scan(origin.text[1:])
+        except QuoteError as error:
+            table.whole = False
+            self._report(origin.at(error.column + 1), "a double quote is opened and never closed")
+            return
         # a quote has no meaning in these lines; what is quoted cannot be a name or a policy
         if not 2 <= len(words) <= 3:
             table.whole = False

@@ -144,3 +144,10 @@ def test_bad_fragments_are_reported(body, line, message):
 def test_a_fragment_without_commit_is_cut():
     with pytest.raises(ParseError, match="the text is truncated"):
         read_ruleset(b"*nat\n:X - [0:0]\n-F X\n", name="rules")
+
+
+@pytest.mark.parametrize("form", [InputForm.SAVE, InputForm.RESTORE])
+def test_a_quote_in_a_declaration_is_reported(form):
+    with pytest.raises(ParseError, match="a double quote is opened") as caught:
+        read_ruleset(b'*nat\n:"X - [0:0]\nCOMMIT\n', name="rules", form=form)
+    assert (caught.value.diagnostics[0].origin.line, caught.value.diagnostics[0].origin.column) == (2, 2)
