@@ -21,6 +21,7 @@ from backends.simulator.recent import RecentLists
 from backends.simulator.router import AnyRouter, router_of
 from backends.simulator.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
 from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
+from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
 
@@ -57,7 +58,10 @@ class Simulation:
         )
 
     def simulate(self, flow: Flow) -> FlowResult:
-        """Return every way the flow can go, equal ones added up, with exact probabilities."""
+        """Return every way the flow can go, equal ones added up, with exact probabilities.
+
+        Raises InputError for a flow of another address family than the rules.
+        """
         found: dict[tuple[Outcome, ...], Fraction] = {}
 
         def run(chooser: Chooser) -> tuple[Outcome, ...]:
@@ -87,6 +91,8 @@ class Simulation:
         return _Run(stack, ports, recorder, lists)
 
     def _steps(self, flow: Flow, run: _Run) -> Iterator[TracedStep]:
+        if flow.family is not self._family:
+            raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
         exchange = Exchange(flow)
         for step in flow.steps:
             if isinstance(step, Pause):

@@ -11,7 +11,7 @@ from backends.outcome import Outcome, Verdict
 from backends.packet import Packet
 from backends.simulator import simulate
 from backends.simulator.saddr import select_source
-from translate.errors import UnsupportedError
+from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
 
@@ -187,3 +187,9 @@ def test_source_selection(dst: str, dev: str, source: str) -> None:
 
 def test_no_candidate_no_source() -> None:
     assert select_source([], 1, "a") == 0
+
+
+def test_a_flow_of_the_other_family_is_refused() -> None:
+    four = Send(packet=Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4), entry="west")
+    with pytest.raises(InputError, match="family of the rules, ip6"):
+        run("", four)
