@@ -282,8 +282,8 @@ class _SaveReader:
             return
         found = _DECLARATION.fullmatch(origin.text)
         if found is not None:  # as iptables-save prints it
-            counters = Counters(int(found[3]), int(found[4]))
-            self._declare(table, origin.at(2), found[1], found[2], found.start(2) + 1, counters)
+            read = Counters(int(found[3]), int(found[4]))
+            self._declare(table, origin.at(2), found[1], found[2], found.start(2) + 1, read)
             return
         try:
             words = scan(origin.text[1:])
