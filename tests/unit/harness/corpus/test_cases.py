@@ -10,6 +10,7 @@ from harness.batches import load_batches, select
 from harness.corpus.cases import is_case_folder, read_case, read_cases
 from harness.expectations import check_case, expectations
 from translate.errors import InputError, ParseError
+from translate.ir import Family
 
 FLOW = (
     '{"id": "dns", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10",'
@@ -38,6 +39,17 @@ def test_reading(corpus: Path) -> None:
     assert one.expected is None
     assert read_case(corpus / "one").flows == one.flows
     assert read_cases(corpus / "two")[0].name == "two"
+
+
+def test_a_case_may_say_the_family(corpus: Path) -> None:
+    (corpus / "six").write_text("*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n")
+    case = corpus / "one/case.toml"
+    told = "\n".join(line for line in case.read_text().splitlines() if not line.startswith("rules"))
+    case.write_text(f'{told}\nrules = "../six"\nfamily = "ip6"\n')
+    assert read_case(corpus / "one").ruleset.family is Family.IP6
+    case.write_text(f'{told}\nrules = "../six"\nfamily = "ipv6"\n')
+    with pytest.raises(ParseError, match="family is ip or ip6, not 'ipv6'"):
+        read_case(corpus / "one")
 
 
 def test_recording_and_checking(corpus: Path) -> None:
