@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from backends.contract import Job
@@ -13,6 +15,9 @@ from backends.kernel.xtables import IptablesLoader
 from backends.node import Node
 from backends.outcome import FlowResult, Verdict
 from backends.simulator import simulate
+from harness.backends import backend
+from harness.batches import load_batches
+from harness.compare import compare
 from translate.nft import emit
 from translate.nft.recent import SIZE
 from translate.passes import lower
@@ -127,3 +132,20 @@ def test_lists_are_empty_for_every_flow(variant: str, kind_node: Node, flows) ->
         with open_session(kind_node, loader) as session:
             sent = [Flow(id=str(n), steps=(client(flows, 1, 1, sport=3000 + n),)) for n in range(3)]
             assert [verdicts(r) for r in session.replay(sent)] == [(Verdict.REJECT,)] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("iptables-legacy", 1), ("iptables-nft", 1), *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1))],
+)
+def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
+    """These cases stand in a folder of their own, because they do not reach every rule of the ruleset."""
+    folder = Path(__file__).parent.parent / "corpus" / "cases-kube-real"
+    (batch,) = load_batches(rules=None, corpus=str(folder), node=None)
+    job = Job(ruleset=batch.ruleset, node=batch.node, level=level)
+    tested = backend(name)
+    if not (found := tested.probe()).ok:
+        pytest.skip(f"{name}: {found.reason}")
+    with tested.open(job) as session:
+        for flow, seen in zip(batch.flows, session.replay(batch.flows), strict=True):
+            assert list(compare(flow, simulate(job, flow), seen)) == [], flow.id
