@@ -78,18 +78,18 @@ FIELDS: Final = {
 """Every field. What is absent from a packet makes its test false, negated or not."""
 
 _REFUSED: Final[dict[type, tuple[str, str]]] = {
-    Nth: ("statistic-nth", "a counter that all packets share in order has no exact form in a tc program"),
     Recent: ("recent", "the lists of -m recent have no counterpart in the tc program"),
     SetTest: ("ipset", "ipsets are not carried into the tc program"),
 }
 
 
-def conditions(tests: Iterable[Test]) -> str:
+def conditions(tests: Iterable[Test], counters: list[Nth]) -> str:
     """Return one C condition for all tests, in their order; ``1`` for none.
 
+    Tests that count packets are added to ``counters``, whose places are their counters' numbers.
     Raises CannotExpress.
     """
-    return " && ".join(_test(test) for test in tests) or "1"
+    return " && ".join(_test(test, counters) for test in tests) or "1"
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def equals(field: Field, value: Value) -> str:
     return _one(field, FIELDS[field].text, value)
 
 
-def _test(test: Test) -> str:
+def _test(test: Test, counters: list[Nth]) -> str:
     match test:
         case FieldTest():
             return _field_test(test)
@@ -111,7 +111,11 @@ def _test(test: Test) -> str:
             return f"!({some})" if test.negated else f"({some})"
         case Random():
             return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
-        case Nth() | Recent() | SetTest():
+        case Nth():
+            counters.append(test)
+            due = f"count_up({len(counters) - 1}, {test.every:#x}) == {test.packet:#x}"
+            return f"!({due})" if test.negated else due
+        case Recent() | SetTest():
             raise CannotExpress(*_REFUSED[type(test)])
         case _:
             assert_never(test)

@@ -23,6 +23,7 @@ from translate.ir import (
     Masquerade,
     NatPorts,
     NoTrack,
+    Nth,
     Redirect,
     Reject,
     RejectKind,
@@ -76,12 +77,15 @@ class Writer:
     functions: dict[str, str]
     maps: list[MapContents] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
+    counters: list[Nth] = field(default_factory=list)
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""
         match statement:
             case Apply():
-                return self._when(conditions(statement.tests), self.actions(statement.actions, _literal))
+                return self._when(
+                    conditions(statement.tests, self.counters), self.actions(statement.actions, _literal)
+                )
             case Lookup():
                 return self._lookup(statement)
             case Choose():
@@ -166,7 +170,7 @@ class Writer:
             lead = f"}} else {test}{{" if some else f"{test}{{"
             body += [lead, *_indent(inner)]
             some = True
-        return self._when(conditions(statement.tests), [*body, "}"])
+        return self._when(conditions(statement.tests, self.counters), [*body, "}"])
 
     def _lookup(self, statement: Lookup) -> list[str]:
         hashed = all(
@@ -174,7 +178,7 @@ class Writer:
             for entry in statement.entries
             for value in entry.key
         ) and not any(f.is_name for f in statement.fields)
-        tests = conditions(statement.tests)
+        tests = conditions(statement.tests, self.counters)
         has = present(statement.fields)
         condition = " && ".join(has if tests == "1" and has else (tests, *has))
         if not hashed:

@@ -79,6 +79,7 @@ def body(output: BpfOutput, chain: str) -> list[str]:
             "-m statistic --mode random --probability 0.50000000000",
             "(bpf_get_prandom_u32() >> 1) < 0x40000000",
         ),
+        ("-m statistic --mode nth --every 3 --packet 1", "count_up(0, 0x3) == 0x1"),
     ],
 )
 def test_a_test_becomes_a_condition(rule: str, condition: str) -> None:
@@ -87,6 +88,14 @@ def test_a_test_becomes_a_condition(rule: str, condition: str) -> None:
         "return DROP;",
         "}",
     ]
+
+
+def test_every_counting_rule_has_its_own_counter() -> None:
+    rule = "-A FORWARD -m statistic --mode nth --every 2 -j DROP"
+    text = rules("filter", rule, rule).chains
+    assert "if (count_up(0, 0x2) == 0x0) {" in text
+    assert "if (count_up(1, 0x2) == 0x0) {" in text
+    assert 'BPF_TABLE("array", u32, struct counter, counters, 2);' in text
 
 
 def test_an_absent_port_fails_a_negated_test_too() -> None:
