@@ -16,6 +16,8 @@ from translate.ir import (
     Choose,
     Dnat,
     Drop,
+    Field,
+    FieldTest,
     Goto,
     Interval,
     Jump,
@@ -24,6 +26,7 @@ from translate.ir import (
     NatPorts,
     NoTrack,
     Nth,
+    Protocol,
     Redirect,
     Reject,
     RejectKind,
@@ -31,6 +34,8 @@ from translate.ir import (
     SetMark,
     Snat,
     Statement,
+    Test,
+    Value,
 )
 
 __all__ = ["Number", "Writer", "called_chains"]
@@ -81,6 +86,7 @@ class Writer:
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""
+        _refuse_sctp(statement)
         match statement:
             case Apply():
                 return self._when(
@@ -226,6 +232,34 @@ class Writer:
         for shape, code in shapes.items():
             cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *_indent(shape)]
         return [*lines, *self._when("e", [*cases, "}"])] if cases else lines
+
+
+def _refuse_sctp(statement: Statement) -> None:
+    """SCTP's CRC32c covers its ports: what binds them by rule would have to drop every packet."""
+    groups: list[tuple[Sequence[Test], Sequence[Value], tuple[Action, ...]]] = []
+    match statement:
+        case Apply(tests=tests, actions=actions):
+            groups.append((tests, (), actions))
+        case Lookup(fields=fields, entries=entries, tests=tests):
+            for entry in entries:
+                protocols = [v for f, v in zip(fields, entry.key, strict=True) if f is Field.L4PROTO]
+                groups.append((tests, protocols, entry.actions))
+        case Choose(branches=branches, tests=tests):
+            groups += [(tests, (), branch.actions) for branch in branches]
+        case _:
+            assert_never(statement)
+    for shared, keys, actions in groups:
+        asked = [*keys, *(value for test in shared for value in _protocols(test))]
+        of_sctp = any(isinstance(v, Interval) and Protocol.SCTP in v for v in asked)
+        for action in actions:
+            if of_sctp and isinstance(action, Dnat | Snat | Redirect) and action.ports.interval is not None:
+                raise CannotExpress("sctp-port", "SCTP's checksum cannot be updated for another port")
+
+
+def _protocols(test: Test) -> Sequence[Value]:
+    if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
+        return test.values
+    return ()
 
 
 def _literal(value: int) -> str:

@@ -265,6 +265,21 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
     ]
 
 
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize(
+    "rule",
+    ["-p sctp -j DNAT --to-destination 10.0.0.1:80", "-p sctp -m sctp --dport 8 -j REDIRECT --to-ports 9"],
+)
+def test_a_rule_that_binds_sctp_ports_is_refused(rule: str, level: int) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        rules("nat", f"-A PREROUTING {rule}", level=level)
+    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "sctp-port")]
+
+
+def test_sctp_with_another_address_alone_is_carried() -> None:
+    assert "BIND_ADDRESS" in rules("nat", "-A PREROUTING -p sctp -j DNAT --to-destination 10.0.0.1").chains
+
+
 def test_what_would_be_too_large_when_expanded_is_refused() -> None:
     """Each chain calls the next one twice: twenty chains are a million."""
     mark = Apply(
