@@ -86,6 +86,10 @@ PROOFS: Final = (
         "KUBE-SERVICES has asked for the same destination, protocol and port",
     ),
     Proof(
+        r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
+    ),
+    Proof(
         r"^\S+: filter_KUBE.FORWARD: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
         r"|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
         "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same",
