@@ -30,7 +30,7 @@ PROOFS: Final = (
         "the chain has no rule and accepts, wherever it runs",
     ),
     Proof(
-        r"^(priority|hook): nat_INPUT: ",
+        r"^((priority|hook): nat_INPUT: |hook: nfparity_input: RUN_NAT\(chain_nat_input)",
         "the chain has no rule and accepts, wherever it runs",
     ),
     Proof(
@@ -84,6 +84,10 @@ PROOFS: Final = (
         r"^lost-test: nat_KUBE.SVC.\w+: .*→ .*"
         r"(ip saddr != 10\.244\.0\.0/16|p->saddr & 0xffff0000\) == 0xaf40000)",
         "KUBE-SERVICES has asked for the same destination, protocol and port",
+    ),
+    Proof(
+        r"^inverted-test: nat_KUBE.SVC.\w+: if \(drawn < 0x40000000\) ",
+        "both halves of the draw are one half",
     ),
     Proof(
         r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
