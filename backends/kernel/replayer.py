@@ -42,6 +42,8 @@ _REJECT_CODES: Final = {
     13: RejectKind.ICMP_ADMIN_PROHIBITED,
 }
 
+_INNER: Final = "quoted packet: "
+
 _Key = tuple[int, Port | None]
 
 
@@ -129,8 +131,13 @@ class Replayer:
             if kind is not None and reject is None:
                 reject = kind
                 if one.sighting.out is not None:
-                    notes.extend(f"{f}, in the answer" for f in _faults(one))
-            elif kind is None or kind != reject:
+                    faults = _faults(one)
+                    if sent.bad_checksum:  # as asked for, and quoted so
+                        faults = tuple(
+                            f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
+                        )
+                    notes.extend(f"{f}, in the answer" for f in faults)
+            elif (kind is None or kind != reject) and not _answers_reset(sent, one.packet):
                 notes.extend(_stray(one))
         if reject is not None:
             return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
@@ -212,6 +219,11 @@ def _resets(sent: Packet, got: Packet) -> bool:
         return got.seq == sent.ack
     phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
     return got.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
+
+
+def _answers_reset(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT, with its rules."""
+    return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
 
 
 def _stack_answers(sent: Packet, got: Packet) -> bool:

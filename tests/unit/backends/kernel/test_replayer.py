@@ -136,6 +136,28 @@ def test_wrong_checksum_in_a_rejection_is_noted():
     assert notes == ("step 1: wrong ICMP checksum on a, in the answer",)
 
 
+def test_a_rejection_may_quote_a_checksum_that_was_to_be_wrong():
+    def reject(packet: Packet) -> list[Sighting]:
+        return [out(icmp(packet.changed(bad_checksum=True), 3, 3), "a")]
+
+    (outcome,), notes = replay(Node(reject), packet=UDP.changed(bad_checksum=True))
+    assert outcome.reject_with == "icmp-port-unreachable"
+    assert notes == ()
+
+
+def test_a_rejected_reset_is_no_stray():
+    """The RST of REJECT goes through OUTPUT, where a rule may reject it in turn."""
+
+    def reject(packet: Packet) -> list[Sighting]:
+        end = packet.seq + len(packet.payload) + 1
+        reset = TCP.changed(src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
+        return [out(reset, "a"), out(icmp(reset, 3, 2), "b")]
+
+    (outcome,), notes = replay(Node(reject), packet=TCP)
+    assert outcome.reject_with == "tcp-reset"
+    assert notes == ()
+
+
 def test_a_second_copy_is_a_stray():
     (outcome,), notes = replay(Node(lambda p: [out(p), out(p, "c")]))
     assert outcome.out == "b"
