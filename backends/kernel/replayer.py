@@ -63,6 +63,8 @@ class Replayer:
     tap: TapNode
     loader: Loader
     _used: set[_Key] = field(default_factory=set)
+    _crowded: bool = False
+    """Whether a flow got another source port: a range of few would soon have none for the next."""
 
     def replay(self, flows: Iterable[Flow]) -> list[FlowResult]:
         """Run the flows one after the other."""
@@ -70,9 +72,10 @@ class Replayer:
 
     def _flow(self, flow: Flow) -> FlowResult:
         keys = {_key(s.packet) for s in flow.steps if isinstance(s, Send)}
-        if not keys.isdisjoint(self._used):
+        if self._crowded or not keys.isdisjoint(self._used):
             self.loader.forget(self.tap)
             self._used.clear()
+            self._crowded = False
         exchange = Exchange(flow)
         outcomes: list[Outcome] = []
         notes: list[str] = []
@@ -89,6 +92,7 @@ class Replayer:
             if arrival is not None:
                 exchange.arrived(arrival)
                 self._remember(arrival.packet)
+                self._crowded |= isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet)
             self._remember(emission.packet)
             outcomes.append(outcome)
             notes.extend(f"step {number}: {one}" for one in said)

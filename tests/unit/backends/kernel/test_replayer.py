@@ -275,12 +275,21 @@ def test_an_unknown_interface_is_an_error():
         (UDP, 1),
         (UDP.changed(sport=11), 0),
         (UDP.changed(sport=20, dport=99), 1),  # the first one's destination port
-        (UDP.changed(sport=555), 1),  # the port that the first one was given on its way
         (TCP, 0),
     ],
 )
 def test_flows_that_could_meet_are_kept_apart(second, times):
-    node, loader = Node(lambda p: [out(p.changed(sport=555))]), Forgetful()
-    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate((UDP, second))]
+    assert forgotten(lambda p: [out(p)], UDP, second) == times
+
+
+def test_flows_that_get_another_source_port_are_kept_apart():
+    """However many ports the range has, the next flow must find them all free."""
+    other = UDP.changed(sport=11)
+    assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, other.changed(sport=12)) == 2
+
+
+def forgotten(behaviour: Behaviour, *packets: Packet) -> int:
+    node, loader = Node(behaviour), Forgetful()
+    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
     Replayer(node, loader).replay(flows)
-    assert loader.times == times
+    return loader.times
