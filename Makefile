@@ -7,7 +7,7 @@ PYTHON_RUN := .venv/bin/python
 DIFF := sh vm/each-level.sh .venv/bin/nfparity diff --corpus $(CASES) --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host mutation golden clean
+.PHONY: help setup test check diff-test diff-test-host mutation translators golden clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ diff-test-host: ## the same on the running kernel, in network namespaces; needs 
 mutation: ## plant faults in the translations and show which ones the packets catch; needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m harness.mutation
+
+translators: ## our translation beside iptables-restore-translate's, on the kind node's packets; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.translators
 
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from backends.kernel.tc_ebpf.bcc import find_headers
 from harness.backends import BACKENDS, backend
 from translate.errors import NfparityError
 
@@ -79,25 +80,23 @@ def _machine() -> Iterator[Check]:
     yield Check(
         kind="machine", name="/dev/net/tun", ok=tun, detail="there" if tun else "missing: modprobe tun"
     )
-    headers = sorted(p.parent.parent for p in Path("/usr/src").glob("linux-headers-*/include/generated"))
-    running = Path("/lib/modules", platform.release(), "build", "include").exists()
-    where = (
-        "of the running kernel"
-        if running
-        else f"{headers[-1].name}: serve for tc programs"
-        if headers
-        else "none"
-    )
+    headers = find_headers()
+    if headers is None:
+        where = "none"
+    elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
+        where = "of the running kernel"
+    else:
+        where = f"{headers[0]}: another kernel's, which serve for tc programs"
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     yield Check(
         kind="machine",
         name="kernel headers",
-        ok=running or bool(headers),
+        ok=headers is not None,
         detail=where,
         package=f"linux-headers-{architecture}",
     )
     kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    detail = "usable by this user" if kvm else "not usable: VMs are emulated, slower"
+    detail = "may be opened; the VM finds out whether it works" if kvm else "no: VMs are emulated, slower"
     yield Check(kind="machine", name="/dev/kvm", ok=kvm, detail=detail)
 
 

@@ -52,6 +52,8 @@ _REJECT_CODES_6: Final = {
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
 """What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
 
+_INNER: Final = "quoted packet: "
+
 _Key = tuple[int, Port | None]
 
 
@@ -71,6 +73,8 @@ class Replayer:
     tap: TapNode
     loader: Loader
     _used: set[_Key] = field(default_factory=set)
+    _crowded: bool = False
+    """Whether a flow got another source port: a range of few would soon have none for the next."""
 
     def replay(self, flows: Iterable[Flow]) -> list[FlowResult]:
         """Run the flows one after the other."""
@@ -78,9 +82,11 @@ class Replayer:
 
     def _flow(self, flow: Flow) -> FlowResult:
         keys = {_key(s.packet) for s in flow.steps if isinstance(s, Send)}
-        if self._used and (self.loader.lists or not keys.isdisjoint(self._used)):
+        meet = self._crowded or not keys.isdisjoint(self._used)
+        if meet or (self._used and self.loader.lists):
             self.loader.forget(self.tap)
             self._used.clear()
+            self._crowded = False
         exchange = Exchange(flow)
         outcomes: list[Outcome] = []
         notes: list[str] = []
@@ -97,6 +103,7 @@ class Replayer:
             if arrival is not None:
                 exchange.arrived(arrival)
                 self._remember(arrival.packet)
+                self._crowded |= isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet)
             self._remember(emission.packet)
             outcomes.append(outcome)
             notes.extend(f"step {number}: {one}" for one in said)
@@ -141,8 +148,13 @@ class Replayer:
             if kind is not None and reject is None:
                 reject = kind
                 if one.sighting.out is not None:
-                    notes.extend(f"{f}, in the answer" for f in _faults(one))
-            elif kind is None or kind != reject:
+                    faults = _faults(one)
+                    if sent.bad_checksum:  # as asked for, and quoted so
+                        faults = tuple(
+                            f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
+                        )
+                    notes.extend(f"{f}, in the answer" for f in faults)
+            elif (kind is None or kind != reject) and not _answers_reset(sent, one.packet):
                 notes.extend(_stray(one))
         if reject is not None:
             return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
@@ -228,6 +240,11 @@ def _resets(sent: Packet, got: Packet) -> bool:
         return got.seq == sent.ack
     phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
     return got.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
+
+
+def _answers_reset(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT, with its rules."""
+    return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
 
 
 def _stack_answers(sent: Packet, got: Packet) -> bool:

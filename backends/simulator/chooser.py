@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import Final, TypeVar
 
-__all__ = ["Chooser", "branches"]
+__all__ = ["MOST_BRANCHES", "Chooser", "TooManyBranches", "branches"]
+
+MOST_BRANCHES: Final = 20_000
+"""How many ways of one flow are followed: seconds, and more than any service has endpoints."""
 
 T = TypeVar("T")
+
+
+class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by who knows the flow
+    """There are more than :data:`MOST_BRANCHES` ways; chance is drawn anew for each packet of a flow."""
 
 
 class Chooser:
@@ -57,10 +64,15 @@ class Chooser:
 def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    ``run`` must depend on nothing but its chooser. The probabilities sum to 1.
+    ``run`` must depend on nothing but its chooser. The probabilities sum to 1. Raises
+    TooManyBranches.
     """
     pending: list[tuple[int, ...]] = [()]
+    done = 0
     while pending:
+        if done == MOST_BRANCHES:
+            raise TooManyBranches
+        done += 1
         chooser = Chooser(pending.pop())
         result = run(chooser)
         yield chooser.probability, result

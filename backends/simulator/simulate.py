@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from backends.contract import Job
 from backends.exchange import Arrival, Emission, Exchange
 from backends.flow import Flow, Pause, Step
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet, Port
-from backends.simulator.chooser import Chooser, branches
+from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
 from backends.simulator.conntrack import Conntrack, TrackSettings
 from backends.simulator.evaluate import Evaluator
 from backends.simulator.nat import Nat
@@ -24,6 +25,8 @@ from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -60,7 +63,8 @@ class Simulation:
     def simulate(self, flow: Flow) -> FlowResult:
         """Return every way the flow can go, equal ones added up, with exact probabilities.
 
-        Raises InputError for a flow of another address family than the rules.
+        Raises InputError for a flow of another address family than the rules, and when there are too
+        many ways to follow.
         """
         found: dict[tuple[Outcome, ...], Fraction] = {}
 
@@ -68,7 +72,7 @@ class Simulation:
             steps = self._steps(flow, self._run(chooser, traced=False))
             return tuple(s.outcome for s in steps if s.outcome is not None)
 
-        for probability, outcomes in branches(run):
+        for probability, outcomes in _followed(flow, run):
             found[outcomes] = found.get(outcomes, Fraction(0)) + probability
         return FlowResult(flow.id, tuple(OutcomeBranch(p, o) for o, p in found.items()))
 
@@ -78,7 +82,7 @@ class Simulation:
         def run(chooser: Chooser) -> tuple[TracedStep, ...]:
             return tuple(self._steps(flow, self._run(chooser, traced=True)))
 
-        return tuple(TracedBranch(p, steps) for p, steps in branches(run))
+        return tuple(TracedBranch(p, steps) for p, steps in _followed(flow, run))
 
     def _run(self, chooser: Chooser, *, traced: bool) -> _Run:
         ports = Ports(chooser)
@@ -122,6 +126,16 @@ class Simulation:
         if run.recorder.enabled:
             run.recorder.add(Ended(outcome, _why(fate)))
         return TracedStep(step=step, emission=emission, events=run.recorder.take(), outcome=outcome)
+
+
+def _followed(flow: Flow, run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
+    try:
+        yield from branches(run)
+    except TooManyBranches:
+        raise InputError(
+            f"flow {flow.id!r} can go more than {MOST_BRANCHES} ways: rules draw chance anew for each of"
+            f" its {len(flow.steps)} steps; make it shorter"
+        ) from None
 
 
 def simulate(job: Job, flow: Flow) -> FlowResult:

@@ -112,6 +112,11 @@ def _constant(match: re.Match[str]) -> str:
     return f"{int(match[0], 16) ^ 1:#x}"
 
 
+def _range(match: re.Match[str]) -> str:
+    moved = f"{int(match[1], 16) ^ 1:#x}"
+    return f"{moved}, {moved}"
+
+
 def _shifted(match: re.Match[str]) -> str:
     return f"{match[1]}{int(match[2], 16) << 1 & 0xFFFFFFFF:#x}"
 
@@ -124,7 +129,7 @@ _CHAINS: Final[Operators] = (
     ("lost-test", _lost_test),
     ("inverted-test", _inverted_test),
     ("constant", each(r"(?<=== )0x[0-9a-f]+", _constant)),
-    ("constant", each(r"(?<=, )0x[0-9a-f]+(?=, )", _constant)),
+    ("constant", each(r"(0x[0-9a-f]+), \1(?=, )", _range)),
     ("mask", each(r"(& ~?)(0x[0-9a-f]+)", _shifted)),
     ("mark-bit", each(r"(\^ )(0x[0-9a-f]+)", _shifted)),
     ("lost-mark", lambda line: gone(line) if line.strip().startswith("p->mark =") else []),

@@ -204,6 +204,18 @@ def test_draws_have_their_shares(kind_node: Node, flows) -> None:
     assert abs(seen["dns3"] - 1000) < 137
 
 
+def test_every_third_packet(kind_node: Node, flows) -> None:
+    ruleset = written(
+        "*mangle",
+        ":PREROUTING ACCEPT [0:0]",
+        "-A PREROUTING -m statistic --mode nth --every 3 --packet 1 -j MARK --set-xmark 0x1/0xffffffff",
+        "COMMIT",
+    )
+    sent = [flows.flow(flows.udp("10.244.0.5", "10.244.0.3", 53, sport=1024 + n), "pod5") for n in range(9)]
+    with TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)) as session:
+        assert [flows.outcomes(r)[0].mark for r in session.replay(sent)] == [0, 1, 0] * 3
+
+
 class WatchedLoader(TcEbpfLoader):
     """Fails when the namespace has conntrack switched on, or a second load is not refused."""
 

@@ -80,17 +80,17 @@ FIELDS: Final = {
 """Every field. What is absent from a packet makes its test false, negated or not."""
 
 _REFUSED: Final[dict[type, tuple[str, str]]] = {
-    Nth: ("statistic-nth", "a counter that all packets share in order has no exact form in a tc program"),
     SetTest: ("ipset", "ipsets are not carried into the tc program"),
 }
 
 
-def conditions(tests: Iterable[Test], lists: Mapping[str, RecentList]) -> str:
+def conditions(tests: Iterable[Test], lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
     """Return one C condition for all tests, in their order; ``1`` for none.
 
-    ``lists`` are those of the whole Program, in the order that numbers them. Raises CannotExpress.
+    ``lists`` are those of the whole Program, in the order that numbers them. Tests that count
+    packets are added to ``counters``, whose places are their counters' numbers. Raises CannotExpress.
     """
-    return " && ".join(_test(test, lists) for test in tests) or "1"
+    return " && ".join(_test(test, lists, counters) for test in tests) or "1"
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def equals(field: Field, value: Value) -> str:
     return _one(field, FIELDS[field].text, value)
 
 
-def _test(test: Test, lists: Mapping[str, RecentList]) -> str:
+def _test(test: Test, lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
     match test:
         case FieldTest():
             return _field_test(test)
@@ -112,9 +112,13 @@ def _test(test: Test, lists: Mapping[str, RecentList]) -> str:
             return f"!({some})" if test.negated else f"({some})"
         case Random():
             return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
+        case Nth():
+            counters.append(test)
+            due = f"count_up({len(counters) - 1}, {test.every:#x}) == {test.packet:#x}"
+            return f"!({due})" if test.negated else due
         case Recent():
             return _recent(test, lists)
-        case Nth() | SetTest():
+        case SetTest():
             raise CannotExpress(*_REFUSED[type(test)])
         case _:
             assert_never(test)

@@ -63,7 +63,7 @@ def emit(program: Program) -> BpfOutput:
         functions += _chain(chain, writer, refusals)
     if refusals:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
-    text = "\n".join((*_PRELUDE, *writer.declarations, "", *functions, *_absent(bases)))
+    text = "\n".join((*_PRELUDE, *writer.declarations, "", *_counters(writer), *functions, *_absent(bases)))
     return BpfOutput(
         before="\n".join(map(runtime_text, (*BEFORE_CHAINS, *((RECENT,) if lists else ())))),
         chains=f"{text}\n",
@@ -123,6 +123,31 @@ def _chain(chain: LoweredChain, writer: Writer, refusals: list[Refusal]) -> list
         "{",
         f"\tint verdict = {name}(skb, p);",
         f"\treturn verdict == CONTINUE ? {policy} : verdict;",
+        "}",
+        "",
+    ]
+
+
+def _counters(writer: Writer) -> list[str]:
+    """``statistic --mode nth``: a counter per rule, which starts anew after ``every`` (``xt_statistic``)."""
+    if not writer.counters:
+        return []
+    return [
+        "struct counter { struct bpf_spin_lock lock; u32 next; };",
+        f'BPF_TABLE("array", u32, struct counter, counters, {len(writer.counters)});',
+        "",
+        "INLINE u32 count_up(u32 number, u32 every)",
+        "{",
+        "\tstruct counter *c = counters.lookup(&number);",
+        "\tu32 now;",
+        "",
+        "\tif (!c)",
+        "\t\treturn every;",
+        "\tbpf_spin_lock(&c->lock);",
+        "\tnow = c->next;",
+        "\tc->next = now + 1 < every ? now + 1 : 0;",
+        "\tbpf_spin_unlock(&c->lock);",
+        "\treturn now;",
         "}",
         "",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
@@ -16,6 +16,8 @@ from translate.ir import (
     Choose,
     Dnat,
     Drop,
+    Field,
+    FieldTest,
     Goto,
     Interval,
     Jump,
@@ -23,6 +25,8 @@ from translate.ir import (
     Masquerade,
     NatPorts,
     NoTrack,
+    Nth,
+    Protocol,
     Recent,
     Redirect,
     Reject,
@@ -32,6 +36,7 @@ from translate.ir import (
     Snat,
     Statement,
     Test,
+    Value,
 )
 from translate.passes.recents import RecentList, changes_list
 
@@ -80,15 +85,20 @@ class Writer:
     lists: Mapping[str, RecentList]
     maps: list[MapContents] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
+    counters: list[Nth] = field(default_factory=list)
+
+    def _conditions(self, tests: Iterable[Test]) -> str:
+        return conditions(tests, self.lists, self.counters)
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""
+        _refuse_sctp(statement)
         match statement:
             case Apply(tests=tests, actions=()) if any(map(_acts, tests)):
-                return [f"(void)({conditions(tests, self.lists)});"]
+                return [f"(void)({self._conditions(tests)});"]
             case Apply():
                 return self._when(
-                    conditions(statement.tests, self.lists), self.actions(statement.actions, _literal)
+                    self._conditions(statement.tests), self.actions(statement.actions, _literal)
                 )
             case Lookup():
                 return self._lookup(statement)
@@ -174,7 +184,7 @@ class Writer:
             lead = f"}} else {test}{{" if some else f"{test}{{"
             body += [lead, *_indent(inner)]
             some = True
-        return self._when(conditions(statement.tests, self.lists), [*body, "}"])
+        return self._when(self._conditions(statement.tests), [*body, "}"])
 
     def _lookup(self, statement: Lookup) -> list[str]:
         hashed = all(
@@ -182,7 +192,7 @@ class Writer:
             for entry in statement.entries
             for value in entry.key
         ) and not any(f.is_name for f in statement.fields)
-        tests = conditions(statement.tests, self.lists)
+        tests = self._conditions(statement.tests)
         has = present(statement.fields)
         condition = " && ".join(has if tests == "1" and has else (tests, *has))
         if not hashed:
@@ -235,6 +245,34 @@ class Writer:
 def _acts(test: Test) -> bool:
     """Whether a test is there for more than its answer."""
     return isinstance(test, Recent) and changes_list(test)
+
+
+def _refuse_sctp(statement: Statement) -> None:
+    """SCTP's CRC32c covers its ports: what binds them by rule would have to drop every packet."""
+    groups: list[tuple[Sequence[Test], Sequence[Value], tuple[Action, ...]]] = []
+    match statement:
+        case Apply(tests=tests, actions=actions):
+            groups.append((tests, (), actions))
+        case Lookup(fields=fields, entries=entries, tests=tests):
+            for entry in entries:
+                protocols = [v for f, v in zip(fields, entry.key, strict=True) if f is Field.L4PROTO]
+                groups.append((tests, protocols, entry.actions))
+        case Choose(branches=branches, tests=tests):
+            groups += [(tests, (), branch.actions) for branch in branches]
+        case _:
+            assert_never(statement)
+    for shared, keys, actions in groups:
+        asked = [*keys, *(value for test in shared for value in _protocols(test))]
+        of_sctp = any(isinstance(v, Interval) and Protocol.SCTP in v for v in asked)
+        for action in actions:
+            if of_sctp and isinstance(action, Dnat | Snat | Redirect) and action.ports.interval is not None:
+                raise CannotExpress("sctp-port", "SCTP's checksum cannot be updated for another port")
+
+
+def _protocols(test: Test) -> Sequence[Value]:
+    if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
+        return test.values
+    return ()
 
 
 def _literal(value: int) -> str:

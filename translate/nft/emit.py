@@ -59,7 +59,7 @@ from translate.ir import (
     Test,
 )
 from translate.nft.depth import too_deep
-from translate.nft.matches import expression, keys, matches, protocols, transports
+from translate.nft.matches import CT_PORTS, expression, keys, matches, protocols, transports
 from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import NameGiver
 from translate.nft.recent import address_key, notes_about, sets_of
@@ -381,13 +381,13 @@ def _base(chain: LoweredChain) -> BaseHook | None:
 
 def _transport(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
     """The test on the protocol, repeated in another chain where a port or a NAT action needs it."""
-    if not any(needs_transport(action) for action in apply.actions) and (
-        part is None or part.field not in _PORTS
-    ):
-        return ()
-    return tuple(
-        t for t in apply.tests if isinstance(t, FieldTest) and t.field is Field.L4PROTO and not t.negated
+    known = transports(apply.tests)
+    wanted = any(needs_transport(action) for action in apply.actions) or (
+        part is not None and part.field in _PORTS | CT_PORTS
     )
+    if not wanted or not known:
+        return ()
+    return (FieldTest(field=Field.L4PROTO, values=tuple(Interval.point(n) for n in known)),)
 
 
 def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:

@@ -45,7 +45,7 @@ from translate.ir import (
 )
 from translate.nft.refusal import CannotSay
 
-__all__ = ["expression", "keys", "matches", "protocols", "transports"]
+__all__ = ["CT_PORTS", "expression", "keys", "matches", "protocols", "transports"]
 
 _PROTOCOLS: Final = {
     Protocol.ICMP: "icmp",
@@ -60,7 +60,7 @@ _ADDRESS_TYPES: Final = frozenset(range(AddressType.UNSPEC, AddressType.THROW))
 _PLAIN_INTERFACE: Final = re.compile(r"[A-Za-z0-9._@-]+")
 _IFNAMSIZ: Final = 16
 _PORTS: Final = {Field.SPORT: "sport", Field.DPORT: "dport"}
-_CT_PORTS: Final = frozenset(
+CT_PORTS: Final = frozenset(
     {Field.CT_ORIGINAL_SPORT, Field.CT_ORIGINAL_DPORT, Field.CT_REPLY_SPORT, Field.CT_REPLY_DPORT}
 )
 
@@ -138,8 +138,13 @@ def expression(field: Field, family: Family) -> str:
 
 
 def transports(tests: Sequence[Test]) -> tuple[int, ...]:
-    """Return the transport protocols that the tests leave, or () when they do not ask for any."""
+    """Return the transport protocols that the tests leave, or () when they do not ask for any.
+
+    The flags of TCP ask for TCP: next to them a test on the protocol says nothing, and is gone.
+    """
     for test in tests:
+        if isinstance(test, FieldTest) and test.field is Field.TCP_FLAGS:
+            return (Protocol.TCP,)
         if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
             return tuple(n for v in test.values if isinstance(v, Interval) for n in range(v.low, v.high + 1))
     return ()
@@ -186,7 +191,7 @@ def matches(tests: Sequence[Test], family: Family) -> list[str]:
 
 
 def _is_ct_port(test: Test) -> bool:
-    return isinstance(test, FieldTest) and test.field in _CT_PORTS
+    return isinstance(test, FieldTest) and test.field in CT_PORTS
 
 
 def _match(test: Test, family: Family) -> str:

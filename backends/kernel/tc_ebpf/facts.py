@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,10 @@ def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises
     MachineError for routes of a kind that the program does not follow.
     """
-    from pyroute2 import IPRoute
+    try:
+        from pyroute2 import IPRoute
+    except ImportError as e:
+        raise MachineError(f"pyroute2 is not installed for {sys.executable}") from e
 
     with IPRoute() as ipr:
         found = list(ipr.get_links())

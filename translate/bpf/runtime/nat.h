@@ -202,7 +202,8 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 			check_at = p->quoted_l4 + 6;
 		if (check_at && !bpf_skb_load_bytes(skb, check_at, &check, 2) &&
 		    (check || p->quoted_proto != PROTO_UDP)) {
-			u16 changed = ~fold(sum + (u16)~check);
+			/* Before Linux 6.13 bpf_csum_diff leaves 32 bits: adding to them could lose a carry. */
+			u16 changed = ~fold((u32)fold(sum) + (u16)~check);
 			if (!changed && p->quoted_proto == PROTO_UDP)
 				changed = 0xffff;
 			set_quoted(skb, p, check_at, check, changed, 2);

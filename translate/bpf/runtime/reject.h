@@ -68,7 +68,7 @@ INLINE int make_reset(struct __sk_buff *skb, struct pkt *p)
 		h[33] |= FLAG_ACK;
 	}
 	sum = bpf_csum_diff(0, 0, (__be32 *)(h + 12), 28, 0);
-	folded = ~fold(sum + swap16(PROTO_TCP) + swap16(20));
+	folded = ~fold((u32)fold(sum) + swap16(PROTO_TCP) + swap16(20));
 	h[36] = swap16(folded) >> 8;
 	h[37] = swap16(folded);
 	if (bpf_skb_change_tail(skb, ETH_LENGTH + 40, 0))

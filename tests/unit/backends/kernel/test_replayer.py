@@ -139,6 +139,28 @@ def test_wrong_checksum_in_a_rejection_is_noted():
     assert notes == ("step 1: wrong ICMP checksum on a, in the answer",)
 
 
+def test_a_rejection_may_quote_a_checksum_that_was_to_be_wrong():
+    def reject(packet: Packet) -> list[Sighting]:
+        return [out(icmp(packet.changed(bad_checksum=True), 3, 3), "a")]
+
+    (outcome,), notes = replay(Node(reject), packet=UDP.changed(bad_checksum=True))
+    assert outcome.reject_with == "icmp-port-unreachable"
+    assert notes == ()
+
+
+def test_a_rejected_reset_is_no_stray():
+    """The RST of REJECT goes through OUTPUT, where a rule may reject it in turn."""
+
+    def reject(packet: Packet) -> list[Sighting]:
+        end = packet.seq + len(packet.payload) + 1
+        reset = TCP.changed(src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
+        return [out(reset, "a"), out(icmp(reset, 3, 2), "b")]
+
+    (outcome,), notes = replay(Node(reject), packet=TCP)
+    assert outcome.reject_with == "tcp-reset"
+    assert notes == ()
+
+
 def test_a_second_copy_is_a_stray():
     (outcome,), notes = replay(Node(lambda p: [out(p), out(p, "c")]))
     assert outcome.out == "b"
@@ -256,15 +278,24 @@ def test_an_unknown_interface_is_an_error():
         (UDP, 1),
         (UDP.changed(sport=11), 0),
         (UDP.changed(sport=20, dport=99), 1),  # the first one's destination port
-        (UDP.changed(sport=555), 1),  # the port that the first one was given on its way
         (TCP, 0),
     ],
 )
 def test_flows_that_could_meet_are_kept_apart(second, times):
-    node, loader = Node(lambda p: [out(p.changed(sport=555))]), Forgetful()
-    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate((UDP, second))]
+    assert forgotten(lambda p: [out(p)], UDP, second) == times
+
+
+def test_flows_that_get_another_source_port_are_kept_apart():
+    """However many ports the range has, the next flow must find them all free."""
+    other = UDP.changed(sport=11)
+    assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, other.changed(sport=12)) == 2
+
+
+def forgotten(behaviour: Behaviour, *packets: Packet) -> int:
+    node, loader = Node(behaviour), Forgetful()
+    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
     Replayer(node, loader).replay(flows)
-    assert loader.times == times
+    return loader.times
 
 
 def test_any_two_flows_could_meet_in_a_list():

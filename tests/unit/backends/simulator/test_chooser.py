@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from backends.simulator.chooser import Chooser, branches
+import pytest
+
+from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
@@ -26,3 +28,14 @@ def test_what_is_sure_or_impossible_is_no_branch() -> None:
 def test_a_choice_of_many_skips_those_of_no_weight() -> None:
     found = {r: p for p, r in branches(lambda c: c.choose((HALF, Fraction(0), HALF)))}
     assert found == {0: HALF, 2: HALF}
+
+
+def test_chance_without_end_is_given_up() -> None:
+    def run(chooser: Chooser) -> int:
+        return sum(chooser.happens(HALF) for _ in range(15))
+
+    found = branches(run)
+    for _ in range(MOST_BRANCHES):
+        next(found)
+    with pytest.raises(TooManyBranches):
+        next(found)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ FLOW = (
     '{"id": "dns", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10",'
     ' "proto": "udp", "sport": 1, "dport": 53}\n'
 )
+PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
 COMMANDS = ("translate", "simulate", "diff", "explain", "graph", "corpus", "doctor")
 
 
@@ -114,6 +116,48 @@ def test_bad_rules_are_status_2(data: bytes) -> None:
     done = nfparity("translate", "-", "--to", "iptables", stdin=data)
     assert done.returncode == 2
     assert "<stdin>" in done.stderr
+
+
+_HEAD = b"*filter\n:FORWARD ACCEPT [0:0]\n"
+BAD_DUMPS = {
+    "truncated": ((ROOT / RULES).read_bytes()[:3000], ":"),
+    "unknown match": (_HEAD + b"-A FORWARD -m frobnicate -j DROP\nCOMMIT\n", ":3:15: "),
+    "bad mask": (_HEAD + b"-A FORWARD -s 10.0.0.0/33 -j DROP\nCOMMIT\n", ":3:"),
+    "missing chain": (_HEAD + b"-A FORWARD -j NOWHERE\nCOMMIT\n", ":3:15: "),
+    "loop": (_HEAD + b":a - [0:0]\n:b - [0:0]\n-A FORWARD -j a\n-A a -j b\n-A b -g a\nCOMMIT\n", ":"),
+    "binary": (bytes(range(256)) * 80, ":1"),
+    "long line": (b"A", ":1:"),  # 100 MB of them
+}
+"""What is wrong with a dump, the dump, and where the message must say that it is."""
+
+
+@pytest.fixture(scope="module")
+def bad_dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    folder = tmp_path_factory.mktemp("bad")
+    paths = {wrong: folder / f"{number}.rules" for number, wrong in enumerate(BAD_DUMPS)}
+    for wrong, path in paths.items():
+        path.write_bytes(BAD_DUMPS[wrong][0] * (100_000_000 if wrong == "long line" else 1))
+    yield paths
+    paths["long line"].unlink()
+
+
+@pytest.mark.parametrize("command", ["translate", "simulate", "diff", "explain", "coverage"])
+@pytest.mark.parametrize("wrong", BAD_DUMPS)
+def test_a_bad_dump_is_told_by_every_command(wrong: str, command: str, bad_dumps: dict[str, Path]) -> None:
+    path, place = bad_dumps[wrong], BAD_DUMPS[wrong][1]
+    flows = ("--node", NODE, "--corpus", "-")
+    words = {
+        "translate": ("translate", str(path), "--to", "nft"),
+        "simulate": ("simulate", str(path), *flows),
+        "diff": ("diff", str(path), *flows),
+        "explain": ("explain", str(path), "--node", NODE, "--packet", PACKET),
+        "coverage": ("corpus", "coverage", str(path), *flows),
+    }[command]
+    done = nfparity(*words, stdin=FLOW)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"nfparity: {path}{place}")
+    assert len(done.stderr) < 5000
+    assert not done.stdout
 
 
 def test_bad_flows_are_named_by_line() -> None:

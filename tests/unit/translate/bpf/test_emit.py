@@ -79,6 +79,7 @@ def body(output: BpfOutput, chain: str) -> list[str]:
             "-m statistic --mode random --probability 0.50000000000",
             "(bpf_get_prandom_u32() >> 1) < 0x40000000",
         ),
+        ("-m statistic --mode nth --every 3 --packet 1", "count_up(0, 0x3) == 0x1"),
     ],
 )
 def test_a_test_becomes_a_condition(rule: str, condition: str) -> None:
@@ -87,6 +88,14 @@ def test_a_test_becomes_a_condition(rule: str, condition: str) -> None:
         "return DROP;",
         "}",
     ]
+
+
+def test_every_counting_rule_has_its_own_counter() -> None:
+    rule = "-A FORWARD -m statistic --mode nth --every 2 -j DROP"
+    text = rules("filter", rule, rule).chains
+    assert "if (count_up(0, 0x2) == 0x0) {" in text
+    assert "if (count_up(1, 0x2) == 0x0) {" in text
+    assert 'BPF_TABLE("array", u32, struct counter, counters, 2);' in text
 
 
 def test_an_absent_port_fails_a_negated_test_too() -> None:
@@ -254,6 +263,21 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
         (1, BACKEND, "recent-hitcount"),
         (2, BACKEND, "ipset"),
     ]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize(
+    "rule",
+    ["-p sctp -j DNAT --to-destination 10.0.0.1:80", "-p sctp -m sctp --dport 8 -j REDIRECT --to-ports 9"],
+)
+def test_a_rule_that_binds_sctp_ports_is_refused(rule: str, level: int) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        rules("nat", f"-A PREROUTING {rule}", level=level)
+    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "sctp-port")]
+
+
+def test_sctp_with_another_address_alone_is_carried() -> None:
+    assert "BIND_ADDRESS" in rules("nat", "-A PREROUTING -p sctp -j DNAT --to-destination 10.0.0.1").chains
 
 
 def test_what_would_be_too_large_when_expanded_is_refused() -> None:

@@ -1,0 +1,110 @@
+"""Faults that no packet can show, each with the reason: the proofs, and when they hold.
+
+A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translation of the kind
+node's rules on the corpus's nodes. A fault that survives without a proof is a hole in the corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from harness.mutation.fault import Fault
+
+__all__ = ["PROOFS", "Proof", "proof_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why faults of this pattern change nothing."""
+
+    pattern: str
+    reason: str
+
+
+PROOFS: Final = (
+    Proof(
+        r"^(hook|priority|policy|lost-line): mangle_(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING): "
+        r"type .*policy accept; → type .*policy accept;",
+        "the chain has no rule and accepts, wherever it runs",
+    ),
+    Proof(
+        r"^((priority|hook): nat_INPUT: |hook: nfparity_input: RUN_NAT\(chain_nat_input)",
+        "the chain has no rule and accepts, wherever it runs",
+    ),
+    Proof(
+        r"^priority: nat_POSTROUTING: .*priority -90",
+        "no other chain with a rule runs at POSTROUTING, and conntrack confirms after all priorities",
+    ),
+    Proof(
+        r"^priority: filter_(INPUT|FORWARD): .*priority -400",
+        "no other chain with a rule runs at that hook, and conntrack has seen the packet in PREROUTING",
+    ),
+    Proof(
+        r"^\S+: (nat|mangle|filter)_(\S*CANARY|KUBE.MARK.DROP|KUBE-IPTABLES-HINT): ",
+        "nothing jumps to the chain",
+    ),
+    Proof(
+        r"^\S+: (nat|filter)_\S+: .*(jump |c\d+_)(filter|nat)_"
+        r"KUBE.(PROXY.FIREWALL|NODEPORTS|EXTERNAL.SERVICES|SERVICES)\b.*"
+        r"(line (23|24|25|27|29|30|31|32|102)"
+        r"|filter_KUBE_(PROXY_FIREWALL|NODEPORTS|EXTERNAL_SERVICES|SERVICES))",
+        "the chain jumped to is empty, whether it is reached or not",
+    ),
+    Proof(
+        r"^lost-test: nat_(PREROUTING|OUTPUT): .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
+        "every rule of DOCKER_OUTPUT asks for the same destination again",
+    ),
+    Proof(
+        r"^lost-test: nat_DOCKER_OUTPUT: .*(ip daddr 172\.18\.0\.1.* → (tcp|udp|meta)"
+        r"|p->daddr == 0xac120001.*→ (?!.*p->daddr))",
+        "both callers have asked for this destination",
+    ),
+    Proof(
+        r"^lost-test: nat_POSTROUTING: .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
+        "a packet from 127.0.0.11 leaves the node, by route_localnet, only to the gateway: "
+        "DOCKER_POSTROUTING's rules ask for that source",
+    ),
+    Proof(
+        r"^verdict: nat_KIND.MASQ.AGENT: ",
+        "after a return nothing follows: KIND-MASQ-AGENT is POSTROUTING's last rule, and it accepts",
+    ),
+    Proof(
+        r"^(lost-line|address|lost-mark|lost-test|inverted-test|constant): nat_KUBE.SEP.QKX4QX54UKWK6JIY: "
+        r".*(ip saddr 172\.18\.0\.3|p->saddr == 0xac120003|p->mark = ).*"
+        r"→ (\(gone\)|ip saddr 172\.18\.0\.2 |if \(p->saddr == 0xac120002\))",
+        "172.18.0.3 is outside 10.244.0.0/16, so the service's rule has marked it before; so is 172.18.0.2",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SEP.\w+: .*p->proto == 0x(6|11)\) \{ → if \(1\)",
+        "KUBE-SERVICES has looked the protocol up",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SVC.\w+: .*→ .*"
+        r"(ip saddr != 10\.244\.0\.0/16|p->saddr & 0xffff0000\) == 0xaf40000)",
+        "KUBE-SERVICES has asked for the same destination, protocol and port",
+    ),
+    Proof(
+        r"^inverted-test: nat_KUBE.SVC.\w+: if \(drawn < 0x40000000\) ",
+        "both halves of the draw are one half",
+    ),
+    Proof(
+        r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
+    ),
+    Proof(
+        r"^\S+: filter_KUBE.FORWARD: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
+        r"|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
+        "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same",
+    ),
+)
+"""The proofs that are known, tried in order."""
+
+
+def proof_of(fault: Fault) -> Proof | None:
+    """Return the first proof that is meant for ``fault``, or None."""
+    for proof in PROOFS:
+        if re.search(proof.pattern, fault.key):
+            return proof
+    return None

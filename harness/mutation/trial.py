@@ -1,0 +1,122 @@
+"""A trial: all faults of one translation, planted and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TextIO
+
+import translate.bpf
+import translate.nft
+from backends.kernel.loader import Loader
+from backends.kernel.nftables import NftablesLoader
+from backends.kernel.tc_ebpf.loader import TcEbpfLoader
+from backends.simulator import SimulatorBackend
+from harness.batches import Batch, load_batches
+from harness.mutation.bpf_faults import bpf_faults, output_of
+from harness.mutation.fault import Fault
+from harness.mutation.hunt import Caught, Verdict, hunt, prepare
+from harness.mutation.nft_faults import nft_faults
+from harness.mutation.proofs import Proof, proof_of
+from translate.errors import InputError
+from translate.ir import Program
+from translate.passes import lower
+
+__all__ = ["SUBJECTS", "Judged", "Trial", "try_all"]
+
+SUBJECTS: Final = {
+    "nft-O0": ("nft", 0),
+    "nft-O1": ("nft", 1),
+    "tc-O0": ("tc", 0),
+    "tc-O1": ("tc", 1),
+}
+"""What faults are planted in: a translation at a level."""
+
+FEW: Final = 24
+"""How often each flow with a random outcome is repeated: a branch of one half is missed once in 2**24."""
+
+MANY: Final = 800
+"""How often one flow to each service is: a share of 3/8 for 1/2 is missed about once in 10**5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A fault, what became of it, and the proof that it changes nothing, if one is meant for it."""
+
+    caught: Caught
+    proof: Proof | None
+
+    @property
+    def hole(self) -> bool:
+        """Whether the fault survived without a proof."""
+        return self.caught.verdict is Verdict.SURVIVED and self.proof is None
+
+    @property
+    def disproved(self) -> bool:
+        """Whether a packet showed what a proof says cannot be seen."""
+        return self.caught.verdict is Verdict.CAUGHT and self.proof is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """All faults of one subject, judged."""
+
+    subject: str
+    judged: tuple[Judged, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether no fault is a hole and no proof is wrong."""
+        return not any(one.hole or one.disproved for one in self.judged)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many faults ended so."""
+        return sum(one.caught.verdict is verdict for one in self.judged)
+
+
+def try_all(
+    corpus: str, *, prefix: str, subjects: Sequence[str], every: int = 1, progress: TextIO | None = None
+) -> tuple[Trial, ...]:
+    """Plant every ``every``-th fault of each subject, and judge it by the cases called ``prefix…``.
+
+    Raises InputError for an unknown subject or a corpus of several rulesets.
+    """
+    batches = _batches(corpus, prefix)
+    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
+    trials: list[Trial] = []
+    for name in subjects:
+        if name not in SUBJECTS:
+            raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
+        kind, level = SUBJECTS[name]
+        text, faults, loader = _subject(kind, lower(batches[0].ruleset, level=level))
+        chosen = faults[::every]
+        judged: list[Judged] = []
+        for one in hunt(chosen, text, loader, grounds):
+            judged.append(Judged(one, proof_of(one.fault)))
+            if progress is not None:
+                progress.write(f"\r{name}: {len(judged)} of {len(chosen)} faults ")
+                progress.flush()
+        trials.append(Trial(name, tuple(judged)))
+    if progress is not None:
+        progress.write("\r" + " " * 40 + "\r")
+    return tuple(trials)
+
+
+def _batches(corpus: str, prefix: str) -> tuple[Batch, ...]:
+    found = []
+    for batch in load_batches(rules=None, corpus=corpus, node=None):
+        flows = tuple(flow for flow in batch.flows if flow.id.startswith(prefix))
+        if flows:
+            found.append(replace(batch, flows=flows))
+    if len({batch.rules_path for batch in found}) != 1:
+        raise InputError(f"{corpus}: faults are planted in one ruleset; name its cases with --only")
+    return tuple(sorted(found, key=lambda batch: -len(batch.flows)))
+
+
+def _subject(kind: str, program: Program) -> tuple[str, list[Fault], Callable[[str], Loader]]:
+    if kind == "nft":
+        text = translate.nft.emit(program).text
+        return text, list(nft_faults(text)), NftablesLoader
+    output = translate.bpf.emit(program)
+    text = output.render()
+    return text, list(bpf_faults(text)), lambda planted: TcEbpfLoader(output_of(planted, output))

@@ -1,0 +1,113 @@
+"""Random small rulesets: every backend does with packets what the simulator says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from backends.contract import Backend, Job
+from backends.flow import Flow, Send
+from backends.kernel.nftables import NftablesBackend
+from backends.kernel.tc_ebpf import TcEbpfBackend
+from backends.kernel.xtables import IptablesBackend
+from backends.node import Node
+from backends.outcome import FlowResult
+from backends.simulator import Simulation
+from harness.compare import compare
+from harness.corpus.randomflows import random_flows
+from harness.corpus.randomrules import random_rules
+from translate.errors import InputError, UnsupportedError
+from translate.ir import Family, Ruleset
+from translate.read import read_ruleset
+
+SEEDS = range(300, 307)
+FLOWS = 30
+COMPILED = 2  # a tc program takes the compiler a second or two
+MOST_REFUSED = len(SEEDS) // 2
+
+
+@dataclass
+class Played:
+    """Rulesets with their flows, and what the simulator allows of each."""
+
+    node: Node
+    jobs: list[tuple[int, Ruleset, list[tuple[Flow, FlowResult]]]] = field(default_factory=list)
+
+    def differences(self, backend: Backend, level: int, most: int = 100) -> tuple[list[str], int]:
+        """Return how ``backend`` differs on the first ``most`` rulesets, and how many it refused."""
+        found, refused = [], 0
+        for seed, ruleset, expected in self.jobs[:most]:
+            try:
+                with backend.open(Job(ruleset=ruleset, node=self.node, level=level)) as session:
+                    seen = list(session.replay(flow for flow, _ in expected))
+            except UnsupportedError:
+                refused += 1
+                continue
+            for (flow, wanted), got in zip(expected, seen, strict=True):
+                found += [f"ruleset {seed}, {flow.id}: {m}" for m in compare(flow, wanted, got)]
+        return found, refused
+
+
+@pytest.fixture(scope="module")
+def played(kind_node: Node) -> Played:
+    made = Played(kind_node)
+    for seed in SEEDS:
+        ruleset = read_ruleset(random_rules(seed).encode(), name=f"random-{seed}")
+        simulation = Simulation(Job(ruleset=ruleset, node=kind_node))
+        made.jobs.append((seed, ruleset, list(_expected(simulation, ruleset, kind_node, seed))))
+    return made
+
+
+def _expected(
+    simulation: Simulation, ruleset: Ruleset, node: Node, seed: int
+) -> Iterator[tuple[Flow, FlowResult]]:
+    # What answers a broadcast address leaves the node and comes back to it: two ends of one packet.
+    loud = {
+        a.network.high
+        for i in node.interfaces
+        for a in i.addresses
+        if a.family is Family.IP and a.prefix_length < 31
+    }
+    for flow in random_flows(ruleset, node, seed=seed, count=FLOWS):
+        # Chance that each packet draws anew has too many ways for long flows.
+        short = Flow(id=flow.id, steps=flow.steps[:3])
+        if all(s.packet.src not in loud for s in short.steps if isinstance(s, Send)):
+            yield short, simulation.simulate(short)
+
+
+def _able(backend: Backend) -> Backend:
+    found = backend.probe()
+    if not found.ok:
+        pytest.skip(f"{backend.name}: {found.reason}")
+    return backend
+
+
+@pytest.mark.parametrize("variant", ["iptables-legacy", "iptables-nft"])
+def test_iptables_goes_as_simulated(played: Played, variant: str) -> None:
+    assert played.differences(_able(IptablesBackend(variant)), 0) == ([], 0)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_nftables_goes_as_simulated(played: Played, level: int) -> None:
+    found, refused = played.differences(_able(NftablesBackend()), level)
+    assert found == []
+    assert refused < MOST_REFUSED
+
+
+def test_tc_ebpf_goes_as_simulated(played: Played) -> None:
+    assert played.differences(_able(TcEbpfBackend()), 1, COMPILED) == ([], 0)
+
+
+def test_the_same_seed_gives_the_same_rules() -> None:
+    assert random_rules(7) == random_rules(7)
+    assert random_rules(7) != random_rules(8)
+
+
+def test_every_ruleset_can_be_read() -> None:
+    for seed in range(100):
+        try:
+            read_ruleset(random_rules(seed).encode(), name=f"random-{seed}")
+        except InputError as e:
+            pytest.fail(f"seed {seed}: {e}")

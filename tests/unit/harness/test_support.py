@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.support import SAMPLES, markdown, support
+from translate.read import read_ruleset
+
+ROOT = Path(__file__).parents[3]
+
+
+def table(*paths: str) -> str:
+    return markdown(support([read_ruleset((ROOT / path).read_bytes(), name=path) for path in paths]))
+
+
+def test_the_readme_says_what_the_backends_say() -> None:
+    assert table(*SAMPLES) in (ROOT / "README.md").read_text()
+
+
+def test_an_extension_without_a_sample_rule_is_an_error() -> None:
+    with pytest.raises(KeyError, match="set"):
+        table(SAMPLES[0])
+
+
+def test_a_refusal_counts_for_the_match_and_not_for_the_target() -> None:
+    rows = {line.split("|")[1].strip(): line for line in table(*SAMPLES).splitlines()}
+    assert "refused" in rows["`-m set`"]
+    assert "refused" not in rows["`-j ACCEPT`"]
