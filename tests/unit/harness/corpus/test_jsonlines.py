@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -236,10 +237,10 @@ def test_ipv6() -> None:
 
 
 def test_the_committed_corpus_reads_and_writes_back() -> None:
-    root = Path(__file__).resolve().parents[3] / "corpus"
-    files = sorted(root.glob("cases/*/flows.jsonl"))
-    assert files
-    node = node_from_json((root / "rulesets/kind-node/worker.json").read_text(), name="worker.json")
-    for file in files:
-        found = read_flows(file.read_bytes(), name=str(file), node=node)
+    cases = sorted((Path(__file__).resolve().parents[3] / "corpus").glob("cases*/*/case.toml"))
+    assert cases
+    for case in cases:
+        node_file = case.parent / tomllib.loads(case.read_text())["node"]
+        node = node_from_json(node_file.read_text(), name=node_file.name)
+        found = read_flows((case.parent / "flows.jsonl").read_bytes(), name=str(case), node=node)
         assert read_flows(write_flows(found).encode(), name="again", node=node) == found
