@@ -18,6 +18,7 @@ die() { say "$*"; exit 3; }
 
 # libnftables and BCC for Python are on PyPI only under other projects' names, hence the system packages.
 # file, busybox-static: virtme-ng reads a kernel image's version with the one and boots it with the other.
+# python-apt-common: knows Debian's mirrors where apt itself names none (Ubuntu).
 # debian-archive-keyring: to verify kernels fetched from Debian; Ubuntu does not have it by itself.
 system_packages() {
     case $level in
@@ -26,7 +27,7 @@ system_packages() {
         python3-nftables python3-bpfcc debian-archive-keyring ;;
     *) die "unknown level \"$level\"; one of check, test, vm" ;;
     esac
-    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file; fi
+    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file python-apt-common; fi
 }
 
 missing_packages() {

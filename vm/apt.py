@@ -22,17 +22,16 @@ __all__ = ["Archive", "Sources", "machine_sources"]
 RELEASE = "bookworm"
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-# Where Debian itself says to fetch from; used only when this machine's apt names no Debian mirror (Ubuntu).
-DEFAULT_MAIN = "http://deb.debian.org/debian"
-DEFAULT_SECURITY = "http://deb.debian.org/debian-security"
+TEMPLATE = Path("/usr/share/python-apt/templates/Debian.info")
+"""Where python-apt-common keeps Debian's own addresses, on Debian and on Ubuntu."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The base addresses of Debian's main and security archives."""
 
-    main: str = DEFAULT_MAIN
-    security: str = DEFAULT_SECURITY
+    main: str
+    security: str
 
     def render(self) -> str:
         """Return the ``sources.list`` text for :data:`RELEASE`."""
@@ -43,13 +42,13 @@ class Sources:
         )
 
 
-def machine_sources(indextargets: str) -> Sources:
-    """Return the mirrors that this machine's apt already uses for Debian.
+def machine_sources(indextargets: str, template: str) -> Sources | None:
+    """Return the mirrors that apt uses here for Debian, or else the ones Debian names; None: neither.
 
     ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line.
     The paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of
     another distribution or a third party ends otherwise and is left alone, as is one that is not fetched over
-    the network.
+    the network. ``template`` is the text of :data:`TEMPLATE`, for machines without a Debian mirror (Ubuntu).
     """
     main = security = None
     for line in indextargets.splitlines():
@@ -60,7 +59,12 @@ def machine_sources(indextargets: str) -> Sources:
             main = main or uri
         elif uri.endswith("/debian-security"):
             security = security or uri
-    return Sources(main=main or DEFAULT_MAIN, security=security or DEFAULT_SECURITY)
+    for uri in re.findall(r"^BaseURI: *(\S+?)/*$", template, re.MULTILINE):
+        if "security" in uri:
+            security = security or uri
+        else:
+            main = main or uri
+    return None if main is None or security is None else Sources(main, security)
 
 
 class Archive:
@@ -80,7 +84,13 @@ class Archive:
             (self._folder / path).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_text("")
         listing = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what="read apt's sources")
-        (self._folder / "sources.list").write_text(machine_sources(listing).render())
+        sources = machine_sources(listing, TEMPLATE.read_text() if TEMPLATE.exists() else "")
+        if sources is None:
+            raise MachineError(
+                "no Debian mirror among apt's sources, and Debian's own list is missing; "
+                "install the package python-apt-common"
+            )
+        (self._folder / "sources.list").write_text(sources.render())
         _run(self._command("apt-get", "update", "-qq"), what="fetch Debian's package lists")
 
     def names(self, prefix: str) -> tuple[str, ...]:
