@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,31 +50,18 @@ def load_pieces(
         raise InputError(f"{path}: is a folder; give the file with the rules")
     name = STDIN_NAME if path == "-" else path
     data = read_bytes(path)
-    with _no_collection():
-        if not options.extract:
-            if options.piece is not None:
-                raise InputError("--piece is for pages; it needs --extract")
-            return (read_ruleset(data, name=name, family=family, form=options.form, table=options.table),)
-        if options.form is not None:
-            raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
-        pieces = read_pieces(data, name=name, family=family, table=options.table)
+    if not options.extract:
+        if options.piece is not None:
+            raise InputError("--piece is for pages; it needs --extract")
+        return (read_ruleset(data, name=name, family=family, form=options.form, table=options.table),)
+    if options.form is not None:
+        raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
+    pieces = read_pieces(data, name=name, family=family, table=options.table)
     if options.piece is None:
         return pieces
     if not 1 <= options.piece <= len(pieces):
         raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
     return (pieces[options.piece - 1],)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the cyclic collector from walking a growing ruleset, which has no cycles, again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _line(ruleset: Ruleset) -> int:

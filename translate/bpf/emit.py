@@ -15,6 +15,7 @@ from translate.bpf.conditions import CannotExpress
 from translate.bpf.maps import ARGUMENTS, BpfOutput
 from translate.bpf.runtime import AFTER_CHAINS, BEFORE_CHAINS, RECENT, runtime_text
 from translate.bpf.statements import Writer, called_chains
+from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
@@ -44,6 +45,7 @@ RECENT_SIZE: Final = 65536
 """Addresses that all lists of ``-m recent`` hold together (``recent.h``)."""
 
 
+@collector_paused()
 def emit(program: Program) -> BpfOutput:
     """Return the tc program of ``program``.
 

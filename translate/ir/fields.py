@@ -68,25 +68,27 @@ class Field(Enum):
     FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
-    @property
-    def text(self) -> str:
-        """The field's name as reports print it, for example ``ip.saddr``."""
-        return self.value.text
+    text: str
+    """The field's name as reports print it, for example ``ip.saddr``."""
+    bits: int | None
+    """Width of a value; None for addresses, 0 for names. See :func:`field_bits`."""
+    is_name: bool
+    """Whether values are interface names instead of numbers."""
+    is_address: bool
+    """Whether values are addresses of the ruleset's family."""
+    is_connection: bool
+    """Whether the field is absent from a packet that has no conntrack entry."""
 
-    @property
-    def is_name(self) -> bool:
-        """Whether values are interface names instead of numbers."""
-        return self.value.bits == 0
+    def __init__(self, row: _Row) -> None:
+        # Plain attributes: ``value`` of an Enum costs more than most of what is asked here.
+        self.text = row.text
+        self.bits = row.bits
+        self.is_name = row.bits == 0
+        self.is_address = row.bits is None
+        self.is_connection = row.connection
 
-    @property
-    def is_address(self) -> bool:
-        """Whether values are addresses of the ruleset's family."""
-        return self.value.bits is None
-
-    @property
-    def is_connection(self) -> bool:
-        """Whether the field is absent from a packet that has no conntrack entry."""
-        return self.value.connection
+    # Members are compared by identity; Enum would hash their names, in Python, at every look into a dict.
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"Field.{self.name}"
@@ -94,8 +96,7 @@ class Field(Enum):
 
 def field_bits(field: Field, family: Family) -> int:
     """Return the width of a numeric field in bits (0 for names)."""
-    bits = field.value.bits
-    return family.bits if bits is None else bits
+    return family.bits if field.bits is None else field.bits
 
 
 class ConnectionState(IntEnum):

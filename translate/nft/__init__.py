@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from translate.collector import collector_paused
 from translate.errors import Note
 from translate.ir import Program
 from translate.nft.emit import TABLE, build
@@ -34,6 +35,7 @@ class NftOutput:
     notes: tuple[Note, ...] = ()
 
 
+@collector_paused()
 def emit(program: Program) -> NftOutput:
     """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
     table, notes = build(program)

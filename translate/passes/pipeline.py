@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
+from translate.collector import collector_paused
 from translate.ir import Program, Ruleset
 from translate.passes.choose import choose
 from translate.passes.flatten import flatten
@@ -30,6 +31,7 @@ LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: (prune, norma
 """The passes of each optimisation level, in order, after ``flatten``."""
 
 
+@collector_paused()
 def lower(ruleset: Ruleset, *, level: int) -> Program:
     """Return the Program of ``ruleset`` at an optimisation level of :data:`LEVELS`.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import extract
@@ -24,6 +25,7 @@ from translate.read.save import read_fragment, read_rules, read_save
 __all__ = ["InputForm", "read_pieces", "read_ruleset", "read_save"]
 
 
+@collector_paused()
 def read_ruleset(
     data: bytes,
     *,
@@ -57,6 +59,7 @@ def read_ruleset(
             assert_never(form)
 
 
+@collector_paused()
 def read_pieces(
     data: bytes, *, name: str, family: Family | None = None, table: TableName | None = None
 ) -> tuple[Ruleset, ...]:
