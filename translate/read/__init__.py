@@ -1,7 +1,8 @@
 """Text in, :class:`~translate.ir.Ruleset` out.
 
 ``forms`` says which forms of input there are. ``save`` reads what ``iptables-save`` and ``iptables -S``
-print and what ``iptables-restore`` takes: lines, tables and chains; ``rule`` the words of one rule;
+print and what ``iptables-restore`` takes: lines and tables, with ``commands`` for what one line does to
+the tables and chains of ``building``; ``rule`` the words of one rule;
 ``listing`` what ``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
 finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
 each match and target means; ``chains`` checks what must hold between chains.

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from translate.errors import Diagnostic, ParseError
 from translate.ir import (
     TABLE_HOOKS,
     Chain,
@@ -32,6 +31,7 @@ from translate.read.base import RuleError
 from translate.read.chains import check_table
 from translate.read.declaration import OptionError
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.faults import Faults
 from translate.read.hidden import add_hidden
 from translate.read.names import protocol_number
 from translate.read.printed import PrintedError, parse_printed
@@ -114,7 +114,7 @@ def read_listing(
 
     ``excerpt`` is for listings on a page: a row ``...`` stands for rules left out, rows may lack the
     header of their chain, and an address that is none is unknown. Without it each of these is a fault.
-    Raises ParseError with every diagnostic found.
+    Raises ParseError with up to 20 diagnostics, sorted by position.
     """
     reader = _ListingReader(name, family, excerpt=excerpt)
     for number, line in lines:
@@ -129,7 +129,7 @@ class _ListingReader:
         self._excerpt = excerpt
         self._chains: list[_Listed] = []
         self._open = False  # in a chain, until a blank line
-        self._diagnostics: list[Diagnostic] = []
+        self._faults = Faults()
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class _ListingReader:
             self._begin(header, origin)
         elif text.startswith("Chain "):
             hint = "it reads: Chain NAME (policy ACCEPT), or: Chain NAME (2 references)"
-            self._report(origin, "the header of a chain is damaged", hint)
+            self._faults.report(origin, "the header of a chain is damaged", hint)
         elif columns is not None:
             self._columns(columns, origin)
         elif not text.startswith("#"):
@@ -152,7 +152,7 @@ class _ListingReader:
 
     def _end(self) -> None:
         if self._open and self._chains[-1].layout is None and not self._excerpt:
-            self._report(self._chains[-1].origin, "the listing is cut behind this header")
+            self._faults.report(self._chains[-1].origin, "the listing is cut behind this header")
         self._open = False
 
     def _begin(self, header: re.Match[str], origin: Origin) -> None:
@@ -165,7 +165,7 @@ class _ListingReader:
 
     def _columns(self, columns: re.Match[str], origin: Origin) -> None:
         if not self._open or self._chains[-1].layout is not None:
-            self._report(origin, "names of columns without the header of a chain before them")
+            self._faults.report(origin, "names of columns without the header of a chain before them")
             return
         self._chains[-1].layout = _Layout(*(part is not None for part in columns.groups()))
 
@@ -173,13 +173,13 @@ class _ListingReader:
         if not self._open:
             if not self._excerpt:
                 hint = "the listing is cut: it begins with a line Chain NAME (…)"
-                self._report(origin, "a rule without the header of its chain", hint)
+                self._faults.report(origin, "a rule without the header of its chain", hint)
                 return
             self._chains.append(_Listed(f"?{origin.line}", origin, None, None))
             self._open = True
         chain = self._chains[-1]
         if chain.layout is None and not self._excerpt:
-            self._report(origin, "a rule before the names of the columns", "is the listing whole?")
+            self._faults.report(origin, "a rule before the names of the columns", "is the listing whole?")
             chain.layout = _Layout()
             return
         if self._excerpt and origin.text.strip() in _ELISION:
@@ -188,10 +188,7 @@ class _ListingReader:
         try:
             chain.rows.append(self._read_row(origin, chain.layout or _Layout()))
         except _RowError as error:
-            self._report(origin.at(error.column), error.message, error.hint)
-
-    def _report(self, origin: Origin, message: str, hint: str | None = None) -> None:
-        self._diagnostics.append(Diagnostic(origin, message, hint))
+            self._faults.report(origin.at(error.column), error.message, error.hint)
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -279,8 +276,10 @@ class _ListingReader:
 
     def finish(self, given: TableName | None) -> Ruleset:
         self._end()
-        if not self._chains and not self._diagnostics:
-            self._report(Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)")
+        if not self._chains and not self._faults:
+            self._faults.report(
+                Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)"
+            )
         notes: list[str] = []
         table = given or self._table(notes)
         self._built_in(table)
@@ -291,15 +290,14 @@ class _ListingReader:
             first = chains.setdefault(chain.name, chain)
             if first is not chain and first != chain:
                 hint = f"first in line {first.origin.line}"
-                self._report(chain.origin, f'chain "{chain.name}" is listed twice, differently', hint)
+                self._faults.report(chain.origin, f'chain "{chain.name}" is listed twice, differently', hint)
             if chain.name.startswith("?"):
                 notes.append(f"line {chain.origin.line}: the rules from here on are of an unknown chain")
         add_hidden(chains, table)
         whole = Table(name=table, chains=tuple(chains.values()), origin=self._at())
-        if not self._diagnostics:
-            self._diagnostics += check_table(whole)
-        if self._diagnostics:
-            raise ParseError(tuple(self._diagnostics))
+        if not self._faults:
+            self._faults.add(check_table(whole))
+        self._faults.raise_any()
         notes.append(f"other tables than {table} are not shown")
         return Ruleset(family=self._family, tables=(whole,), source=self._name, unknown=tuple(notes))
 
@@ -321,18 +319,20 @@ class _ListingReader:
         if TableName.FILTER in possible:
             notes.append("which table is listed is not shown; taken for filter, as iptables lists by default")
         elif possible:
-            self._report(self._at(), "the listing does not show its table", "name it with --table")
+            self._faults.report(self._at(), "the listing does not show its table", "name it with --table")
         else:
-            self._report(self._at(), "no table can hold all that is listed")
+            self._faults.report(self._at(), "no table can hold all that is listed")
         return TableName.FILTER
 
     def _built_in(self, table: TableName) -> None:
         hooks = {hook.value for hook in TABLE_HOOKS[table]}
         for chain in self._chains:
             if chain.policy is not None and chain.name not in hooks:
-                self._report(chain.origin, f'table {table} has no built-in chain "{chain.name}"')
+                self._faults.report(chain.origin, f'table {table} has no built-in chain "{chain.name}"')
             elif chain.policy is None and chain.name in hooks:
-                self._report(chain.origin, f'built-in chain "{chain.name}" is shown without its policy')
+                self._faults.report(
+                    chain.origin, f'built-in chain "{chain.name}" is shown without its policy'
+                )
 
     def _chain(self, listed: _Listed, reader: RuleReader, table: TableName) -> Chain:
         rules: list[Rule] = []
@@ -347,7 +347,7 @@ class _ListingReader:
                     origin=row.origin,
                 )
             except RuleError as error:
-                self._report(row.origin.at(row.tail), error.message, error.hint)
+                self._faults.report(row.origin.at(row.tail), error.message, error.hint)
                 continue
             rules += (replace(rule, unknown=tuple(row.unknown)) for rule in read)
         hook = Hook(listed.name) if listed.policy is not None and listed.name in set(Hook) else None

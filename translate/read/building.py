@@ -1,0 +1,101 @@
+"""Tables and chains while their text is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.ir import TABLE_HOOKS, Chain, Counters, Hook, Origin, Policy, Rule, Table, TableName
+from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.faults import Faults
+
+__all__ = ["ChainBuilder", "TableBuilder"]
+
+_LONGEST_CHAIN: Final = 28  # XT_EXTENSION_MAXNAMELEN, less its NUL
+_HOOKS: Final = {table: {hook.value: hook for hook in hooks} for table, hooks in TABLE_HOOKS.items()}
+
+
+@dataclass(slots=True)
+class ChainBuilder:
+    """A chain with the rules read so far."""
+
+    name: str
+    origin: Origin
+    hook: Hook | None
+    policy: Policy | None
+    counters: Counters | None
+    rules: list[Rule] = field(default_factory=list)
+
+    def freeze(self) -> Chain:
+        """Return the chain as it is now."""
+        return Chain(
+            name=self.name,
+            rules=tuple(self.rules),
+            hook=self.hook,
+            policy=self.policy,
+            counters=self.counters,
+            origin=self.origin,
+        )
+
+
+@dataclass(slots=True)
+class TableBuilder:
+    """A table with the chains read so far.
+
+    ``whole`` is False once a declaration could not be read: missing chains may then not be missing.
+    """
+
+    name: TableName
+    origin: Origin
+    preamble: list[str]
+    chains: dict[str, ChainBuilder] = field(default_factory=dict)
+    whole: bool = True
+
+    def freeze(self) -> Table:
+        """Return the table as it is now."""
+        return Table(
+            name=self.name,
+            chains=tuple(chain.freeze() for chain in self.chains.values()),
+            preamble=tuple(self.preamble),
+            origin=self.origin,
+        )
+
+    def hook(self, chain: str) -> Hook | None:
+        """Return the hook of the built-in chain of that name; None for a user's chain."""
+        return _HOOKS[self.name].get(chain)
+
+    def declare(
+        self,
+        origin: Origin,
+        name: str,
+        policy_text: str,
+        policy_column: int,
+        counters: Counters | None,
+        faults: Faults,
+    ) -> None:
+        """Add a chain, or report why not. ``origin`` points at its name."""
+        hook = self.hook(name)
+        policy = None
+        problem: tuple[Origin, str, str | None] | None = None
+        existing = self.chains.get(name)
+        if existing is not None:
+            problem = origin, f'chain "{name}" is declared twice', f"first in line {existing.origin.line}"
+        elif hook is None:
+            if name in TARGETS or name in UNREAD_TARGETS:
+                problem = origin, f'a chain cannot be called "{name}": it is a target', None
+            elif name[0] in "-!" or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_CHAIN:
+                hint = f"a name has 1 to {_LONGEST_CHAIN} bytes and starts with neither - nor !"
+                problem = origin, f'a chain cannot be called "{name}"', hint
+            elif policy_text != "-":
+                place = origin.at(policy_column)
+                problem = place, f'user chain "{name}" cannot have a policy', 'write "-"'
+        else:
+            try:
+                policy = Policy(policy_text)
+            except ValueError:
+                problem = origin.at(policy_column), f'unknown policy "{policy_text}"', "ACCEPT or DROP"
+        if problem is not None:
+            faults.report(*problem)
+        if existing is None:
+            # also when reported: its rules and the jumps to it are no further fault
+            self.chains[name] = ChainBuilder(name, origin.at(1), hook, policy, counters)

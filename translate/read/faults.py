@@ -1,0 +1,58 @@
+"""Faults of one input, collected so that one run shows many."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Origin
+from translate.read.base import RuleError
+from translate.read.scanner import scan
+
+__all__ = ["Faults"]
+
+_MOST: Final = 20
+_LONGEST_MESSAGE: Final = 400
+
+
+class Faults:
+    """What is wrong with an input. False while nothing is."""
+
+    def __init__(self) -> None:
+        self._found: list[Diagnostic] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def report(self, origin: Origin, message: str, hint: str | None = None) -> None:
+        """Add a fault at a place. Input may be quoted: what no terminal takes is shown as ``?``."""
+        self._found.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
+
+    def report_rule(self, origin: Origin, error: RuleError) -> None:
+        """Add a fault at a word of the rule that begins at ``origin``."""
+        words = scan(origin.text)
+        if error.word >= len(words):
+            place = origin.at(len(origin.text.rstrip()) + 1)
+        else:
+            place = origin.at(words[error.word].column + error.offset)
+        self.report(place, error.message, error.hint)
+
+    def add(self, found: list[Diagnostic]) -> None:
+        """Add faults found by :mod:`translate.read.chains`."""
+        self._found += found
+
+    def raise_any(self) -> None:
+        """Raise ParseError with the first 20 by position, and one that counts the others."""
+        if not self._found:
+            return
+        ordered = sorted(self._found, key=lambda d: (d.origin.line, d.origin.column))
+        shown, rest = ordered[:_MOST], ordered[_MOST:]
+        if rest:
+            where = Origin(rest[0].origin.file, rest[0].origin.line, rest[0].origin.column)
+            shown.append(Diagnostic(where, f"and {len(rest)} more from here on"))
+        raise ParseError(tuple(shown))
+
+
+def _printable(text: str) -> str:
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_MESSAGE])
+    return shown + "…" if len(text) > _LONGEST_MESSAGE else shown
