@@ -1,4 +1,8 @@
-"""What every test may use: ``golden``, an expected output kept as a file."""
+"""What every test may use: ``golden``, an expected output kept as a file.
+
+Properties draw the same examples in every run, and none is judged by its time;
+``pytest --hypothesis-profile random`` draws new ones.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("fixed")
 
 _GOLDEN = Path(__file__).parent / "golden"
 

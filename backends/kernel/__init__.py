@@ -5,10 +5,10 @@ Importing this package needs no root and no third-party library; opening a backe
 
 How the pieces stand on each other, lowest first:
 
-``frames``
+``checksums``, ``frames``
     packets as bytes and back, every checksum checked;
-``netlink``, ``command``
-    the few requests to the kernel, and running of tools;
+``netlink``, ``sysctls``, ``command``
+    the few requests to the kernel, its settings, and running of tools;
 ``tapnode``
     a Node in the current namespace: sends packets, sees what comes out, with its mark;
 ``quiet``

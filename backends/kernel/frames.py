@@ -3,10 +3,6 @@
 Written for speed (a few microseconds a packet) and for suspicion: :func:`parse` checks every
 checksum and length that the headers carry, also inside an ICMP error, because a kernel that
 rewrites a packet and forgets its checksum does the right thing for nobody but a reader of headers.
-
-Ones' complement sums need no loop: 2^16 ≡ 1 (mod 65535), so the sum of all 16-bit words is the
-whole byte string, read as one number, modulo 65535 (RFC 1071). For the same reason the pseudo-header
-adds an address as the number that it is, of 32 bits or of 128.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from backends.kernel.checksums import crc32c, ones_sum
 from backends.kernel.ipv6header import pack_ipv6, unpack_ipv6
 from backends.packet import Icmp6Type, IcmpType, Packet
 from translate.errors import Refusal, UnsupportedError
@@ -137,7 +134,7 @@ def _build_udp(packet: Packet) -> bytes:
     length = 8 + len(payload)
     sport, dport = _port(packet.sport), _port(packet.dport)
     # UDP-Lite has its checksum's coverage where UDP has its length: here the whole packet, too.
-    total = packet.src + packet.dst + packet.proto + 2 * length + sport + dport + _sum(payload)
+    total = packet.src + packet.dst + packet.proto + 2 * length + sport + dport + ones_sum(payload)
     checksum = 0xFFFF - (total % 0xFFFF)
     if packet.bad_checksum:
         checksum = checksum ^ 0x5555 or 0x1234
@@ -148,7 +145,7 @@ def _build_tcp(packet: Packet) -> bytes:
     payload = packet.payload
     sport, dport = _port(packet.sport), _port(packet.dport)
     bare = _TCP.pack(sport, dport, packet.seq, packet.ack, 0x50, int(packet.flags), _WINDOW, 0, 0)
-    total = packet.src + packet.dst + Protocol.TCP + 20 + len(payload) + _sum(bare) + _sum(payload)
+    total = packet.src + packet.dst + Protocol.TCP + 20 + len(payload) + ones_sum(bare) + ones_sum(payload)
     checksum = (0xFFFF - total % 0xFFFF) % 0xFFFF
     if packet.bad_checksum:
         checksum ^= 0x5555
@@ -166,7 +163,7 @@ def _build_icmp(packet: Packet) -> bytes:
         payload = packet.payload
         query = kind in _QUERIES
         bare = _ICMP.pack(kind, code, 0, _port(packet.icmp_id), 1 if query else 0)
-    checksum = (0xFFFF - (_sum(bare) + _sum(payload)) % 0xFFFF) % 0xFFFF
+    checksum = (0xFFFF - (ones_sum(bare) + ones_sum(payload)) % 0xFFFF) % 0xFFFF
     if packet.bad_checksum:
         checksum ^= 0x5555
     return bare[:2] + checksum.to_bytes(2, "big") + bare[4:] + payload
@@ -181,7 +178,7 @@ def _build_icmp6(packet: Packet) -> bytes:
         payload = packet.payload
         query = kind in _QUERIES_6
         bare = _ICMP.pack(kind, code, 0, _port(packet.icmp_id) if query else 0, 1 if query else 0)
-    total = packet.src + packet.dst + Protocol.ICMPV6 + 8 + len(payload) + _sum(bare) + _sum(payload)
+    total = packet.src + packet.dst + Protocol.ICMPV6 + 8 + len(payload) + ones_sum(bare) + ones_sum(payload)
     checksum = (0xFFFF - total % 0xFFFF) % 0xFFFF
     if packet.bad_checksum:
         checksum ^= 0x5555
@@ -203,7 +200,7 @@ def _build_sctp(packet: Packet) -> bytes:
         information,
     )
     body = bare + payload + bytes(-len(payload) % 4)
-    checksum = _crc32c(body)
+    checksum = crc32c(body)
     if packet.bad_checksum:
         checksum ^= 0x55555555
     return body[:8] + checksum.to_bytes(4, "little") + body[12:]
@@ -304,7 +301,7 @@ def _parse_udp(
     # Zero is "no checksum" for UDP (RFC 768) and forbidden for UDP-Lite (RFC 3828).
     if checksum == 0 and proto == Protocol.UDP:
         return
-    if (src + dst + proto + len(body) + _sum(covered)) % 0xFFFF:
+    if (src + dst + proto + len(body) + ones_sum(covered)) % 0xFFFF:
         faults.append(f"wrong {Protocol(proto).name} checksum")
 
 
@@ -319,7 +316,7 @@ def _parse_tcp(
     sport, dport, seq, ack, offset, flags, _, _, _ = _TCP.unpack_from(body)
     fields.update(sport=sport, dport=dport, seq=seq, ack=ack, flags=_FLAG[flags & 63])
     fields["payload"] = body[(offset >> 4) * 4 :]
-    if whole and (src + dst + Protocol.TCP + len(body) + _sum(body)) % 0xFFFF:
+    if whole and (src + dst + Protocol.TCP + len(body) + ones_sum(body)) % 0xFFFF:
         faults.append("wrong TCP checksum")
 
 
@@ -330,7 +327,7 @@ def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object]
         return
     kind, code, _, ident, _ = _ICMP.unpack_from(body)
     fields["icmp_type"], fields["icmp_code"] = kind, code
-    if whole and (pseudo + _sum(body)) % 0xFFFF:
+    if whole and (pseudo + ones_sum(body)) % 0xFFFF:
         faults.append("wrong ICMP checksum")
     if kind in (_ERRORS_6 if pseudo else _ERRORS):
         try:
@@ -355,7 +352,7 @@ def _parse_sctp(body: bytes, whole: bool, fields: dict[str, object], faults: lis
         fields["payload"] = body[20 : 16 + int.from_bytes(body[18:20], "big")]
     else:
         fields["payload"] = body[12:]
-    if whole and _crc32c(body[:8] + bytes(4) + body[12:]) != int.from_bytes(body[8:12], "little"):
+    if whole and crc32c(body[:8] + bytes(4) + body[12:]) != int.from_bytes(body[8:12], "little"):
         faults.append("wrong SCTP checksum")
 
 
@@ -366,36 +363,9 @@ def _parse_ports(body: bytes, fields: dict[str, object], faults: list[str]) -> N
     fields["sport"], fields["dport"] = _PORTS.unpack_from(body)
 
 
-def _sum(data: bytes) -> int:
-    """Return a number that is congruent to the sum of 16-bit words modulo 65535."""
-    number = int.from_bytes(data, "big")
-    return number << 8 if len(data) & 1 else number
-
-
 def _port(port: object) -> int:
     # A PortClass lives in the simulator alone; None is a packet made without ports.
     return port if isinstance(port, int) else 0
-
-
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for n in range(256):
-        value = n
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC_TABLE: Final = _crc_table()
-
-
-def _crc32c(data: bytes) -> int:
-    """Return the Castagnoli CRC (RFC 9260, appendix A)."""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = value >> 8 ^ _CRC_TABLE[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
 
 
 def _unsupported(feature: str, reason: str) -> UnsupportedError:

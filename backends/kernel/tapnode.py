@@ -34,12 +34,12 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from backends.kernel.ipv6header import pack_ipv6
 from backends.kernel.netlink import Conntrack, Routing
-from backends.node import DEFAULT_SYSCTLS, Node, Route
+from backends.kernel.sysctls import set_node_sysctls, set_own_sysctls
+from backends.node import Node, Route
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
 
@@ -65,39 +65,6 @@ _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
 _PACKET_OUTGOING: Final = 4
 _QUEUE: Final = 1000
 _FENCE_SECONDS: Final = 5.0
-
-_OWN_SYSCTLS: Final = {
-    # Echo requests must show as delivered, not as answered.
-    "net.ipv4.icmp_echo_ignore_all": "1",
-    # Errors are limited per peer and per namespace; both limits turn rejects into drops.
-    "net.ipv4.icmp_ratelimit": "0",
-    "net.ipv4.icmp_msgs_per_sec": "1000000000",
-    "net.ipv4.icmp_msgs_burst": "1000000000",
-    # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
-    "net.ipv4.conf.{dev}.accept_local": "0",
-    "net.ipv4.conf.{dev}.send_redirects": "0",
-    "net.ipv4.conf.{dev}.log_martians": "0",
-    "net.ipv4.conf.{dev}.src_valid_mark": "0",
-    "net.ipv4.conf.{dev}.rp_filter": "0",
-    "net.ipv4.conf.{dev}.route_localnet": "0",
-}
-_SYSCTLS_OF: Final = {
-    Family.IP: {
-        # No neighbour discovery, no MLD, in the middle of somebody's outcome.
-        "net.ipv6.conf.{dev}.disable_ipv6": "1",
-    },
-    Family.IP6: {
-        "net.ipv6.conf.{dev}.disable_ipv6": "0",
-        "net.ipv6.conf.{dev}.addr_gen_mode": "1",  # no link-local addresses
-        "net.ipv6.conf.{dev}.accept_dad": "0",
-        "net.ipv6.conf.{dev}.accept_ra": "0",
-        "net.ipv6.conf.{dev}.accept_redirects": "0",
-        "net.ipv6.conf.{dev}.router_solicitations": "0",
-        "net.ipv6.icmp.echo_ignore_all": "1",
-        "net.ipv6.icmp.ratelimit": "0",
-        "net.ipv6.flowlabel_reflect": "2",  # see backends.kernel.quiet
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +104,7 @@ class TapNode:
         self._raw: dict[int, socket.socket] = {}
         self._listening: dict[int, socket.socket] = {}
         self._poll = select.epoll()
-        self._sysctls_of_machine()
+        set_own_sysctls(family)
         self._links()
         self._sniffer = self._open_sniffer()
         self._sender = self._open_sender()
@@ -241,18 +208,7 @@ class TapNode:
 
         Conntrack's exist only after something has asked for conntrack.
         """
-        for name, value in DEFAULT_SYSCTLS.items():
-            _set_sysctl(name, value, missing_ok=True)
-        for name, value in self.node.sysctls.items():
-            _set_sysctl(name, value, missing_ok=name.startswith("net.netfilter."))
-
-    def _sysctls_of_machine(self) -> None:
-        # Switching ip_forward resets others (inet_forward_change), so the defaults come first.
-        for name, value in DEFAULT_SYSCTLS.items():
-            _set_sysctl(name, value, missing_ok=True)
-        for name, value in (_OWN_SYSCTLS | _SYSCTLS_OF[self.family]).items():
-            for device in ("all", "default", "lo") if "{dev}" in name else ("",):
-                _set_sysctl(name.format(dev=device), value, missing_ok=True)
+        set_node_sysctls(self.node)
 
     def _links(self) -> None:
         with Routing() as routing:
@@ -387,21 +343,3 @@ def _attach_filter(sock: socket.socket, program: tuple[tuple[int, int, int, int]
     sock.setsockopt(
         socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
     )
-
-
-def _set_sysctl(name: str, value: str, *, missing_ok: bool) -> None:
-    # As sysctl(8): where the first separator is a dot, dots separate, and "/" stands for a dot.
-    first = min((i for i in (name.find("."), name.find("/")) if i >= 0), default=0)
-    path = name.translate(_SWAPPED) if name[first : first + 1] == "." else name
-    if not path.startswith("net/"):
-        raise MachineError(f"sysctl {name}: only net.* belongs to a network namespace")
-    try:
-        Path("/proc/sys", path).write_text(value)
-    except FileNotFoundError as e:
-        if not missing_ok:
-            raise MachineError(f"this kernel has no sysctl {name}") from e
-    except OSError as e:
-        raise MachineError(f"cannot set sysctl {name} to {value!r}: {e.strerror}") from e
-
-
-_SWAPPED: Final = str.maketrans("./", "/.")

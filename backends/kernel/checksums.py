@@ -1,0 +1,39 @@
+"""The checksums of transport protocols.
+
+Ones' complement sums need no loop: 2^16 ≡ 1 (mod 65535), so the sum of all 16-bit words is the
+whole byte string, read as one number, modulo 65535 (RFC 1071). For the same reason the pseudo-header
+adds an address as the number that it is, of 32 bits or of 128.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["crc32c", "ones_sum"]
+
+
+def ones_sum(data: bytes) -> int:
+    """Return a number that is congruent to the sum of 16-bit words modulo 65535."""
+    number = int.from_bytes(data, "big")
+    return number << 8 if len(data) & 1 else number
+
+
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for n in range(256):
+        value = n
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_CRC_TABLE: Final = _crc_table()
+
+
+def crc32c(data: bytes) -> int:
+    """Return the Castagnoli CRC (RFC 9260, appendix A)."""
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = value >> 8 ^ _CRC_TABLE[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
