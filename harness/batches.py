@@ -17,7 +17,7 @@ from harness.corpus.jsonlines import read_flows
 from harness.files import STDIN_NAME, read_bytes, read_text
 from harness.inputs import AS_FOUND, InputOptions, load_rules
 from translate.errors import InputError
-from translate.ir import Family, Ruleset
+from translate.ir import Ruleset
 
 __all__ = ["Batch", "load_batches", "load_flows", "load_node", "load_rules", "select"]
 
@@ -62,14 +62,13 @@ def load_batches(
     rules: str | None,
     corpus: str,
     node: str | None,
-    family: Family | None = None,
     options: InputOptions = AS_FOUND,
 ) -> tuple[Batch, ...]:
     """Read what a command was given.
 
     ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
-    ``node`` may be left out (each case names its own) or given (they stand in for all). ``family``
-    is that of ``rules``; None: it is recognised. ``options`` say how ``rules`` are read.
+    ``node`` may be left out (each case names its own) or given (they stand in for all). ``options``
+    say how ``rules`` are read.
     """
     if not is_case_folder(Path(corpus)):
         if Path(corpus).is_dir():
@@ -78,12 +77,12 @@ def load_batches(
             raise InputError("no rules given; only a folder of cases brings its own")
         if [rules, corpus, node].count("-") > 1:
             raise InputError("only one of rules, corpus and node can be standard input")
-        ruleset = load_rules(rules, family, options)
+        ruleset = load_rules(rules, options)
         where = load_node(node, ruleset)
         flows = load_flows(corpus, where)
         one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
         return (one,)
-    given = None if rules is None else load_rules(rules, family, options)
+    given = None if rules is None else load_rules(rules, options)
     cases = read_cases(Path(corpus))
     many = len(cases) > 1
     groups: dict[tuple[str, str], Batch] = {}

@@ -253,7 +253,7 @@ def _judge(
 
 def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) -> str:
     words = ["nfparity", "diff", batch.rules_path]
-    if batch.ruleset.family is not Family.IP:
+    if batch.ruleset.family is not Family.IP and "--family" not in plan.options:
         words += ["--family", batch.ruleset.family.value]
     if batch.corpus is not None:
         words += ["--corpus", batch.corpus]

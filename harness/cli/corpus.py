@@ -12,13 +12,14 @@ from harness.backends import REFERENCE, backend
 from harness.batches import Batch, load_batches, load_flows, load_node, load_rules, select
 from harness.cli.options import (
     add_corpus,
-    add_family,
     add_format,
     add_node,
     add_only,
     add_output,
     add_rules,
+    input_options,
     print_assumptions,
+    print_unknown,
 )
 from harness.files import write_text
 from translate.errors import InputError
@@ -78,8 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         sub = actions.add_parser(name, help=what)
         source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
         sub.add_argument("source", metavar="FILE", help=source)
-        sub.add_argument("--rules", metavar="RULES", help="the rules, to infer the node from")
-        add_family(sub)
+        add_rules(sub, named=True, purpose="the node is inferred from them")
         sub.add_argument("--node", metavar="FILE", help="the node's interfaces and routes (JSON)")
         if name == "export":
             sub.add_argument(
@@ -112,8 +112,9 @@ def _generate(arguments: argparse.Namespace) -> int:
     from harness.corpus.jsonlines import write_flows
     from harness.report.generated import print_generated
 
-    ruleset = load_rules(arguments.rules, arguments.family)
+    ruleset = load_rules(arguments.rules, input_options(arguments))
     node = load_node(arguments.node, ruleset)
+    print_unknown(ruleset)
     print_assumptions(node)
     made = generate_corpus(Job(ruleset=ruleset, node=node), seed=arguments.seed)
     write_text(arguments.output, write_flows(made.flows))
@@ -154,10 +155,14 @@ def _coverage(arguments: argparse.Namespace) -> int:
     from harness.report.rules import coverage_to_json, print_coverage
 
     batches = load_batches(
-        rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+        rules=arguments.rules,
+        corpus=arguments.corpus,
+        node=arguments.node,
+        options=input_options(arguments),
     )
     by_rules: dict[str, list[Batch]] = {}
     for batch in select(batches, arguments.only):
+        print_unknown(batch.ruleset)
         by_rules.setdefault(batch.rules_path, []).append(batch)
     count = count_in_simulator if arguments.counted_by == "simulator" else count_in_kernel
     reports = []
@@ -181,7 +186,7 @@ def _job(arguments: argparse.Namespace) -> Job:
 
         ruleset = Ruleset(family=Family.IP, tables=())
     else:
-        ruleset = load_rules(arguments.rules, arguments.family)
+        ruleset = load_rules(arguments.rules, input_options(arguments))
     return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset))
 
 

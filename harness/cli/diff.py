@@ -8,7 +8,15 @@ import sys
 
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.batches import Batch, load_batches, load_node, load_rules, select
-from harness.cli.options import add_corpus, add_format, add_level, add_only, add_rules
+from harness.cli.options import (
+    add_corpus,
+    add_format,
+    add_level,
+    add_only,
+    add_rules,
+    input_options,
+    print_unknown,
+)
 from translate.errors import InputError
 
 _EXAMPLE = """\
@@ -82,8 +90,12 @@ def run(arguments: argparse.Namespace) -> int:
     requested = arguments.backends is not None
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
     batches = _batches(arguments)
+    for batch in batches:
+        print_unknown(batch.ruleset)
     able, skipped = choose_backends(names, requested=requested)
-    options = ["--random", str(arguments.random), "--seed", str(arguments.seed)] if arguments.random else []
+    options = [*input_options(arguments).words()]
+    if arguments.random:
+        options += ["--random", str(arguments.random), "--seed", str(arguments.seed)]
     plan = Plan(
         batches=batches,
         level=arguments.level,
@@ -121,7 +133,10 @@ def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:
     batches: tuple[Batch, ...] = ()
     if arguments.corpus is not None:
         batches = load_batches(
-            rules=arguments.rules, corpus=arguments.corpus, node=arguments.node, family=arguments.family
+            rules=arguments.rules,
+            corpus=arguments.corpus,
+            node=arguments.node,
+            options=input_options(arguments),
         )
     if arguments.random:
         batches = _with_random(arguments, batches)
@@ -137,7 +152,7 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
     if not batches:
         if arguments.rules is None:
             raise InputError("--random needs rules, or a corpus that brings them")
-        ruleset = load_rules(arguments.rules, arguments.family)
+        ruleset = load_rules(arguments.rules, input_options(arguments))
         node = load_node(arguments.node, ruleset)
         batches = (
             Batch(

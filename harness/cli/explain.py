@@ -11,7 +11,6 @@ from backends.contract import Job
 from harness.batches import load_node
 from harness.cli.options import (
     add_format,
-    add_input,
     add_node,
     add_rules,
     input_options,
@@ -39,7 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    add_input(parser)
     parser.add_argument(
         "--packet", metavar="P", help="the packet, see below; without one, the rules are told in words"
     )
@@ -56,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.explain import explain
     from harness.packetspec import parse_packet
 
-    ruleset = load_rules(arguments.rules, arguments.family, input_options(arguments))
+    ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
     node = load_node(arguments.node, ruleset)
     print_assumptions(node)
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _describe(arguments: argparse.Namespace) -> int:
     from harness.description import describe, description_lines
 
-    pieces = load_pieces(arguments.rules, arguments.family, input_options(arguments))
+    pieces = load_pieces(arguments.rules, input_options(arguments))
     if arguments.format == "json":
         data = [
             {"unknown": piece.unknown, "rules": [asdict(rule) for rule in describe(piece)]}

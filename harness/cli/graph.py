@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from harness.cli.options import add_format, add_input, add_rules, input_options, print_unknown
+from harness.cli.options import add_format, add_rules, input_options, print_unknown
 from harness.inputs import load_pieces, load_rules
 from translate.ir import Ruleset
 
@@ -21,7 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    add_input(parser)
     parser.add_argument("--from", dest="start", metavar="CHAIN", help="only what this chain leads to")
     add_format(parser, "text", "dot", "json")
 
@@ -32,9 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     options = input_options(arguments)
     if arguments.format == "text" and arguments.start is None:
-        pieces = load_pieces(arguments.rules, arguments.family, options)
+        pieces = load_pieces(arguments.rules, options)
     else:
-        pieces = (load_rules(arguments.rules, arguments.family, options),)
+        pieces = (load_rules(arguments.rules, options),)
     for number, ruleset in enumerate(pieces, 1):
         print_unknown(ruleset)
         if len(pieces) > 1:

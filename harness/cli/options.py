@@ -15,35 +15,39 @@ from translate.read import InputForm
 
 __all__ = [
     "add_corpus",
-    "add_family",
     "add_format",
-    "add_input",
     "add_level",
     "add_node",
     "add_only",
     "add_output",
     "add_rules",
+    "input_options",
     "print_assumptions",
     "print_notes",
+    "print_unknown",
 ]
 
 
-def add_rules(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add RULES; with ``optional`` a folder of cases can bring its own."""
-    parser.add_argument(
-        "rules",
-        metavar="RULES",
-        nargs="?" if optional else None,
-        help="rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
+def add_rules(
+    parser: argparse.ArgumentParser, *, optional: bool = False, named: bool = False, purpose: str = ""
+) -> None:
+    """Add RULES, or ``--rules`` when it is ``named``, and the options that say how rules are read.
+
+    With ``optional`` a folder of cases can bring its own. ``purpose`` says what ``--rules`` are for.
+    """
+    forms = (
+        "rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
         "iptables-restore takes them; - is standard input"
-        + ("; may be left out when the corpus is a folder of cases" if optional else ""),
     )
-    add_family(parser)
-
-
-def add_family(parser: argparse.ArgumentParser) -> None:
-    """Add ``--family``."""
-    parser.add_argument(
+    if named:
+        parser.add_argument("--rules", metavar="RULES", help=f"{forms}; {purpose}")
+    elif optional:
+        folder = "; may be left out when the corpus is a folder of cases"
+        parser.add_argument("rules", metavar="RULES", nargs="?", help=forms + folder)
+    else:
+        parser.add_argument("rules", metavar="RULES", help=forms)
+    group = parser.add_argument_group("how RULES are read")
+    group.add_argument(
         "--family",
         type=Family,
         choices=tuple(Family),
@@ -51,11 +55,6 @@ def add_family(parser: argparse.ArgumentParser) -> None:
         help="family of the rules; default: what their addresses say, else their first comment, "
         "else the file's name, else ip",
     )
-
-
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input``, ``--table``, ``--extract`` and ``--piece``, which say how RULES are read."""
-    group = parser.add_argument_group("how RULES are read")
     group.add_argument(
         "--input",
         dest="form",
@@ -79,9 +78,13 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def input_options(arguments: argparse.Namespace) -> InputOptions:
-    """Return what the options of :func:`add_input` were given."""
+    """Return how the rules that :func:`add_rules` asks for are to be read."""
     return InputOptions(
-        form=arguments.form, table=arguments.table, extract=arguments.extract, piece=arguments.piece
+        family=arguments.family,
+        form=arguments.form,
+        table=arguments.table,
+        extract=arguments.extract,
+        piece=arguments.piece,
     )
 
 

@@ -11,7 +11,6 @@ from harness.backends import REFERENCE, backend
 from harness.batches import load_batches, select
 from harness.cli.options import (
     add_corpus,
-    add_input,
     add_only,
     add_rules,
     input_options,
@@ -31,7 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser, optional=True)
-    add_input(parser)
     add_corpus(parser, required=True)
     add_only(parser)
 
@@ -44,7 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
         rules=arguments.rules,
         corpus=arguments.corpus,
         node=arguments.node,
-        family=arguments.family,
         options=input_options(arguments),
     )
     simulator = backend(REFERENCE)

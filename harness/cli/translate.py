@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from harness.cli.options import (
-    add_input,
     add_level,
     add_output,
     add_rules,
@@ -32,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    add_input(parser)
     parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
     add_level(parser)
     add_output(parser)
@@ -40,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
-    ruleset = load_rules(arguments.rules, arguments.family, input_options(arguments))
+    ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
     text = _translated(ruleset, arguments.to, arguments.level)
     write_text(arguments.output, text)

@@ -30,6 +30,68 @@ PRINTED = {
 }
 
 
+COMMANDS = (
+    ["translate"],
+    ["simulate"],
+    ["diff"],
+    ["explain"],
+    ["graph"],
+    ["corpus", "generate"],
+    ["corpus", "coverage"],
+    ["corpus", "import"],
+    ["corpus", "export"],
+)
+"""Those that read rules."""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_reads_rules_in_the_same_ways(command, capsys):
+    def told(words):
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        group = capsys.readouterr().out.partition("how RULES are read:\n")[2]
+        return group.partition("\n\n")[0].strip()
+
+    options = told(command)
+    assert options == told(["explain"])
+    for option in ("--family", "--input", "--table", "--extract", "--piece"):
+        assert option in options
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Prose, and in it the rules of two families, which no command can read as they are."""
+    path = tmp_path / "page.txt"
+    head = ":PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n"
+    first = (
+        "-A PREROUTING -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j DNAT --to-destination 10.244.0.2:6443\n"
+    )
+    second = "-A PREROUTING -d fd00::1/128 -j DROP\n"
+    path.write_text(
+        f"On the node:\n*nat\n{head}{first}COMMIT\nand\n*nat\n{head}{first.replace('443', '8443', 1)}COMMIT\n"
+        f"and\n*filter\n:FORWARD DROP [0:0]\n{second.replace('PREROUTING', 'FORWARD')}COMMIT\n"
+    )
+    return str(path)
+
+
+def test_diff_and_corpus_take_a_piece_of_a_page(page, tmp_path, capsys):
+    flows = tmp_path / "flows.jsonl"
+    piece = [page, "--extract", "--piece", "2"]
+    assert main(["corpus", "generate", *piece, "-o", str(flows)]) == 0
+    assert '"dport": 8443' in flows.read_text()
+    assert main(["corpus", "coverage", *piece, "--corpus", str(flows)]) == 0
+    capture = str(tmp_path / "flows.pcap")
+    words = ["--rules", page, "--extract", "--piece", "2"]
+    assert main(["corpus", "export", str(flows), *words, "-o", capture]) == 0
+    assert main(["corpus", "import", capture, *words, "-o", str(tmp_path / "again.jsonl")]) == 0
+    assert '"dport": 8443' in (tmp_path / "again.jsonl").read_text()
+    capsys.readouterr()
+    assert main(["diff", page, "--corpus", str(flows), "--backends", "nftables"]) == 2
+    assert "expected a table" in capsys.readouterr().err
+    assert main(["diff", page, "--extract", "--corpus", str(flows), "--backends", "nftables"]) == 2
+    assert "choose one with --piece" in capsys.readouterr().err
+
+
 @pytest.fixture
 def listing(tmp_path):
     path = tmp_path / "listing.txt"
