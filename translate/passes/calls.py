@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Final
 
 from translate.ir import (
     Action,
@@ -16,7 +16,10 @@ from translate.ir import (
     Statement,
 )
 
-__all__ = ["action_lists", "called", "callees_first", "reachable"]
+__all__ = ["CALLS", "action_lists", "called", "callee", "callees_first", "reachable"]
+
+CALLS: Final = (Jump, Goto)
+"""The actions that lead to another chain; nothing stands behind them in an action list."""
 
 
 def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
@@ -30,13 +33,24 @@ def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
             return tuple(branch.actions for branch in statement.branches)
 
 
-def called(chain: LoweredChain) -> Iterator[str]:
-    """Yield the chains that ``chain`` jumps or goes to, in order, once per place."""
+def callee(actions: tuple[Action, ...]) -> str | None:
+    """Return the chain that an action list leads to, or None."""
+    if actions:
+        last = actions[-1]
+        if isinstance(last, CALLS):
+            return last.chain
+    return None
+
+
+def called(chain: LoweredChain) -> list[str]:
+    """Return the chains that ``chain`` jumps or goes to, in order, once per place."""
+    found = []
     for statement in chain.statements:
         for actions in action_lists(statement):
-            for action in actions:
-                if isinstance(action, Jump | Goto):
-                    yield action.chain
+            name = callee(actions)
+            if name is not None:
+                found.append(name)
+    return found
 
 
 def callees_first(program: Program) -> tuple[LoweredChain, ...]:
@@ -44,19 +58,19 @@ def callees_first(program: Program) -> tuple[LoweredChain, ...]:
     chains = {chain.name: chain for chain in program.chains}
     done: dict[str, LoweredChain] = {}
     for start in program.chains:
+        if start.name in done:
+            continue
         # An explicit stack: x_tables allows jumps far deeper than Python's recursion limit.
-        stack = [(start, called(start))]
+        stack = [(start, iter(called(start)))]
         while stack:
             chain, rest = stack[-1]
-            if chain.name in done:
-                stack.pop()
-                continue
-            target = next((name for name in rest if name not in done), None)
-            if target is None:
+            for target in rest:
+                if target not in done:
+                    stack.append((chains[target], iter(called(chains[target]))))
+                    break
+            else:
                 done[chain.name] = chain
                 stack.pop()
-            else:
-                stack.append((chains[target], called(chains[target])))
     return tuple(done.values())
 
 

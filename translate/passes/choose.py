@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from translate.ir import (
     RANDOM_RANGE,
@@ -59,6 +60,8 @@ def choose(program: Program) -> Program:
         program,
         chains=tuple(
             replace(chain, statements=_statements(chain, facts[chain.name], chains, program))
+            if any(map(_draws, chain.statements))
+            else chain
             for chain in program.chains
         ),
     )
@@ -94,8 +97,10 @@ def _provable(
 
 def _ladder(statements: Sequence[Statement], start: int) -> list[_Rung]:
     rungs: list[_Rung] = []
-    for statement in statements[start:]:
-        rung = _rung(statement)
+    if not _draws(statements[start]):
+        return rungs
+    for index in range(start, len(statements)):
+        rung = _rung(statements[index])
         if rung is None or (rungs and frozenset(rung.shared) != frozenset(rungs[0].shared)):
             break
         if rung.numerator == RANDOM_RANGE and not rungs:
@@ -104,6 +109,14 @@ def _ladder(statements: Sequence[Statement], start: int) -> list[_Rung]:
         if rung.numerator == RANDOM_RANGE:
             break
     return rungs
+
+
+def _draws(statement: Statement) -> bool:
+    """Whether a ladder may begin here."""
+    for test in statement.tests:  # noqa: SIM110  # asked of every statement: a generator costs as much again
+        if isinstance(test, Random):
+            return True
+    return False
 
 
 def _rung(statement: Statement) -> _Rung | None:
@@ -122,27 +135,45 @@ def _rung(statement: Statement) -> _Rung | None:
 def _draw(ladder: Sequence[_Rung]) -> Choose | None:
     if len(ladder) < 2:
         return None
-    shares: list[Fraction] = []
-    left = Fraction(RANDOM_RANGE)
-    for rung in ladder:
-        shares.append(left * rung.numerator / RANDOM_RANGE)
-        left -= shares[-1]
-    equal = _is_equal_split([rung.numerator for rung in ladder])
-    if not equal and any(share.denominator != 1 for share in (*shares, left)):
+    split = _split(tuple([rung.numerator for rung in ladder]))
+    if split is None:
         return None
-    weights = _whole(shares) if equal else [int(share) for share in shares]
     branches = [
         Branch(weight=weight, actions=rung.statement.actions, origin=rung.statement.origin)
-        for weight, rung in zip(weights, ladder, strict=True)
+        for weight, rung in zip(split.weights, ladder, strict=True)
     ]
-    if left and not equal:
-        branches.append(Branch(weight=int(left), actions=(), origin=ladder[-1].statement.origin))
+    if split.left:
+        branches.append(Branch(weight=split.left, actions=(), origin=ladder[-1].statement.origin))
     return Choose(
         branches=tuple(branches),
-        equal=equal,
+        equal=split.equal,
         tests=ladder[0].shared,
         origin=ladder[0].statement.origin,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """How a ladder shares out 2**31: the weight of each rung, and what no rung takes."""
+
+    weights: tuple[int, ...]
+    left: int
+    equal: bool
+
+
+@lru_cache(maxsize=1024)
+def _split(numerators: tuple[int, ...]) -> _Split | None:
+    """Return the shares of a ladder's rungs, or None where they are not whole."""
+    shares: list[Fraction] = []
+    left = Fraction(RANDOM_RANGE)
+    for numerator in numerators:
+        shares.append(left * numerator / RANDOM_RANGE)
+        left -= shares[-1]
+    if _is_equal_split(numerators):
+        return _Split(tuple(_whole(shares)), 0, equal=True)
+    if any(share.denominator != 1 for share in (*shares, left)):
+        return None
+    return _Split(tuple([int(share) for share in shares]), int(left), equal=False)
 
 
 def _is_equal_split(numerators: Sequence[int]) -> bool:

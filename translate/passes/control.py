@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from translate.ir import (
     Accept,
@@ -31,12 +32,15 @@ from translate.ir import (
     Statement,
     Test,
 )
-from translate.passes.calls import action_lists, callees_first
+from translate.passes.calls import CALLS, action_lists, callees_first
 from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
 
 __all__ = ["changed_by", "changed_fields", "leaves", "never_comes_back", "plain", "terminal"]
 
+_PLAIN = (FieldTest, SetTest)
 _TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
+_DECISIVE = (*_TERMINAL, Return, *CALLS)
+"""What says, as the last action, where control goes."""
 
 
 def terminal(action: Action) -> bool:
@@ -50,35 +54,40 @@ def terminal(action: Action) -> bool:
 
 def plain(tests: Iterable[Test]) -> bool:
     """Whether the tests can be evaluated once or often and say the same, in a single condition."""
-    return all(isinstance(test, FieldTest | SetTest) for test in tests)
+    return all(isinstance(test, _PLAIN) for test in tests)
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:
     """Return, for each chain, the fields that it or a chain it calls may change."""
     changed: dict[str, frozenset[Field]] = {}
     for chain in callees_first(program):
-        found: set[Field] = set()
+        found = _NONE
         for statement in chain.statements:
             for actions in action_lists(statement):
                 found |= changed_by(actions, changed)
-        changed[chain.name] = frozenset(found)
+        changed[chain.name] = found
     return changed
 
 
 def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]]) -> frozenset[Field]:
     """Return the fields that ``actions`` may change before control comes back from them."""
-    found: set[Field] = set()
+    found = _NONE
     for action in actions:
         match action:
             case SetMark():
-                found.add(Field.MARK)
+                found |= _MARK
             case NoTrack():
-                found.add(Field.CT_STATE)
+                found |= _STATE
             case Jump(chain=name) | Goto(chain=name):
                 found |= changed[name]
             case _:
                 pass
-    return frozenset(found)
+    return found
+
+
+_NONE: Final[frozenset[Field]] = frozenset()
+_MARK: Final = frozenset({Field.MARK})
+_STATE: Final = frozenset({Field.CT_STATE})
 
 
 _DEPTH = 4
@@ -120,7 +129,7 @@ class _Proof:
 
 def _ends(last: Action, facts: Facts, proof: _Proof, depth: int) -> bool:
     """Whether the table surely ends in an action list whose last action is ``last``."""
-    if isinstance(last, Jump | Goto):
+    if isinstance(last, CALLS):
         return depth > 0 and _stays(proof.chains[last.chain], facts, proof, depth - 1)
     return terminal(last)
 
@@ -129,6 +138,10 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
     if impossible(facts):
         return True
     for statement in chain.statements:
+        if isinstance(statement, Apply) and not (
+            statement.actions and isinstance(statement.actions[-1], _DECISIVE)
+        ):
+            continue  # after it the next one comes, whether it matches or not
         here = refine(facts, statement.tests, proof.family)
         ways = [] if impossible(here) else list(_ways(statement, here, proof.family))
         for actions, known in ways:

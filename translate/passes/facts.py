@@ -14,15 +14,11 @@ from typing import Final
 
 from translate.ir import (
     PORT_PROTOCOLS,
-    Apply,
-    Choose,
     ConnectionState,
     Family,
     Field,
     FieldTest,
-    Goto,
     Interval,
-    Jump,
     Lookup,
     LoweredChain,
     Program,
@@ -32,8 +28,8 @@ from translate.ir import (
     Test,
     field_bits,
 )
-from translate.passes.calls import callees_first
-from translate.passes.intervals import IntervalSet, covers, intersection, join, subtraction, union
+from translate.passes.calls import action_lists, callee, callees_first
+from translate.passes.intervals import IntervalSet, covers, intersection, intervals, join, subtraction, union
 
 __all__ = [
     "ALWAYS_PRESENT",
@@ -120,28 +116,31 @@ def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...
 
 def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
     """Return what is known once all ``tests`` have held."""
-    known = dict(facts)
+    known: dict[Field, IntervalSet] | None = None
     for test in tests:
         if not isinstance(test, FieldTest) or test.field not in _STABLE:
             continue
+        if known is None:
+            known = dict(facts)
+        before = known.get(test.field)
         values = _values(test, family)
-        for field, said in ((test.field, values), *_means(test.field, family)):
+        known[test.field] = values if before is None else intersection(before, values)
+        for field, said in _means(test.field, family):
             before = known.get(field)
             known[field] = said if before is None else intersection(before, said)
-    return known
+    return facts if known is None else known
 
 
 def _values(test: FieldTest, family: Family) -> IntervalSet:
-    whole = everything(test.field, family)
     if test.mask is not None:
-        return whole
-    values = union(v for v in test.values if isinstance(v, Interval))
-    return subtraction(whole, values) if test.negated else values
+        return everything(test.field, family)
+    values = intervals(test.values)
+    return subtraction(everything(test.field, family), values) if test.negated else values
 
 
 def impossible(facts: Facts) -> bool:
     """Whether no packet can come here."""
-    return any(not values for values in facts.values())
+    return () in facts.values()
 
 
 def implied(test: Test, facts: Facts, family: Family) -> bool:
@@ -158,7 +157,7 @@ def implied(test: Test, facts: Facts, family: Family) -> bool:
         if test.field not in ALWAYS_PRESENT:
             return False
         known = everything(test.field, family)
-    values = union(v for v in test.values if isinstance(v, Interval))
+    values = intervals(test.values)
     if test.mask is not None:
         if not all(v.is_point for v in known) or len(known) > 1:
             return False
@@ -185,26 +184,23 @@ def entry_facts(program: Program) -> dict[str, Facts]:
 
 
 def _agreed(a: Facts, b: Facts) -> Facts:
-    return {field: join(values, b[field]) for field, values in a.items() if field in b}
+    return a if a is b else {field: join(values, b[field]) for field, values in a.items() if field in b}
 
 
 def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
     for statement in chain.statements:
+        targets = [callee(actions) for actions in action_lists(statement)]
+        if not any(targets):
+            continue
         here = refine(known, statement.tests, family)
-        match statement:
-            case Apply():
-                branches = [(statement.actions, here)]
-            case Lookup():
-                branches = [
-                    (entry.actions, refine(here, facts_of_key(statement.fields, entry.key), family))
-                    for entry in statement.entries
-                ]
-            case Choose():
-                branches = [(branch.actions, here) for branch in statement.branches]
-        for actions, facts in branches:
-            for action in actions:
-                if isinstance(action, Jump | Goto):
-                    yield action.chain, facts
+        if isinstance(statement, Lookup):
+            for entry, target in zip(statement.entries, targets, strict=True):
+                if target is not None:
+                    yield target, refine(here, facts_of_key(statement.fields, entry.key), family)
+        else:
+            for target in targets:
+                if target is not None:
+                    yield target, here
 
 
 def facts_of_key(fields: tuple[Field, ...], key: tuple[object, ...]) -> tuple[FieldTest, ...]:

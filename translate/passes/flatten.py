@@ -13,7 +13,6 @@ input means nothing to the kernel, which runs built-in chains by hook priority.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
 
 from translate.errors import Refusal, UnsupportedError
@@ -44,6 +43,7 @@ from translate.ir.actions import (
     SetMark,
     Snat,
 )
+from translate.passes.calls import CALLS
 
 __all__ = ["flatten"]
 
@@ -69,24 +69,22 @@ def flatten(ruleset: Ruleset) -> Program:
 
 
 def _chain(table: TableName, chain: Chain) -> LoweredChain:
-    lowered = LoweredChain(
+    hook = chain.hook
+    return LoweredChain(
         name=qualified(table, chain.name),
         table=table,
-        statements=tuple(_apply(table, rule) for rule in chain.rules),
+        statements=tuple([_apply(table, rule) for rule in chain.rules]),
+        hook=hook,
+        priority=None if hook is None else TABLE_HOOKS[table][hook],
+        policy=None if hook is None else chain.policy or Policy.ACCEPT,
         origin=chain.origin,
-    )
-    if chain.hook is None:
-        return lowered
-    return replace(
-        lowered,
-        hook=chain.hook,
-        priority=TABLE_HOOKS[table][chain.hook],
-        policy=chain.policy or Policy.ACCEPT,
     )
 
 
 def _apply(table: TableName, rule: Rule) -> Apply:
-    actions = tuple(_action(table, action) for action in rule.actions)
+    actions = rule.actions
+    if actions and isinstance(actions[-1], CALLS):
+        actions = tuple([_action(table, action) for action in actions])
     return Apply(tests=rule.tests, actions=actions, origin=rule.origin)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from translate.ir import Interval
+from translate.ir import Interval, Value
 
-__all__ = ["IntervalSet", "covers", "intersection", "join", "subtraction", "union"]
+__all__ = ["IntervalSet", "covers", "intersection", "intervals", "join", "subtraction", "union"]
 
 IntervalSet = tuple[Interval, ...]
 """Sorted, disjoint and non-adjacent, so that equal sets are equal tuples."""
@@ -27,6 +27,13 @@ def union(values: Iterable[Interval]) -> IntervalSet:
     return tuple(merged)
 
 
+def intervals(values: tuple[Value, ...]) -> IntervalSet:
+    """Return the set of the numbers that a test of a numeric field names."""
+    if len(values) == 1 and isinstance(values[0], Interval):
+        return values  # type: ignore[return-value]  # one interval
+    return union(v for v in values if isinstance(v, Interval))
+
+
 def join(a: IntervalSet, b: IntervalSet) -> IntervalSet:
     """Return the numbers in ``a`` or in ``b``."""
     return a if a == b else union((*a, *b))
@@ -34,6 +41,8 @@ def join(a: IntervalSet, b: IntervalSet) -> IntervalSet:
 
 def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:
     """Return the numbers in both."""
+    if a == b:
+        return a
     found: list[Interval] = []
     i = j = 0
     while i < len(a) and j < len(b):

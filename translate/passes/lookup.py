@@ -25,14 +25,15 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
+from functools import cached_property
+from itertools import islice, product
 from math import prod
+from operator import eq
 from typing import Final
 
 from translate.ir import (
     Apply,
     Entry,
-    Family,
     Field,
     FieldTest,
     Interval,
@@ -116,34 +117,36 @@ class _Run:
             insort(self.intervals, entry.key[0])
 
 
-@dataclass(frozen=True, slots=True)
 class _Context:
-    chains: Mapping[str, LoweredChain]
-    changed: Mapping[str, frozenset[Field]]
-    family: Family
+    """What is known of the whole Program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.family: Final = program.family
+        self.chains: Final = {chain.name: chain for chain in program.chains}
+        self.changed: Final = changed_fields(program)
+
+    @cached_property
+    def facts(self) -> Mapping[str, Facts]:
+        """What is known at the entry of each chain; only proofs about equal keys ask."""
+        return entry_facts(self.program)
 
 
 def lookup(program: Program) -> Program:
     """Return the Program with runs of constant comparisons as lookups."""
-    context = _Context(
-        {chain.name: chain for chain in program.chains}, changed_fields(program), program.family
-    )
-    facts = entry_facts(program)
-    return replace(
-        program,
-        chains=tuple(
-            replace(chain, statements=_statements(chain, facts[chain.name], context))
-            for chain in program.chains
-        ),
-    )
+    context = _Context(program)
+    return replace(program, chains=tuple([_chain(chain, context) for chain in program.chains]))
 
 
-def _statements(chain: LoweredChain, facts: Facts, context: _Context) -> tuple[Statement, ...]:
+def _chain(chain: LoweredChain, context: _Context) -> LoweredChain:
+    asked = [_asked(statement) for statement in chain.statements]
+    if not any(map(eq, asked, islice(asked, 1, None))):
+        return chain  # no two statements in a row that one lookup could hold
     kept: list[Statement] = []
     run: _Run | None = None
     for statement in chain.statements:
         candidate = _candidate(statement, context)
-        if run is not None and candidate is not None and _extend(run, candidate, facts, context):
+        if run is not None and candidate is not None and _extend(run, candidate, chain.name, context):
             continue
         if run is not None:
             kept.append(_finished(run))
@@ -152,10 +155,17 @@ def _statements(chain: LoweredChain, facts: Facts, context: _Context) -> tuple[S
             kept.append(statement)
         else:
             run = _Run(candidate)
-            _extend(run, candidate, facts, context)
+            _extend(run, candidate, chain.name, context)
     if run is not None:
         kept.append(_finished(run))
-    return tuple(kept)
+    return replace(chain, statements=tuple(kept))
+
+
+def _asked(statement: Statement) -> frozenset[Field] | None:
+    """The fields that the statement tests: statements of one run test the same. None of no rule."""
+    if not isinstance(statement, Apply):
+        return None
+    return frozenset([test.field for test in statement.tests if isinstance(test, FieldTest)])
 
 
 def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
@@ -165,13 +175,13 @@ def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
     fields = tuple(f for f in KEY_FIELDS if f in tests)
     single = len(fields) == 1
     fields = tuple(f for f in fields if single or all(_few(v) for v in tests[f].values))
-    if not fields or changed_by(statement.actions, context.changed) & set(fields):
+    if not fields or not changed_by(statement.actions, context.changed).isdisjoint(fields):
         return None
     shared = tuple(t for t in statement.tests if not (isinstance(t, FieldTest) and tests.get(t.field) is t))
     shared = (*shared, *(tests[f] for f in tests if f not in fields))
     if not plain(shared) or prod(_spread(tests[f]) for f in fields) > _MOST_KEYS:
         return None
-    keys = tuple(product(*(_values(tests[f], single=single) for f in fields)))
+    keys = tuple(product(*[_values(tests[f], single=single) for f in fields]))
     return _Candidate(_Shape(fields, frozenset(shared)), shared, keys, statement)
 
 
@@ -201,7 +211,7 @@ def _values(test: FieldTest, *, single: bool) -> list[Value]:
     return found
 
 
-def _extend(run: _Run, candidate: _Candidate, facts: Facts, context: _Context) -> bool:
+def _extend(run: _Run, candidate: _Candidate, chain: str, context: _Context) -> bool:
     """Add the candidate's keys to the run; False, and nothing done, when that would be unsound."""
     if run.first.shape != candidate.shape:
         return False
@@ -212,7 +222,7 @@ def _extend(run: _Run, candidate: _Candidate, facts: Facts, context: _Context) -
             return False
         if isinstance(clash, Entry):
             tests = (*candidate.shared, *facts_of_key(candidate.shape.fields, key))
-            here = refine(facts, tests, context.family)
+            here = refine(context.facts[chain], tests, context.family)
             if not leaves(clash.actions, here, context.chains, context.family):
                 return False
             continue
@@ -235,10 +245,13 @@ def _finished(run: _Run) -> Statement:
     if len(constant) == len(fields):
         constant = constant[1:]
     tests = tuple(FieldTest(field=fields[i], values=(entries[0].key[i],)) for i in constant)
-    kept = [i for i in range(len(fields)) if i not in constant]
+    if constant:
+        kept = [i for i in range(len(fields)) if i not in constant]
+        fields = tuple(fields[i] for i in kept)
+        entries = [replace(e, key=tuple(e.key[i] for i in kept)) for e in entries]
     return Lookup(
-        fields=tuple(fields[i] for i in kept),
-        entries=tuple(replace(e, key=tuple(e.key[i] for i in kept)) for e in entries),
+        fields=fields,
+        entries=tuple(entries),
         tests=(*tests, *run.first.shared),
         origin=run.first.statement.origin,
     )

@@ -18,8 +18,9 @@ action ends the table), a goto to it returns to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, assert_never
 
 from translate.ir import (
@@ -47,16 +48,19 @@ from translate.ir import (
     Test,
     field_bits,
 )
-from translate.passes.calls import callees_first
+from translate.passes.calls import callee, callees_first
 from translate.passes.control import terminal
 from translate.passes.facts import ALWAYS_PRESENT, NOTHING, everything, implied, impossible, refine
-from translate.passes.intervals import IntervalSet, covers, intersection, subtraction, union
+from translate.passes.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
+from translate.passes.sharing import is_same
 
 __all__ = ["canonical", "normalise"]
 
 _HEADER_FIELDS: Final = frozenset(
     {Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.ICMP_CODE, Field.TCP_FLAGS}
 )
+_BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
+_REPEATABLE: Final = (FieldTest, AnyOf, SetTest)
 
 
 def normalise(program: Program) -> Program:
@@ -65,7 +69,8 @@ def normalise(program: Program) -> Program:
     changed: dict[str, LoweredChain] = {}
     for chain in callees_first(program):
         statements = _statements(chain, bodies, program.family)
-        changed[chain.name] = replace(chain, statements=statements)
+        same = is_same(statements, chain.statements)
+        changed[chain.name] = chain if same else replace(chain, statements=statements)
         if chain.hook is None and (body := _body(statements)) is not None:
             bodies[chain.name] = body
     return replace(program, chains=tuple(changed[chain.name] for chain in program.chains))
@@ -78,22 +83,26 @@ def _statements(
     for statement in chain.statements:
         tests = canonical(statement.tests, family)
         if tests is not None:
-            kept.append(_with_actions(replace(statement, tests=tests), lambda a: _inlined(a, bodies)))
+            kept.append(_rebuilt(statement, tests, bodies))
     return tuple(kept)
 
 
-def _with_actions(
-    statement: Statement, change: Callable[[tuple[Action, ...]], tuple[Action, ...]]
+def _rebuilt(
+    statement: Statement, tests: tuple[Test, ...], bodies: dict[str, tuple[Action, ...]]
 ) -> Statement:
+    """Return the statement with these tests and with ``bodies`` in the place of jumps to them."""
     match statement:
         case Apply():
-            return replace(statement, actions=change(statement.actions))
+            actions = _inlined(statement.actions, bodies)
+            if tests is statement.tests and actions is statement.actions:
+                return statement
+            return Apply(tests=tests, actions=actions, origin=statement.origin)
         case Lookup():
-            entries = tuple(replace(e, actions=change(e.actions)) for e in statement.entries)
-            return replace(statement, entries=entries)
+            entries = tuple(replace(e, actions=_inlined(e.actions, bodies)) for e in statement.entries)
+            return replace(statement, tests=tests, entries=entries)
         case Choose():
-            branches = tuple(replace(b, actions=change(b.actions)) for b in statement.branches)
-            return replace(statement, branches=branches)
+            branches = tuple(replace(b, actions=_inlined(b.actions, bodies)) for b in statement.branches)
+            return replace(statement, tests=tests, branches=branches)
 
 
 def _body(statements: tuple[Statement, ...]) -> tuple[Action, ...] | None:
@@ -114,19 +123,20 @@ def _body(statements: tuple[Statement, ...]) -> tuple[Action, ...] | None:
 
 
 def _inlined(actions: tuple[Action, ...], bodies: dict[str, tuple[Action, ...]]) -> tuple[Action, ...]:
-    if not actions:
+    name = callee(actions)
+    if name is None or name not in bodies:
         return actions
-    last = actions[-1]
-    if not isinstance(last, Jump | Goto) or last.chain not in bodies:
-        return actions
-    body = bodies[last.chain]
-    if isinstance(last, Goto) and not (body and terminal(body[-1])):
+    body = bodies[name]
+    if isinstance(actions[-1], Goto) and not (body and terminal(body[-1])):
         body = (*body, Return())
-    return (*actions[:-1], *body)
+    return actions[:-1] + body
 
 
 def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
-    """Return the tests in canonical form, or None when no packet can pass them all."""
+    """Return the tests in canonical form, or None when no packet can pass them all.
+
+    Tests that are canonical already are returned as they are, the same tuple.
+    """
     for index, test in enumerate(tests):
         if isinstance(test, Recent):
             return _around(tests, index, family)
@@ -135,24 +145,46 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
         found = _single(test, family)
         if found is False:
             return None
-        again = isinstance(found, FieldTest | AnyOf | SetTest) and found in flat
-        if found is not True and not again:
-            flat.append(found)
-    if any(isinstance(test, Nth) for test in flat):
-        return tuple(flat)
-    merged = _merge(flat, family)
-    if merged is None or not _headers(merged):
-        return None if merged is None else tuple(merged)
-    if impossible(refine(NOTHING, merged, family)):
+        if found is True or (flat and isinstance(found, _REPEATABLE) and found in flat):
+            continue
+        flat.append(found)
+    if len(flat) > 1 and not any(isinstance(test, Nth) for test in flat):
+        merged = _merge(flat, family)
+        if merged is not None and _headers(merged):
+            merged = _consistent(merged, family)
+        if merged is None:
+            return None
+        flat = merged
+    return tests if is_same(flat, tests) else tuple(flat)
+
+
+def _consistent(tests: list[Test], family: Family) -> list[Test] | None:
+    """Return the tests without those that the presence of a header implies; None if they contradict."""
+    fields = [test.field for test in tests if isinstance(test, FieldTest)]
+    bound = tuple(
+        test
+        for test in tests
+        if isinstance(test, FieldTest) and (test.field in _BOUND_FIELDS or fields.count(test.field) > 1)
+    )
+    needed = _needed(bound, family)
+    if needed is None or len(needed) == len(bound):
+        return None if needed is None else tests
+    return [test for test in tests if test not in bound or test in needed]
+
+
+@lru_cache(maxsize=4096)
+def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ...] | None:
+    """Return those that the others do not imply, or None when no packet can pass them all."""
+    if impossible(refine(NOTHING, tests, family)):
         return None
     index = 0
-    while index < len(merged):
-        others = (*merged[:index], *merged[index + 1 :])
-        if _headers(others) and implied(merged[index], refine(NOTHING, others, family), family):
-            del merged[index]
+    while index < len(tests):
+        others = (*tests[:index], *tests[index + 1 :])
+        if _headers(others) and implied(tests[index], refine(NOTHING, others, family), family):
+            tests = others
         else:
             index += 1
-    return tuple(merged)
+    return tests
 
 
 def _headers(tests: Iterable[Test]) -> bool:
@@ -181,7 +213,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             share = RANDOM_RANGE - test.numerator if test.negated else test.numerator
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
-            return Random(numerator=share)
+            return Random(numerator=share) if test.negated else test
         case Nth() | Recent() | SetTest():
             return test
         case _:
@@ -193,8 +225,13 @@ def _field_test(test: FieldTest, family: Family) -> Test | bool:
         everyone = any(isinstance(v, Name) and v.wildcard and not v.text for v in test.values)
         return not test.negated if everyone else test
     whole = everything(test.field, family)
+    if test.mask is None and len(test.values) == len(whole) == 1:
+        value, all_values = test.values[0], whole[0]
+        assert isinstance(value, Interval)
+        if all_values.low <= value.low and value.high <= all_values.high and value != all_values:
+            return test
     mask = None if test.mask == (1 << field_bits(test.field, family)) - 1 else test.mask
-    values = _possible(union(v for v in test.values if isinstance(v, Interval)), mask, whole)
+    values = _possible(intervals(test.values), mask, whole)
     if mask == 0:
         every = any(0 in v for v in values)
         never = not every
@@ -208,7 +245,7 @@ def _field_test(test: FieldTest, family: Family) -> Test | bool:
         return True
     if every:
         return FieldTest(field=test.field, values=whole)
-    return replace(test, values=values, mask=mask)
+    return test if values == test.values and mask == test.mask else replace(test, values=values, mask=mask)
 
 
 def _possible(values: IntervalSet, mask: int | None, whole: IntervalSet) -> IntervalSet:
@@ -256,6 +293,9 @@ def _united(parts: list[FieldTest]) -> list[FieldTest]:
 
 def _merge(tests: list[Test], family: Family) -> list[Test] | None:
     """Intersect field tests on the same field and mask; None when nothing is left of one."""
+    keys = [(test.field, test.mask) for test in tests if isinstance(test, FieldTest)]
+    if len(set(keys)) == len(keys):
+        return tests
     merged: dict[object, Test] = {}
     for index, test in enumerate(tests):
         if not isinstance(test, FieldTest) or test.field.is_name:
@@ -275,8 +315,7 @@ def _merge(tests: list[Test], family: Family) -> list[Test] | None:
 
 
 def _both(a: FieldTest, b: FieldTest, family: Family) -> FieldTest | None:
-    first = union(v for v in a.values if isinstance(v, Interval))
-    second = union(v for v in b.values if isinstance(v, Interval))
+    first, second = intervals(a.values), intervals(b.values)
     whole = everything(a.field, family)
     if a.negated and b.negated:
         result = replace(a, values=union((*first, *second)))

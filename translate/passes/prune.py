@@ -31,8 +31,9 @@ from translate.ir import (
     Statement,
     TableName,
 )
-from translate.passes.calls import callees_first, reachable
+from translate.passes.calls import callee, callees_first, reachable
 from translate.passes.control import terminal
+from translate.passes.sharing import is_same
 
 __all__ = ["prune"]
 
@@ -42,8 +43,10 @@ def prune(program: Program) -> Program:
     slim: dict[str, LoweredChain] = {}
     empty: set[str] = set()
     for chain in callees_first(program):
-        slim[chain.name] = replace(chain, statements=_statements(chain, empty))
-        if chain.hook is None and not slim[chain.name].statements:
+        statements = _statements(chain, empty)
+        same = is_same(statements, chain.statements)
+        slim[chain.name] = chain if same else replace(chain, statements=statements)
+        if chain.hook is None and not statements:
             empty.add(chain.name)
     slimmed = replace(program, chains=tuple(slim[chain.name] for chain in program.chains))
     reached = reachable(slimmed)
@@ -76,44 +79,46 @@ def _statements(chain: LoweredChain, empty: set[str]) -> tuple[Statement, ...]:
 
 
 def _slim(statement: Statement, empty: set[str]) -> Statement | None:
-    idle = not any(isinstance(test, Recent) for test in statement.tests)
+    """Return the statement without jumps to empty chains, itself if it has none, None if it is idle."""
     match statement:
         case Apply():
             actions = _without_empty(statement.actions, empty)
-            return replace(statement, actions=actions) if actions or not idle else None
+            if actions is statement.actions and actions:
+                return statement
+            return replace(statement, actions=actions) if actions or _asks_lists(statement) else None
         case Lookup():
             entries = tuple(
-                replace(entry, actions=actions)
+                entry if actions is entry.actions else replace(entry, actions=actions)
                 for entry in statement.entries
                 if (actions := _without_empty(entry.actions, empty))
             )
-            return replace(statement, entries=entries) if entries or not idle else None
+            return replace(statement, entries=entries) if entries or _asks_lists(statement) else None
         case Choose():
             branches = tuple(
-                replace(branch, actions=_without_empty(branch.actions, empty))
+                branch if actions is branch.actions else replace(branch, actions=actions)
                 for branch in statement.branches
+                for actions in (_without_empty(branch.actions, empty),)
             )
-            does_something = any(branch.actions for branch in branches)
-            return replace(statement, branches=branches) if does_something or not idle else None
+            if not any(branch.actions for branch in branches) and not _asks_lists(statement):
+                return None
+            same = is_same(branches, statement.branches)
+            return statement if same else replace(statement, branches=branches)
+
+
+def _asks_lists(statement: Statement) -> bool:
+    """Whether the tests may change a list of ``-m recent``, so that they count by themselves."""
+    return any(isinstance(test, Recent) for test in statement.tests)
 
 
 def _without_empty(actions: tuple[Action, ...], empty: set[str]) -> tuple[Action, ...]:
-    match actions[-1:]:
-        case (Jump(chain=name),) if name in empty:
-            return actions[:-1]
-        case (Goto(chain=name),) if name in empty:
-            return (*actions[:-1], Return())
-        case _:
-            return actions
+    if callee(actions) not in empty:
+        return actions
+    return actions[:-1] if isinstance(actions[-1], Jump) else (*actions[:-1], Return())
 
 
 def _always_leaves(actions: tuple[Action, ...]) -> bool:
-    return bool(actions) and (isinstance(actions[-1], Return | Goto) or terminal(actions[-1]))
+    return bool(actions) and (isinstance(actions[-1], (Return, Goto)) or terminal(actions[-1]))
 
 
 def _only_returns(statement: Statement) -> bool:
-    return (
-        isinstance(statement, Apply)
-        and statement.actions == (Return(),)
-        and not any(isinstance(test, Recent) for test in statement.tests)
-    )
+    return isinstance(statement, Apply) and statement.actions == (Return(),) and not _asks_lists(statement)
