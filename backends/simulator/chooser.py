@@ -25,13 +25,13 @@ class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by 
 class Chooser:
     """Answers the choices of one run: first from a script, then always the first possible one."""
 
-    __slots__ = ("_script", "_taken", "_untaken", "probability")
+    __slots__ = ("_script", "_taken", "_untaken", "_weights")
 
     def __init__(self, script: tuple[int, ...] = ()) -> None:
         self._script = script
         self._taken: list[int] = []
         self._untaken: list[tuple[int, ...]] = []
-        self.probability = Fraction(1)
+        self._weights: list[Fraction] = []
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1.
@@ -49,12 +49,21 @@ class Chooser:
             prefix = tuple(self._taken)
             self._untaken.extend((*prefix, other) for other in possible[1:])
         self._taken.append(index)
-        self.probability *= weights[index]
+        self._weights.append(weights[index])
         return index
 
     def happens(self, probability: Fraction) -> bool:
         """Return whether something of this probability happens in this run."""
         return self.choose((probability, 1 - probability)) == 0
+
+    @property
+    def probability(self) -> Fraction:
+        """Of this run: the product of what it took, reduced once."""
+        numerator = denominator = 1
+        for weight in self._weights:
+            numerator *= weight.numerator
+            denominator *= weight.denominator
+        return Fraction(numerator, denominator)
 
     def untaken(self) -> tuple[tuple[int, ...], ...]:
         """Return the scripts that lead to the alternatives first passed over in this run."""

@@ -6,6 +6,7 @@ main as one trie: the longest prefix wins, local before main at equal length, fi
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import Enum
 
@@ -74,6 +75,10 @@ class Router:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        # Asked for every packet, and always the same.
+        self.forwards = functools.cache(self._forwards)
+        self._flag = functools.cache(self._read_flag)
+        self._rp_filter = functools.cache(self._read_rp_filter)
         given = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
         for name, addresses in {LOOPBACK: (_LOCALHOST,), **given}.items():
@@ -203,12 +208,12 @@ class Router:
             return True
         return strict != 1 if self._devices[dev].addresses else not strict
 
-    def forwards(self, dev: str) -> bool:
+    def _forwards(self, dev: str) -> bool:
         """Whether packets that come in on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
         given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
         return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
 
-    def _flag(self, name: str, dev: str) -> bool:
+    def _read_flag(self, name: str, dev: str) -> bool:
         """``IN_DEV_ORCONF``: on for all interfaces, or on for this one; off when not said.
 
         Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP
@@ -219,7 +224,7 @@ class Router:
         of_default = get(f"net.ipv4.conf.default.{name}", "0")
         return of_all != "0" or get(f"net.ipv4.conf.{dev}.{name}", of_default) != "0"
 
-    def _rp_filter(self, dev: str) -> int:
+    def _read_rp_filter(self, dev: str) -> int:
         """``IN_DEV_MAXCONF(RP_FILTER)``."""
         node = self._node
         of_default = node.sysctl("net.ipv4.conf.default.rp_filter")

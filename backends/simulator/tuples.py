@@ -37,6 +37,7 @@ _INVERSE = {8: 0, 0: 8, 13: 14, 14: 13, 15: 16, 16: 15, 17: 18, 18: 17}
 _QUERIES = frozenset(_INVERSE)
 _INVERSE_6 = {128: 129, 129: 128, 139: 140, 140: 139}
 _ECHOES_6 = frozenset({128, 129})
+_ICMP = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 
 
 def tuple_of(packet: Packet) -> Tuple:
@@ -53,7 +54,7 @@ def tuple_of(packet: Packet) -> Tuple:
 
 def invert(t: Tuple) -> Tuple | None:
     """Return the tuple of an answer (``nf_ct_invert_tuple``); None for ICMP that has no answer."""
-    if t.proto in (Protocol.ICMP, Protocol.ICMPV6):
+    if t.proto in _ICMP:
         assert isinstance(t.dport, int)
         answer = (_INVERSE if t.proto == Protocol.ICMP else _INVERSE_6).get(t.dport >> 8)
         if answer is None:
