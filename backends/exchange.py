@@ -37,9 +37,9 @@ class _Talk:
     """Both ends of the connection that the last Send began."""
 
     sent: Emission
+    client_next: int
+    server_next: int
     arrived: Arrival | None = None
-    client_next: int = 0
-    server_next: int = 0
     server_spoke: bool = False
 
 
@@ -56,6 +56,14 @@ class Exchange:
     _last: Arrival | None = None
     _count: int = 0
     _original: bool = field(default=True)
+    _made: dict[int, tuple[Emission, int, int]] = field(default_factory=dict)
+
+    def afresh(self) -> Exchange:
+        """Return an exchange of the same flow from its beginning.
+
+        It shares what the Sends made, which nothing that comes out can change.
+        """
+        return Exchange(self.flow, _made=self._made)
 
     def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
         """Return what this step sends, or None when there is nothing to answer."""
@@ -89,14 +97,15 @@ class Exchange:
         return packet.payload if packet.proto == Protocol.TCP else packet.payload or self.tag()
 
     def _send(self, step: Send) -> Emission:
-        packet = step.packet
-        start = packet.seq or self._start(server=False)
-        packet = packet.changed(seq=start, payload=self._payload(packet))
-        emission = Emission(packet, step.entry)
-        talk = _Talk(emission, client_next=_advance(start, packet))
-        talk.server_next = self._start(server=True)
-        self._talk, self._original, self._last = talk, True, None
-        return emission
+        made = self._made.get(self._count)
+        if made is None:
+            packet = step.packet
+            start = packet.seq or self._start(server=False)
+            packet = packet.changed(seq=start, payload=self._payload(packet))
+            made = Emission(packet, step.entry), _advance(start, packet), self._start(server=True)
+            self._made[self._count] = made
+        self._talk, self._original, self._last = _Talk(*made), True, None
+        return made[0]
 
     def _again(self, step: Again) -> Emission | None:
         talk = self._talk

@@ -3,8 +3,9 @@
 Imports ``translate.ir`` and the words of ``backends`` alone; it reads the Ruleset as written and
 never sees a lowered Program, so that an error of lowering cannot hide on both sides of a diff.
 ``harness`` imports what is named here; the modules inside follow the kernel's own division:
-``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``evaluate``,
-``recent``, ``reject``, ``stack``.
+``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``evaluate`` (with
+``conditions``, and ``index``, which leaves out rules that cannot match), ``recent``, ``reject``,
+``stack``.
 """
 
 from backends.simulator.backend import SimulatorBackend

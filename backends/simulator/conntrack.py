@@ -21,9 +21,15 @@ from backends.simulator.tuples import (
 )
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
-__all__ = ["Conntrack", "Entry", "TrackSettings"]
+__all__ = ["DNAT", "SNAT", "Conntrack", "Entry", "TrackSettings"]
 
-_NO_STATUS = ConnectionStatus(0)
+# Entries hold the status as a plain integer: an IntFlag's arithmetic takes ten times as long.
+SNAT = int(ConnectionStatus.SNAT)
+DNAT = int(ConnectionStatus.DNAT)
+_SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
+_ASSURED = int(ConnectionStatus.ASSURED)
+_CONFIRMED = int(ConnectionStatus.CONFIRMED)
+
 _UDP_TIMEOUT = 30.0
 _UDP_STREAM_TIMEOUT = 120.0
 _ICMP_TIMEOUT = 30.0
@@ -43,13 +49,15 @@ class TrackSettings:
 class Entry:
     """A ``struct nf_conn``. ``mark`` is the connection's; ``expires`` is on the virtual clock.
 
+    ``status`` has the bits of :class:`ConnectionStatus`.
+
     ``source_done``/``destination_done``: NAT has decided (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``).
     ``masquerade_out`` is the device that a masquerade was bound for.
     """
 
     original: Tuple
     reply: Tuple
-    status: ConnectionStatus = _NO_STATUS
+    status: int = 0
     mark: int = 0
     tcp: TcpTrack | None = None
     udp_stream_after: float = 0.0
@@ -135,7 +143,7 @@ class Conntrack:
         if self.find(entry.original) is not None or self.find(entry.reply) is not None:
             return False
         entry.confirmed = True
-        entry.status |= ConnectionStatus.CONFIRMED
+        entry.status |= _CONFIRMED
         entry.expires += self.now
         for direction in (ORIGINAL, REPLY):
             t = entry.tuple(direction)
@@ -202,7 +210,7 @@ class Conntrack:
             entry, direction = Entry(t, reply), ORIGINAL
         else:
             entry, direction = found
-        if direction == REPLY or entry.status & ConnectionStatus.SEEN_REPLY:
+        if direction == REPLY or entry.status & _SEEN_REPLY:
             state = ConnectionState.ESTABLISHED
         else:
             state = ConnectionState.NEW
@@ -219,7 +227,7 @@ class Conntrack:
                 pass
         skb.entry, skb.direction, skb.state = entry, direction, state
         if direction == REPLY and state is ConnectionState.ESTABLISHED:
-            entry.status |= ConnectionStatus.SEEN_REPLY
+            entry.status |= _SEEN_REPLY
 
     def _follow(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
         match packet.proto:
@@ -242,11 +250,11 @@ class Conntrack:
             entry.tcp = TcpTrack(loose=self.settings.tcp_loose, liberal=self.settings.tcp_be_liberal)
             if not entry.tcp.start(packet):
                 return TcpVerdict.INVALID
-        seen_reply = bool(entry.status & ConnectionStatus.SEEN_REPLY)
+        seen_reply = bool(entry.status & _SEEN_REPLY)
         verdict = entry.tcp.packet(packet, direction, seen_reply=seen_reply)
         if verdict is TcpVerdict.ACCEPT:
             if entry.tcp.assured:
-                entry.status |= ConnectionStatus.ASSURED
+                entry.status |= _ASSURED
             self._refresh(entry, entry.tcp.timeout(packet, seen_reply=seen_reply))
         return verdict
 
@@ -254,11 +262,11 @@ class Conntrack:
         """``nf_conntrack_udp_packet``."""
         if not entry.confirmed:
             entry.udp_stream_after = self.now + 2
-        if entry.status & ConnectionStatus.SEEN_REPLY:
+        if entry.status & _SEEN_REPLY:
             stream = self.now > entry.udp_stream_after
             self._refresh(entry, _UDP_STREAM_TIMEOUT if stream else _UDP_TIMEOUT)
             if stream:
-                entry.status |= ConnectionStatus.ASSURED
+                entry.status |= _ASSURED
         else:
             self._refresh(entry, _UDP_TIMEOUT)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from backends.packet import Port
+from backends.simulator.conntrack import Entry
 from backends.simulator.router import AnyRouter
 from backends.simulator.skb import Skb
 from translate.ir import Field, Hook, Protocol
 
-__all__ = ["View"]
+__all__ = ["Reader", "Value", "View", "reader"]
+
+Value = Port | str | None
+"""What a packet has in a field; None when it does not have the field."""
 
 
 @dataclass(slots=True)
@@ -22,80 +28,75 @@ class View:
     oif: str
     router: AnyRouter
 
-    def read(self, field: Field) -> Port | str | None:
-        """Return the field's value, or None when the packet does not have the field."""
-        packet = self.skb.packet
-        match field:
-            case Field.SADDR:
-                return packet.src
-            case Field.DADDR:
-                return packet.dst
-            case Field.FRAGMENT:
-                return 0
-            case Field.L4PROTO:
-                return packet.proto
-            case Field.SPORT:
-                return packet.sport if packet.has_ports else None
-            case Field.DPORT:
-                return packet.dport if packet.has_ports else None
-            case Field.ICMP_TYPE:
-                return packet.icmp_type or 0 if packet.is_icmp else None
-            case Field.ICMP_CODE:
-                return packet.icmp_code or 0 if packet.is_icmp else None
-            case Field.TCP_FLAGS:
-                return int(packet.flags) if packet.proto == Protocol.TCP else None
-            case Field.MARK:
-                return self.skb.mark
-            case Field.IIF:
-                return self.iif
-            case Field.OIF:
-                return self.oif
-            case Field.CT_STATE:
-                return int(self.skb.ct_state)
-            case Field.FIB_SADDR_TYPE:
-                return int(self.router.address_type(packet.src))
-            case Field.FIB_DADDR_TYPE:
-                return int(self.router.address_type(packet.dst))
-            case Field.FIB_SADDR_TYPE_IIF:
-                return int(self.router.address_type(packet.src, self.iif or None))
-            case Field.FIB_DADDR_TYPE_IIF:
-                return int(self.router.address_type(packet.dst, self.iif or None))
-            case Field.FIB_SADDR_TYPE_OIF:
-                return int(self.router.address_type(packet.src, self.oif or None))
-            case Field.FIB_DADDR_TYPE_OIF:
-                return int(self.router.address_type(packet.dst, self.oif or None))
-            case _:
-                return self._connection(field)
 
-    def _connection(self, field: Field) -> Port | None:
-        """``xt_conntrack``: a packet without an entry has none of these fields."""
-        entry = self.skb.entry
-        if entry is None:
-            return None
-        match field:
-            case Field.CT_STATUS:
-                return int(entry.status)
-            case Field.CT_MARK:
-                return entry.mark
-            case Field.CT_DIRECTION:
-                return self.skb.direction
-            case Field.CT_PROTO:
-                return entry.original.proto
-            case Field.CT_ORIGINAL_SADDR:
-                return entry.original.src
-            case Field.CT_ORIGINAL_DADDR:
-                return entry.original.dst
-            case Field.CT_ORIGINAL_SPORT:
-                return entry.original.sport
-            case Field.CT_ORIGINAL_DPORT:
-                return entry.original.dport
-            case Field.CT_REPLY_SADDR:
-                return entry.reply.src
-            case Field.CT_REPLY_DADDR:
-                return entry.reply.dst
-            case Field.CT_REPLY_SPORT:
-                return entry.reply.sport
-            case Field.CT_REPLY_DPORT:
-                return entry.reply.dport
-            case _:
-                raise AssertionError(field)
+Reader = Callable[[View], Value]
+
+
+def reader(field: Field) -> Reader:
+    """Return the function that reads ``field``."""
+    return _READERS[field]
+
+
+def _sport(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.sport if packet.has_ports else None
+
+
+def _dport(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.dport if packet.has_ports else None
+
+
+def _icmp_type(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.icmp_type or 0 if packet.is_icmp else None
+
+
+def _icmp_code(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.icmp_code or 0 if packet.is_icmp else None
+
+
+def _tcp_flags(view: View) -> Value:
+    packet = view.skb.packet
+    return int(packet.flags) if packet.proto == Protocol.TCP else None
+
+
+def _of_connection(read: Callable[[Entry], Value]) -> Reader:
+    """``xt_conntrack``: a packet without an entry has none of these fields."""
+    return lambda view: None if view.skb.entry is None else read(view.skb.entry)
+
+
+_READERS: Final[dict[Field, Reader]] = {
+    Field.SADDR: lambda view: view.skb.packet.src,
+    Field.DADDR: lambda view: view.skb.packet.dst,
+    Field.FRAGMENT: lambda view: 0,
+    Field.L4PROTO: lambda view: view.skb.packet.proto,
+    Field.SPORT: _sport,
+    Field.DPORT: _dport,
+    Field.ICMP_TYPE: _icmp_type,
+    Field.ICMP_CODE: _icmp_code,
+    Field.TCP_FLAGS: _tcp_flags,
+    Field.MARK: lambda view: view.skb.mark,
+    Field.IIF: lambda view: view.iif,
+    Field.OIF: lambda view: view.oif,
+    Field.CT_STATE: lambda view: view.skb.ct_state,
+    Field.CT_STATUS: _of_connection(lambda entry: entry.status),
+    Field.CT_MARK: _of_connection(lambda entry: entry.mark),
+    Field.CT_DIRECTION: lambda view: None if view.skb.entry is None else view.skb.direction,
+    Field.CT_PROTO: _of_connection(lambda entry: entry.original.proto),
+    Field.CT_ORIGINAL_SADDR: _of_connection(lambda entry: entry.original.src),
+    Field.CT_ORIGINAL_DADDR: _of_connection(lambda entry: entry.original.dst),
+    Field.CT_ORIGINAL_SPORT: _of_connection(lambda entry: entry.original.sport),
+    Field.CT_ORIGINAL_DPORT: _of_connection(lambda entry: entry.original.dport),
+    Field.CT_REPLY_SADDR: _of_connection(lambda entry: entry.reply.src),
+    Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
+    Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
+    Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
+    Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),
+    Field.FIB_SADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.src, view.iif or None),
+    Field.FIB_DADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.dst, view.iif or None),
+    Field.FIB_SADDR_TYPE_OIF: lambda view: view.router.address_type(view.skb.packet.src, view.oif or None),
+    Field.FIB_DADDR_TYPE_OIF: lambda view: view.router.address_type(view.skb.packet.dst, view.oif or None),
+}

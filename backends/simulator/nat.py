@@ -7,10 +7,10 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backends.packet import Port, Tuple
-from backends.simulator.conntrack import Conntrack, Entry
+from backends.simulator.conntrack import DNAT, SNAT, Conntrack, Entry
 from backends.simulator.hashing import jhash2, reciprocal_scale
 from backends.simulator.ports import Ports
 from backends.simulator.router import AnyRouter
@@ -21,7 +21,6 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Accept,
     ConnectionState,
-    ConnectionStatus,
     Dnat,
     Family,
     Hook,
@@ -145,7 +144,7 @@ class Nat:
             reply = invert(chosen)
             assert reply is not None
             entry.reply = reply
-            entry.status |= ConnectionStatus.SNAT if manip is Manip.SOURCE else ConnectionStatus.DNAT
+            entry.status |= SNAT if manip is Manip.SOURCE else DNAT
         if manip is Manip.SOURCE:
             entry.source_done = True
             self.conntrack.by_source.insert(0, entry)
@@ -205,7 +204,7 @@ class Nat:
                 continue
             mapped = invert(other.reply)
             assert mapped is not None
-            result = replace(mapped, dst=original.dst, dport=original.dport)
+            result = Tuple(mapped.src, original.dst, mapped.proto, mapped.sport, original.dport)
             if self._in_range(result, wanted):
                 return result
         return None
@@ -238,7 +237,9 @@ class Nat:
         in_reply_source = not source or t.proto in _ICMP
         taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
         port = self.ports.pick(given.low, given.high, taken)
-        return replace(t, sport=port) if source else replace(t, dport=port)
+        if source:
+            return Tuple(t.src, t.dst, t.proto, port, t.dport)
+        return Tuple(t.src, t.dst, t.proto, t.sport, port)
 
     # Rewriting
 
@@ -261,7 +262,7 @@ class Nat:
             return False
         if packet.icmp_type == (5 if packet.proto == Protocol.ICMP else ICMP6_REDIRECT):
             bound = entry.source_done and entry.destination_done
-            if not bound or entry.status & (ConnectionStatus.SNAT | ConnectionStatus.DNAT):
+            if not bound or entry.status & (SNAT | DNAT):
                 return False
         manip = _manip(hook)
         if not _applies(entry, manip, skb.direction):
@@ -288,7 +289,7 @@ def _manip(hook: Hook) -> Manip:
 
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
     source = (manip is Manip.SOURCE) == (direction == ORIGINAL)
-    return bool(entry.status & (ConnectionStatus.SNAT if source else ConnectionStatus.DNAT))
+    return bool(entry.status & (SNAT if source else DNAT))
 
 
 def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tuple:
@@ -298,7 +299,9 @@ def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tup
     address = wanted.addresses.low
     if not wanted.addresses.is_point:
         address = _hashed(t, wanted.addresses, family, persistent=wanted.ports.persistent)
-    return replace(t, src=address) if manip is Manip.SOURCE else replace(t, dst=address)
+    if manip is Manip.SOURCE:
+        return Tuple(address, t.dst, t.proto, t.sport, t.dport)
+    return Tuple(t.src, address, t.proto, t.sport, t.dport)
 
 
 def _hashed(t: Tuple, addresses: Interval, family: Family, *, persistent: bool) -> int:

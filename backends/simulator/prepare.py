@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from backends.simulator.conditions import Condition, condition
+from backends.simulator.fields import View
+from backends.simulator.index import ChainIndex, index_of
 from backends.simulator.recent import remembered_times
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
-    TABLE_HOOKS,
+    Action,
     AddressType,
     Chain,
     Family,
@@ -24,23 +27,71 @@ from translate.ir import (
     tables_at,
 )
 
-__all__ = ["NAME", "Prepared", "PreparedTable", "prepare"]
+__all__ = ["NAME", "Prepared", "PreparedChain", "PreparedRule", "PreparedTable", "prepare"]
 
 NAME = "simulator"
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedRule:
+    """A rule with its tests as functions. ``number`` counts from 1 in ``chain``."""
+
+    rule: Rule
+    chain: str
+    number: int
+    conditions: tuple[Condition, ...]
+    action: Action | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChain:
+    """A chain's rules, and the index of them if there is one."""
+
+    rules: tuple[PreparedRule, ...]
+    index: ChainIndex | None
+
+    def met_by(self, view: View) -> Iterator[PreparedRule]:
+        """Yield, in order, rules among which are all that the packet can match."""
+        if self.index is None:
+            return iter(self.rules)
+        return map(self.rules.__getitem__, self.index.candidates(view))
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """A table's chains by name, and its built-in chains by hook."""
+    """A table's chains by name, each prepared when it is first asked for."""
 
     name: TableName
-    chains: dict[str, Chain]
-    base: dict[Hook, Chain]
+    _written: dict[str, Chain]
+    _prepared: dict[str, PreparedChain] = field(default_factory=dict)
+
+    def chain(self, name: str) -> PreparedChain:
+        """Return a chain; a built-in one that is not declared is empty."""
+        found = self._prepared.get(name)
+        if found is None:
+            written = self._written.get(name)
+            found = self._prepared[name] = _prepared(name, () if written is None else written.rules)
+        return found
+
+    def idle(self, hook: Hook) -> bool:
+        """Whether every packet passes the table at ``hook`` as it is."""
+        written = self._written.get(hook)
+        return (written is None or not written.rules) and self.policy(hook) is Policy.ACCEPT
 
     def policy(self, hook: Hook) -> Policy:
         """Return the policy of the built-in chain at ``hook``; ACCEPT when it is not declared."""
-        chain = self.base.get(hook)
+        chain = self._written.get(hook)
         return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
+
+
+def _prepared(name: str, rules: tuple[Rule, ...]) -> PreparedChain:
+    prepared = []
+    for number, rule in enumerate(rules, 1):
+        conditions = tuple(condition(test, (id(rule), i)) for i, test in enumerate(rule.tests))
+        prepared.append(
+            PreparedRule(rule, name, number, conditions, rule.actions[0] if rule.actions else None)
+        )
+    return PreparedChain(tuple(prepared), index_of(rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +99,8 @@ class Prepared:
     """Which tables are at which hook with which priority, in the kernel's order, and their lists."""
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
+    busy: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
+    """The same without tables that let every packet pass as it is; NAT binds one in any case."""
     recent: dict[str, int]
     """How many times each list of ``-m recent`` keeps per address."""
 
@@ -61,19 +114,18 @@ def prepare(ruleset: Ruleset) -> Prepared:
     refusals = []
     tables = {}
     for table in ruleset.tables:
-        chains = {c.name: c for c in table.chains}
-        base = {hook: chains[hook.value] for hook in TABLE_HOOKS[table.name] if hook.value in chains}
-        tables[table.name] = PreparedTable(table.name, chains, base)
+        tables[table.name] = PreparedTable(table.name, {c.name: c for c in table.chains})
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
     refusals += _other_masks(ruleset)
     refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
     if refusals:
         raise UnsupportedError(tuple(refusals))
-    at = {}
+    at, busy = {}, {}
     for hook in Hook:
         found = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
         at[hook] = tuple(found)
-    return Prepared(at, remembered_times(test for _, test in _recents(ruleset)))
+        busy[hook] = tuple(f for f in found if f[0].name is TableName.NAT or not f[0].idle(hook))
+    return Prepared(at, busy, remembered_times(test for _, test in _recents(ruleset)))
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
@@ -101,8 +153,8 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
             case SetTest():
                 reason = f"the members of ipset {test.name} are not known"
                 found.append(Refusal(rule.origin, NAME, "set", reason))
-            case FieldTest(field=field, values=values) if (
-                family is Family.IP6 and field.name.startswith("FIB_") and values != _LOCAL
+            case FieldTest(field=tested, values=values) if (
+                family is Family.IP6 and tested.name.startswith("FIB_") and values != _LOCAL
             ):
                 reason = "of the types of an IPv6 address, only LOCAL alone is simulated"
                 found.append(Refusal(rule.origin, NAME, "addrtype6", reason))

@@ -13,6 +13,7 @@ from backends.flow import Flow, Pause, Step
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet, Port
 from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
+from backends.simulator.conditions import Memory
 from backends.simulator.conntrack import Conntrack, TrackSettings
 from backends.simulator.evaluate import Evaluator
 from backends.simulator.nat import Nat
@@ -67,9 +68,10 @@ class Simulation:
         many ways to follow.
         """
         found: dict[tuple[Outcome, ...], Fraction] = {}
+        exchange = self._begun(flow)
 
         def run(chooser: Chooser) -> tuple[Outcome, ...]:
-            steps = self._steps(flow, self._run(chooser, traced=False))
+            steps = self._steps(exchange.afresh(), self._run(chooser, traced=False))
             return tuple(s.outcome for s in steps if s.outcome is not None)
 
         for probability, outcomes in _followed(flow, run):
@@ -78,9 +80,10 @@ class Simulation:
 
     def trace(self, flow: Flow) -> tuple[TracedBranch, ...]:
         """Return every branch, not added up, with everything that happened on it."""
+        exchange = self._begun(flow)
 
         def run(chooser: Chooser) -> tuple[TracedStep, ...]:
-            return tuple(self._steps(flow, self._run(chooser, traced=True)))
+            return tuple(self._steps(exchange.afresh(), self._run(chooser, traced=True)))
 
         return tuple(TracedBranch(p, steps) for p, steps in _followed(flow, run))
 
@@ -90,15 +93,17 @@ class Simulation:
         conntrack = Conntrack(self._settings, ports)
         nat = Nat(conntrack, self._router, ports, recorder, self._family)
         lists = RecentLists(self._prepared.recent)
-        evaluator = Evaluator(chooser, ports, recorder, lists)
+        evaluator = Evaluator(Memory(chooser, ports, lists), recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
         return _Run(stack, ports, recorder, lists)
 
-    def _steps(self, flow: Flow, run: _Run) -> Iterator[TracedStep]:
+    def _begun(self, flow: Flow) -> Exchange:
         if flow.family is not self._family:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
-        exchange = Exchange(flow)
-        for step in flow.steps:
+        return Exchange(flow)
+
+    def _steps(self, exchange: Exchange, run: _Run) -> Iterator[TracedStep]:
+        for step in exchange.flow.steps:
             if isinstance(step, Pause):
                 run.wait(step.seconds)
                 yield TracedStep(step=step, emission=None, events=(), outcome=None)

@@ -199,7 +199,8 @@ class Stack:
             self.recorder.add(entered)
         tracked = hook not in (Hook.PREROUTING, Hook.OUTPUT)
         view = View(skb, hook, iif, oif, self.router)
-        for table, priority in self.prepared.at[hook]:
+        tables = self.prepared.at if self.recorder.enabled else self.prepared.busy
+        for table, priority in tables[hook]:
             if not tracked and priority > CONNTRACK_PRIORITY:
                 self._track(hook, skb)
                 tracked = True
@@ -229,7 +230,7 @@ class Stack:
                     state=skb.ct_state,
                     original=entry.original if entry else None,
                     reply=entry.reply if entry else None,
-                    status=entry.status if entry else ConnectionStatus(0),
+                    status=ConnectionStatus(entry.status if entry else 0),
                     direction=skb.direction,
                 )
             )

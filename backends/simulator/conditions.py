@@ -1,0 +1,140 @@
+"""Tests of rules made into functions, once per rule instead of once per packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import assert_never
+
+from backends.packet import PortClass
+from backends.simulator.chooser import Chooser
+from backends.simulator.fields import View, reader
+from backends.simulator.ports import PickedPort, Ports
+from backends.simulator.recent import RecentLists
+from translate.ir import (
+    RANDOM_RANGE,
+    AnyOf,
+    FieldTest,
+    Interval,
+    Name,
+    Nth,
+    Random,
+    Recent,
+    SetDirection,
+    SetTest,
+    Test,
+)
+
+__all__ = ["Condition", "Memory", "condition"]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What tests ask beside the packet, for one run: chance, picked ports, lists, counters."""
+
+    chooser: Chooser
+    ports: Ports
+    lists: RecentLists
+    counters: dict[object, int] = field(default_factory=dict)
+    """Where the counter of each Nth stands, by its place in the ruleset."""
+
+
+Condition = Callable[[View, Memory], bool]
+
+
+def condition(test: Test, place: object) -> Condition:
+    """Return the function that says whether ``test`` holds; ``place`` tells it from all others."""
+    match test:
+        case FieldTest():
+            return _field(test)
+        case AnyOf():
+            return _any_of(test)
+        case Random():
+            return _random(test)
+        case Nth():
+            return _nth(test, place)
+        case Recent():
+            return _recent(test)
+        case SetTest():
+            raise AssertionError(test)  # refused by prepare()
+        case _:
+            assert_never(test)
+
+
+def _field(test: FieldTest) -> Condition:
+    read, negated, mask = reader(test.field), test.negated, test.mask
+    intervals = [(v.low, v.high) for v in test.values if isinstance(v, Interval)]
+    (low, high), *others = intervals or [(0, -1)]
+    names = tuple(v for v in test.values if isinstance(v, Name))
+
+    def holds(view: View, memory: Memory) -> bool:
+        value = read(view)
+        match value:
+            case int():
+                if mask is not None:
+                    value &= mask
+                found = low <= value <= high or any(a <= value <= b for a, b in others)
+            case None:
+                return False
+            case str():
+                found = any(name.matches(value) for name in names)
+            case PortClass():
+                assert isinstance(value, PickedPort)
+                found = memory.ports.within(value, _ports(test))
+            case _:
+                assert_never(value)
+        return found != negated
+
+    return holds
+
+
+def _ports(test: FieldTest) -> tuple[Interval, ...]:
+    """The values of a port that pass the test before negation."""
+    given = tuple(v for v in test.values if isinstance(v, Interval))
+    if test.mask is None:
+        return given
+    mask = test.mask
+    return tuple(Interval.point(p) for p in range(0x10000) if any(p & mask in v for v in given))
+
+
+def _any_of(test: AnyOf) -> Condition:
+    parts, negated = tuple(_field(t) for t in test.tests), test.negated
+    return lambda view, memory: any(part(view, memory) for part in parts) != negated
+
+
+def _random(test: Random) -> Condition:
+    weight, negated = Fraction(test.numerator, RANDOM_RANGE), test.negated
+    weights = (weight, 1 - weight)
+    return lambda view, memory: (memory.chooser.choose(weights) == 0) != negated
+
+
+def _nth(test: Nth, place: object) -> Condition:
+    """``xt_statistic``'s nth mode.
+
+    The counter outlives flows, so where it stands when a flow first meets it is not known:
+    every position is equally likely. From then on it counts.
+    """
+    weights = (Fraction(1, test.every),) * test.every
+
+    def holds(view: View, memory: Memory) -> bool:
+        count = memory.counters.get(place)
+        if count is None:
+            count = memory.chooser.choose(weights)
+        memory.counters[place] = (count + 1) % test.every
+        return (count == test.packet) != test.negated
+
+    return holds
+
+
+def _recent(test: Recent) -> Condition:
+    source = test.side is SetDirection.SRC
+
+    def holds(view: View, memory: Memory) -> bool:
+        packet = view.skb.packet
+        address = packet.src if source else packet.dst
+        # What is forwarded has lost one already where there is an out-device (recent_mt).
+        ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
+        return memory.lists.matches(test, address, ttl)
+
+    return holds
