@@ -10,15 +10,13 @@ over, and only addresses, comments and chains differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 
 from translate.ir import (
     Action,
     Counters,
     Family,
-    FieldTest,
-    Goto,
-    Jump,
     Option,
     Origin,
     Rule,
@@ -33,21 +31,32 @@ from translate.read.base import (
     BASE_ORDER,
     NO_INTERFACE,
     RuleError,
-    base_meaning,
     parse_counters,
     parse_protocol,
 )
 from translate.read.declaration import (
     Context,
-    Given,
     MatchExtension,
     OptionError,
     OptionSpec,
     TargetExtension,
 )
 from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
+from translate.read.shapes import (
+    Arguments,
+    BasePart,
+    JumpPart,
+    MatchPart,
+    Place,
+    Shape,
+    TargetPart,
+    Template,
+)
 
 __all__ = ["RuleReader"]
+
+_MOST_SHAPES: Final = 16
+"""The most shapes of rules that are kept for one length and first word; a dump has one or two."""
 
 _MATCH_ALIASES: Final = {"icmpv6": "icmp6", "ipv6-icmp": "icmp6"}
 _IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
@@ -59,9 +68,23 @@ class _Loaded:
 
     extension: MatchExtension | TargetExtension
     word: int
-    key: list[str | bool] = field(default_factory=list)
     options: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
+
+    @property
+    def template(self) -> Template:
+        return tuple((name, len(arguments), negated) for name, arguments, negated in self.options)
+
+    @property
+    def arguments(self) -> Arguments:
+        flat = tuple(text for _, arguments, _ in self.options for text in arguments)
+        return flat[0] if len(flat) == 1 else flat
+
+    @property
+    def places(self) -> list[int]:
+        """The indices of the words that are arguments."""
+        given = zip(self.options, self.words, strict=True)
+        return [at for (_, arguments, _), word in given for at in range(word + 1, word + 1 + len(arguments))]
 
     def fault(self, error: OptionError) -> RuleError:
         if error.option is None:
@@ -81,8 +104,10 @@ class _Draft:
     matches: list[_Loaded] = field(default_factory=list)
     target: _Loaded | None = None
     jump: str | None = None
+    jump_word: int = 0
     goto: bool = False
     counters: Counters | None = None
+    own_counters: bool = False  # given by -c, not before the rule
     protocol: int | None = None
     loaded: list[_Loaded] = field(default_factory=list)  # matches and target, in the order given
     divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
@@ -93,9 +118,11 @@ class RuleReader:
 
     def __init__(self, family: Family) -> None:
         self._family = family
-        self._base: dict[tuple[str, str, bool], tuple[Option, FieldTest | None]] = {}
-        self._matches: dict[tuple[object, ...], tuple[Spelled, tuple[Test, ...]]] = {}
-        self._targets: dict[tuple[object, ...], tuple[Spelled, tuple[Action, ...]]] = {}
+        self._base: dict[tuple[str, bool], BasePart] = {}
+        self._matches: dict[tuple[object, ...], MatchPart] = {}
+        self._targets: dict[tuple[object, ...], TargetPart] = {}
+        self._jumps = {goto: JumpPart(goto) for goto in (False, True)}
+        self._shapes: dict[tuple[object, ...], list[Shape]] = {}
 
     def read(
         self,
@@ -112,10 +139,19 @@ class RuleReader:
         There is one, unless ``-s`` or ``-d`` holds a list: then one for each pair of addresses, in
         iptables' order.
         """
+        outline = (table, start, len(words), words[start] if start < len(words) else None)
+        shapes = self._shapes.setdefault(outline, [])
+        for shape in shapes:
+            rule = shape.rule(words, chain, counters, origin)
+            if rule is not None:
+                return [rule]
         draft = _Draft(words=words, chain=chain, table=table, counters=counters)
         try:
             self._collect(draft, start)
-            return self._rules(draft, origin)
+            rules = self._rules(draft, origin)
+            if len(shapes) < _MOST_SHAPES and (learnt := self._shape(draft, start)) is not None:
+                shapes.append(learnt)
+            return rules
         except RuleError as error:
             for at in reversed(draft.divided):  # name the word that the line has
                 error.word -= error.word > at
@@ -165,6 +201,7 @@ class RuleReader:
                 self._load_target(draft, words[first], at, goto=name == "-g")
             case "-c":
                 draft.counters = parse_counters(words, first)
+                draft.own_counters = True
             case _:
                 if name in draft.base:
                     raise RuleError(at, f'"{name}" is given twice')
@@ -190,6 +227,7 @@ class RuleReader:
         if draft.jump is not None:
             raise RuleError(at, "a rule has one target")
         draft.jump = name
+        draft.jump_word = at + 1
         draft.goto = goto
         extension = TARGETS.get(name)
         if goto:
@@ -239,7 +277,6 @@ class RuleReader:
             raise RuleError(at, f'"{spec.name}" is given twice')
         loaded.options.append((spec.name, arguments, negated))
         loaded.words.append(first - 1)
-        loaded.key += (spec.name, *arguments, negated)
         return after
 
     def _find_option(self, draft: _Draft, spelling: str, at: int) -> tuple[_Loaded, OptionSpec] | str:
@@ -292,14 +329,14 @@ class RuleReader:
         spelled: list[Spelled] = []
         comments: list[str] = []
         for loaded in draft.matches:
-            key = (loaded.extension.name, draft.table, draft.protocol, *loaded.key)
-            known = self._matches.get(key)
-            if known is None:
-                known = self._matches[key] = self._match_meaning(loaded, draft)
-            spelled.append(known[0])
-            tests += known[1]
+            try:
+                said, more = self._match_part(loaded, draft).meaning(loaded.arguments)
+            except OptionError as error:
+                raise loaded.fault(error) from None
+            spelled.append(said)
+            tests += more
             if loaded.extension.name == "comment":
-                comments.append(known[0].options[0].arguments[0])
+                comments.append(said.options[0].arguments[0])
         target, actions = self._target_meaning(draft)
         matches = tuple(spelled)
         comment = "; ".join(comments) if comments else None
@@ -320,35 +357,71 @@ class RuleReader:
             )
         return rules
 
-    def _match_meaning(self, loaded: _Loaded, draft: _Draft) -> tuple[Spelled, tuple[Test, ...]]:
-        extension = loaded.extension
-        assert isinstance(extension, MatchExtension)
-        options = tuple(Option(*one) for one in loaded.options)
-        try:
-            tests = extension.meaning(Given(options), self._context(draft))
-        except OptionError as error:
-            raise loaded.fault(error) from None
-        return Spelled(extension.name, options), tests
-
     def _target_meaning(self, draft: _Draft) -> tuple[Spelled | None, tuple[Action, ...]]:
         if draft.jump is None:
             return None, ()
-        loaded = draft.target
-        if loaded is None:
-            action: Action = Goto(draft.jump) if draft.goto else Jump(draft.jump)
-            return Spelled(draft.jump), (action,)
-        key = (loaded.extension.name, draft.table, draft.protocol, *loaded.key)
-        known = self._targets.get(key)
-        if known is None:
-            extension = loaded.extension
-            assert isinstance(extension, TargetExtension)
-            options = tuple(Option(*one) for one in loaded.options)
-            try:
-                action = extension.meaning(Given(options), self._context(draft))
-            except OptionError as error:
-                raise loaded.fault(error) from None
-            known = self._targets[key] = (Spelled(extension.name, options), (action,))
-        return known
+        if draft.target is None:
+            return self._jumps[draft.goto].meaning(draft.jump)
+        try:
+            return self._target_part(draft.target, draft).meaning(draft.target.arguments)
+        except OptionError as error:
+            raise draft.target.fault(error) from None
+
+    def _base_part(self, name: str, *, negated: bool) -> BasePart:
+        return self._base.setdefault((name, negated), BasePart(self._family, name, negated))
+
+    def _match_part(self, loaded: _Loaded, draft: _Draft) -> MatchPart:
+        extension = loaded.extension
+        assert isinstance(extension, MatchExtension)
+        key = (extension.name, draft.table, draft.protocol, loaded.template)
+        part = self._matches.get(key)
+        if part is None:
+            part = self._matches[key] = MatchPart(extension, loaded.template, self._context(draft))
+        return part
+
+    def _target_part(self, loaded: _Loaded, draft: _Draft) -> TargetPart:
+        extension = loaded.extension
+        assert isinstance(extension, TargetExtension)
+        key = (extension.name, draft.table, draft.protocol, loaded.template)
+        part = self._targets.get(key)
+        if part is None:
+            part = self._targets[key] = TargetPart(extension, loaded.template, self._context(draft))
+        return part
+
+    def _shape(self, draft: _Draft, start: int) -> Shape | None:
+        """Return the shape of a rule that has been read, or None for one that has none.
+
+        ``-f``, counters and ``--name=value`` inside a rule are too rare in dumps to be worth one.
+        """
+        words = draft.words
+        if draft.own_counters or draft.divided or "-f" in draft.base or start == len(words):
+            return None
+        values = {at for loaded in draft.loaded for at in loaded.places}
+        values |= {at for name, (_, _, at) in draft.base.items() if name != "-p"}
+        target: tuple[TargetPart | JumpPart, Place] | None = None
+        if draft.target is not None:
+            target = self._target_part(draft.target, draft), _place(draft.target.places)
+        elif draft.jump is not None:
+            target = self._jumps[draft.goto], _place([draft.jump_word])
+            values.add(draft.jump_word)
+        places = Shape.places(words, start, values)
+        if places is None:
+            return None
+        fixed, take_fixed, negations = places
+        return Shape(
+            fixed=fixed,
+            take_fixed=take_fixed,
+            negations=negations,
+            base=tuple(
+                (self._base_part(name, negated=draft.base[name][1]), draft.base[name][2])
+                for name in BASE_ORDER
+                if name in draft.base
+            ),
+            matches=tuple((self._match_part(one, draft), _place(one.places)) for one in draft.matches),
+            target=target,
+            goto=draft.goto,
+            barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),
+        )
 
     def _context(self, draft: _Draft) -> Context:
         return Context(family=self._family, table=draft.table, protocol=draft.protocol)
@@ -366,11 +439,7 @@ class RuleReader:
                 raise RuleError(word, "a list of addresses cannot be negated")
             parts = []
             for value in values:
-                known = self._base.get((name, value, negated))
-                if known is None:
-                    known = base_meaning(self._family, name, value, word, negated=negated)
-                    self._base[name, value, negated] = known
-                parts.append(known)
+                parts.append(self._base_part(name, negated=negated).meaning(value, word))
             if draft.chain in NO_INTERFACE.get(name, ()):
                 raise RuleError(word - 1, f"{name} cannot be used in {draft.chain}")
             lists = [
@@ -379,6 +448,15 @@ class RuleReader:
                 for option, test in parts
             ]
         return lists
+
+
+def _place(at: list[int]) -> Place:
+    """Return what takes these words out of a rule."""
+    return itemgetter(*at) if at else _nothing
+
+
+def _nothing(_words: list[str]) -> Arguments:
+    return ()
 
 
 def _whose(loaded: list[_Loaded]) -> str | None:

@@ -1,0 +1,201 @@
+"""Shapes of rules: what the lines of a large dump have in common.
+
+A dump of a hundred thousand rules has a few dozen shapes: the same options in the same places, with
+other values. What the words of a rule are depends on the options alone (getopt's work, done by
+:mod:`translate.read.rule`), so it is found out once per shape; after that a rule is put together from
+the meanings of its values, each of which is worked out once, too. Whatever is unusual about a value
+makes :meth:`Shape.rule` return None, and the rule is read word by word, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final
+
+from translate.ir import (
+    Action,
+    Counters,
+    Family,
+    FieldTest,
+    Goto,
+    Jump,
+    Option,
+    Origin,
+    Rule,
+    Spelled,
+    Test,
+)
+from translate.read.base import RuleError, base_meaning
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, TargetExtension
+from translate.read.extensions import TARGETS, UNREAD_TARGETS
+
+__all__ = ["Arguments", "BasePart", "JumpPart", "MatchPart", "Place", "Shape", "TargetPart", "Template"]
+
+Arguments = str | tuple[str, ...]
+"""The arguments of all options of one extension: the argument itself if there is just one."""
+
+Template = tuple[tuple[str, int, bool], ...]
+"""Options without their arguments: name, number of arguments, whether negated."""
+
+Place = Callable[[list[str]], Arguments]
+"""Takes the arguments of one part out of the words of a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class BasePart:
+    """One of ``-s``, ``-d``, ``-i``, ``-o``, ``-p`` or ``-f``; what its values mean, as far as known."""
+
+    family: Family
+    name: str
+    negated: bool
+    known: dict[str, tuple[Option, FieldTest | None]] = field(default_factory=dict)
+
+    def meaning(self, text: str, word: int) -> tuple[Option, FieldTest | None]:
+        """Return spelling and test of one value, which is word ``word``. Raises RuleError."""
+        known = self.known.get(text)
+        if known is None:
+            known = base_meaning(self.family, self.name, text, word, negated=self.negated)
+            self.known[text] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPart:
+    """A match with its options; what their arguments mean, as far as known."""
+
+    extension: MatchExtension
+    template: Template
+    context: Context
+    known: dict[Arguments, tuple[Spelled, tuple[Test, ...]]] = field(default_factory=dict)
+
+    def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Test, ...]]:
+        """Return spelling and tests. Raises OptionError."""
+        known = self.known.get(arguments)
+        if known is None:
+            options = _options(self.template, arguments)
+            tests = self.extension.meaning(Given(options), self.context)
+            known = self.known[arguments] = (Spelled(self.extension.name, options), tests)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPart:
+    """A target with its options; what their arguments mean, as far as known."""
+
+    extension: TargetExtension
+    template: Template
+    context: Context
+    known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+
+    def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
+        """Return spelling and action. Raises OptionError."""
+        known = self.known.get(arguments)
+        if known is None:
+            options = _options(self.template, arguments)
+            action = self.extension.meaning(Given(options), self.context)
+            known = self.known[arguments] = (Spelled(self.extension.name, options), (action,))
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class JumpPart:
+    """``-j`` or ``-g`` to a chain; what its names mean, as far as known."""
+
+    goto: bool
+    known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+
+    def meaning(self, chain: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
+        """Return spelling and action. Raises OptionError when a target is called so."""
+        known = self.known.get(chain)
+        if known is None:
+            assert isinstance(chain, str)
+            if chain in TARGETS or chain in UNREAD_TARGETS:
+                raise OptionError(f'"{chain}" is a target')
+            action: Action = Goto(chain) if self.goto else Jump(chain)
+            known = self.known[chain] = (Spelled(chain), (action,))
+        return known
+
+
+def _options(template: Template, arguments: Arguments) -> tuple[Option, ...]:
+    flat = (arguments,) if isinstance(arguments, str) else arguments
+    options = []
+    at = 0
+    for name, count, negated in template:
+        options.append(Option(name, flat[at : at + count], negated))
+        at += count
+    return tuple(options)
+
+
+_NEGATION: Final = "!"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The words that are the same in all rules of one shape, and the places of the others.
+
+    ``barred`` are the chains in which one of the options is not valid.
+    """
+
+    fixed: Arguments
+    take_fixed: Place
+    negations: int
+    base: tuple[tuple[BasePart, int], ...]
+    matches: tuple[tuple[MatchPart, Place], ...]
+    target: tuple[TargetPart | JumpPart, Place] | None
+    goto: bool
+    barred: frozenset[str]
+
+    @classmethod
+    def places(cls, words: list[str], start: int, values: set[int]) -> tuple[Arguments, Place, int] | None:
+        """Return ``fixed``, ``take_fixed`` and ``negations`` of a rule, given which words are values.
+
+        None when a value looks like a negation, so that the words would not tell them apart.
+        """
+        if any(words[at] == _NEGATION for at in values):
+            return None
+        take = itemgetter(*(at for at in range(start, len(words)) if at not in values))
+        return take(words), take, words.count(_NEGATION)
+
+    def rule(self, words: list[str], chain: str, counters: Counters | None, origin: Origin) -> Rule | None:
+        """Return the rule that ``words`` are, or None if they are of another shape or unusual."""
+        if self.take_fixed(words) != self.fixed or words.count(_NEGATION) != self.negations:
+            return None
+        if chain in self.barred:
+            return None
+        tests: list[Test] = []
+        base = []
+        matches = []
+        comment = None
+        try:
+            for part, at in self.base:
+                option, test = part.meaning(words[at], at)  # a list of addresses is a fault here
+                base.append(option)
+                if test is not None:
+                    tests.append(test)
+            for match, place in self.matches:
+                spelled, more = match.meaning(place(words))
+                matches.append(spelled)
+                tests += more
+                if match.extension.name == "comment":
+                    text = spelled.options[0].arguments[0]
+                    comment = text if comment is None else f"{comment}; {text}"
+            target: Spelled | None = None
+            actions: tuple[Action, ...] = ()
+            if self.target is not None:
+                leads, place = self.target
+                target, actions = leads.meaning(place(words))
+        except (OptionError, RuleError):
+            return None
+        return Rule(
+            tests=tuple(tests),
+            actions=actions,
+            base=tuple(base),
+            matches=tuple(matches),
+            target=target,
+            goto=self.goto,
+            comment=comment,
+            counters=counters,
+            origin=origin,
+        )
