@@ -33,8 +33,11 @@ from translate.ir import (
     Recent,
     Redirect,
     Reject,
+    RestoreMark,
     Return,
     Rule,
+    SaveMark,
+    SetConnmark,
     SetMark,
     SetTest,
     Snat,
@@ -120,6 +123,14 @@ def _to(addresses: Interval | None, ports: NatPorts, family: Family) -> str:
     return text.strip()
 
 
+def _marking(name: str, value: int, mask: int) -> str:
+    if value == mask:
+        return f"sets {name} {value:#x}"
+    if value & mask == 0 and value:
+        return f"flips {name} {value:#x}"
+    return f"sets {name} ({name} & ~{mask:#x}) ^ {value:#x}"
+
+
 def action_text(action: Action, family: Family) -> str:
     """Return what an action does, for example ``sets mark 0x4000``."""
     match action:
@@ -135,12 +146,14 @@ def action_text(action: Action, family: Family) -> str:
             return f"goes to {action.chain}, not to come back"
         case Reject():
             return f"rejects with {action.kind}"
-        case SetMark():
-            if action.value == action.mask:
-                return f"sets mark {action.value:#x}"
-            if action.value & action.mask == 0 and action.value:
-                return f"flips mark {action.value:#x}"
-            return f"sets mark (mark & ~{action.mask:#x}) ^ {action.value:#x}"
+        case SetMark(value=value, mask=mask):
+            return _marking("mark", value, mask)
+        case SetConnmark(value=value, mask=mask):
+            return _marking("connmark", value, mask)
+        case SaveMark(nfmask=nfmask, ctmask=ctmask):
+            return f"sets connmark (connmark & ~{ctmask:#x}) ^ (mark & {nfmask:#x})"
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
+            return f"sets mark (mark & ~{nfmask:#x}) ^ (connmark & {ctmask:#x})"
         case Dnat():
             return f"sends to {_to(action.addresses, action.ports, family)}"
         case Snat():

@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from backends.simulator.conditions import Memory
+from backends.simulator.effects import EFFECTS, take_effect
 from backends.simulator.fields import View
 from backends.simulator.prepare import PreparedChain, PreparedRule, PreparedTable
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from translate.ir import (
     Accept,
-    ConnectionState,
     Dnat,
     Drop,
     Goto,
     Jump,
     Masquerade,
-    NoTrack,
     Policy,
     Redirect,
     Reject,
     Return,
-    SetMark,
     Snat,
 )
 
@@ -89,13 +87,11 @@ class Evaluator:
                     failed = index
                     break
             action = rule.action if failed is None else None
-            if isinstance(action, SetMark):
-                view.skb.mark = view.skb.mark & ~action.mask ^ action.value
-            elif isinstance(action, NoTrack) and view.skb.state is None:
-                view.skb.state = ConnectionState.UNTRACKED
+            if isinstance(action, EFFECTS):
+                take_effect(action, view.skb)
             if traced:
                 self._record(table, view, rule, failed)
-            if not (action is None or isinstance(action, SetMark | NoTrack)):
+            if not (action is None or isinstance(action, EFFECTS)):
                 yield action
 
     def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: int | None) -> None:

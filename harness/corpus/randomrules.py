@@ -33,6 +33,7 @@ _ADDRESSES: Final = (
     "127.0.0.0/8",
     "10.244.1.0/25",
 )
+_PREFIXES: Final = tuple(a for a in _ADDRESSES if len(a.partition("/")[2]) < 3)
 _PORTS: Final = ("53", "80", "81", "443", "80:443", "1024:65535", ":1023", "53:", "30000:30010", "8080")
 _MULTI: Final = ("53,80", "80,81,443", "50:53,80", "8000:8100,53", "443", "1:65535", "79,80,81,82")
 _MARKS: Final = ("0x1", "0x2", "0x3", "0x1/0x1", "0x2/0x3", "0x0/0x3", "0x4000/0x4000", "0x0", "0x10/0x1")
@@ -45,6 +46,19 @@ _SETS: Final = (
     "--set-mark 0x2/0x3",
     "--or-mark 0x1",
     "--and-mark 0xfffffffe",
+    "--xor-mark 0x3",
+)
+_CONNMARKS: Final = (
+    "--save-mark",
+    "--save-mark --mask 0x3",
+    "--save-mark --nfmask 0x3 --ctmask 0x2",
+    "--restore-mark",
+    "--restore-mark --mask 0x1",
+    "--restore-mark --nfmask 0x1 --ctmask 0x3",
+    "--set-xmark 0x1/0x1",
+    "--set-xmark 0x4000/0x4001",
+    "--set-mark 0x2",
+    "--and-mark 0xfffffffd",
     "--xor-mark 0x3",
 )
 _INTERFACES: Final = ("eth0", "pod5", "dns3", "dns+", "pod+", "lo", "eth+", "e+", "nothing")
@@ -212,6 +226,8 @@ class _Table:
         words: list[str] = []
         if self.draw.random() < 0.2:
             words.append(f"-m mark {self._not()}--mark {self.draw.choice(_MARKS)}")
+        if self.draw.random() < 0.1:
+            words.append(f"-m connmark {self._not()}--mark {self.draw.choice(_MARKS)}")
         if self.draw.random() < 0.3:
             words.append(f"-m conntrack {self._conntrack(proto)}")
         if self.draw.random() < 0.15:
@@ -247,10 +263,10 @@ class _Table:
         if roll > 0.6:
             options = [
                 f"{self._not()}--ctstatus {self._list(_STATUSES)}",
-                f"{self._not()}--ctorigdst {self.draw.choice(_ADDRESSES)}",
-                f"{self._not()}--ctorigsrc {self.draw.choice(_ADDRESSES)}",
-                f"{self._not()}--ctreplsrc {self.draw.choice(_ADDRESSES)}",
-                f"{self._not()}--ctrepldst {self.draw.choice(_ADDRESSES)}",
+                f"{self._not()}--ctorigdst {self.draw.choice(_PREFIXES)}",
+                f"{self._not()}--ctorigsrc {self.draw.choice(_PREFIXES)}",
+                f"{self._not()}--ctreplsrc {self.draw.choice(_PREFIXES)}",
+                f"{self._not()}--ctrepldst {self.draw.choice(_PREFIXES)}",
                 f"--ctdir {self.draw.choice(('ORIGINAL', 'REPLY'))}",
                 f"{self._not()}--ctproto {self.draw.choice(('tcp', 'udp', '1'))}",
             ]
@@ -283,6 +299,8 @@ class _Table:
                 return self._filtered(proto)
 
     def _marked(self) -> str:
+        if self.draw.random() < 0.3:
+            return f"-j CONNMARK {self.draw.choice(_CONNMARKS)}"
         return f"-j MARK {self.draw.choice(_SETS)}"
 
     def _filtered(self, proto: str) -> str:

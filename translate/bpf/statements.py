@@ -31,7 +31,10 @@ from translate.ir import (
     Redirect,
     Reject,
     RejectKind,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
     SetMark,
     Snat,
     Statement,
@@ -138,6 +141,15 @@ class Writer:
             case SetMark(value, mask):
                 kept = f"(p->mark & ~{number(mask)})"
                 return [f"p->mark = {kept} ^ {number(value)};"]
+            case SetConnmark(value, mask):
+                kept = f"(p->conn.mark & ~{number(mask)})"
+                return ["if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"]
+            case SaveMark(nfmask, ctmask):
+                kept = f"(p->conn.mark & ~{number(ctmask)})"
+                return ["if (p->has_ct)", f"\tset_connmark(p, {kept} ^ (p->mark & {number(nfmask)}));"]
+            case RestoreMark(nfmask, ctmask):
+                kept = f"(p->mark & ~{number(nfmask)})"
+                return ["if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"]
             case NoTrack():
                 return ["if (!p->has_ct)", "\tp->ct_state = CT_UNTRACKED;"]
             case Dnat(addresses, ports):

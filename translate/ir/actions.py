@@ -25,7 +25,10 @@ __all__ = [
     "Redirect",
     "Reject",
     "RejectKind",
+    "RestoreMark",
     "Return",
+    "SaveMark",
+    "SetConnmark",
     "SetMark",
     "Snat",
 ]
@@ -94,6 +97,33 @@ class SetMark:
     mask: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetConnmark:
+    """``ctmark = (ctmark & ~mask) ^ value`` (``connmark_tg``, ``--set-xmark value/mask``).
+
+    This and the two that copy marks do nothing to a packet without a conntrack entry.
+    """
+
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveMark:
+    """``ctmark = (ctmark & ~ctmask) ^ (mark & nfmask)`` (``connmark_tg``, ``--save-mark``)."""
+
+    nfmask: int
+    ctmask: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreMark:
+    """``mark = (mark & ~nfmask) ^ (ctmark & ctmask)`` (``connmark_tg``, ``--restore-mark``)."""
+
+    nfmask: int
+    ctmask: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatPorts:
     """How a port is chosen: the range given, if any, and the randomness asked for.
@@ -149,5 +179,19 @@ class NoTrack:
 
 
 Action = (
-    Accept | Drop | Return | Jump | Goto | Reject | SetMark | Dnat | Snat | Masquerade | Redirect | NoTrack
+    Accept
+    | Drop
+    | Return
+    | Jump
+    | Goto
+    | Reject
+    | SetMark
+    | SetConnmark
+    | SaveMark
+    | RestoreMark
+    | Dnat
+    | Snat
+    | Masquerade
+    | Redirect
+    | NoTrack
 )

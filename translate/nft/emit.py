@@ -10,6 +10,9 @@ chain, so that at most one part acts. ``Return`` and ``Goto`` leave the rule's o
 stand in another one; there the rule is repeated for every alternative, which is the same because
 control never comes back to the next one.
 
+*A rule with effects on the connection's mark* that would end it for some packets, or that take several
+rules: its other tests jump to a chain in which each action has rules of its own.
+
 *A lookup or draw whose actions are no plain verdict*. An element jumps to a chain that holds the
 actions; when they end in ``Return`` or ``Goto`` it goes there instead, so that the return is the
 lookup's chain's own.
@@ -53,11 +56,15 @@ from translate.ir import (
     Program,
     Recent,
     RecentMode,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
     Statement,
     TableName,
     Test,
 )
+from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.depth import too_deep
 from translate.nft.matches import CT_PORTS, expression, keys, matches, protocols, transports
 from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
@@ -189,6 +196,8 @@ class _Builder:
                 self._rule(chain, replace(apply, tests=tests))
 
     def _rule(self, chain: NftChain, apply: Apply) -> None:
+        if stands_apart(apply.actions):
+            apply = self._effects_aside(chain, apply)
         writes = next(
             (i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None
         )
@@ -257,6 +266,19 @@ class _Builder:
         actions = [statement(action, self.family, self.called) for action in apply.actions]
         parts = (*self._parts((*before, seen)), *changes, *self._parts(behind), *actions)
         chain.rules.append(NftRule(parts=parts, targets=targets, origin=apply.origin))
+
+    def _effects_aside(self, chain: NftChain, apply: Apply) -> Apply:
+        """Put the rule's actions into a chain, in rules of their own; return the rule that leads there."""
+        aside = self._aside(chain, apply.origin)
+        for action in apply.actions:
+            if isinstance(action, SetConnmark | SaveMark | RestoreMark):
+                aside.rules += [NftRule(parts=p, origin=apply.origin) for p in connmark_rules(action)]
+                continue
+            tests = _transport(apply) if needs_transport(action) else ()
+            self._rule(aside, replace(apply, tests=tests, actions=(action,)))
+        jump = self._jump(aside)
+        leaves = isinstance(apply.actions[-1], Return | Goto)
+        return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))
 
     def _aside(self, chain: NftChain, origin: Origin) -> NftChain:
         """A new chain for a part of ``chain``, named after it."""

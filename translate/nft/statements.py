@@ -4,7 +4,6 @@
   ``nf_nat_setup_info``), and takes the same range flags.
 * A port in ``dnat``, ``snat``, ``masquerade`` or ``redirect`` is refused by nft unless the same rule asks
   for a transport protocol, which ``needs_transport`` is about.
-* ``and`` binds tighter than ``xor``: ``mark & A ^ B`` is ``(mark & A) ^ B``, as ``--set-xmark`` means it.
 """
 
 from __future__ import annotations
@@ -27,16 +26,18 @@ from translate.ir import (
     Redirect,
     Reject,
     RejectKind,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
     SetMark,
     Snat,
     format_address,
 )
+from translate.nft.connmarks import connmark_rules, marked
 from translate.nft.refusal import CannotSay
 
 __all__ = ["comes_back", "needs_transport", "statement", "verdict"]
-
-_ALL: Final = 0xFFFFFFFF
 
 _REJECTS: Final = {
     RejectKind.ICMP_NET_UNREACHABLE: "icmp type net-unreachable",
@@ -75,7 +76,7 @@ def verdict(action: Action, chains: Mapping[str, str]) -> str | None:
 
 def comes_back(action: Action) -> bool:
     """Whether the next rule of the chain may follow after this action."""
-    return isinstance(action, Jump | SetMark | NoTrack)
+    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack)
 
 
 def needs_transport(action: Action) -> bool:
@@ -87,7 +88,10 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
     """Return the action as a statement; ``chains`` maps qualified names to nft's. Raises CannotSay."""
     match action:
         case SetMark(value=value, mask=mask):
-            return f"meta mark set {_marked(value, mask)}"
+            return f"meta mark set {marked('meta mark', value, mask)}"
+        case SetConnmark() | SaveMark() | RestoreMark():
+            (rule,) = connmark_rules(action)  # emit has put aside what takes more
+            return " ".join(rule)
         case NoTrack():
             return "notrack"
         case Dnat(addresses=addresses, ports=ports):
@@ -109,16 +113,6 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return found
         case _:
             assert_never(action)
-
-
-def _marked(value: int, mask: int) -> str:
-    keep = ~mask & _ALL
-    if keep == 0:
-        return hex(value)
-    if value and value == mask:
-        return f"meta mark | {value:#x}"
-    kept = "meta mark" if keep == _ALL else f"meta mark & {keep:#010x}"
-    return f"{kept} ^ {value:#x}" if value else kept
 
 
 def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family) -> str:

@@ -25,7 +25,10 @@ from translate.ir import (
     Program,
     Redirect,
     Reject,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
     SetMark,
     SetTest,
     Snat,
@@ -74,8 +77,10 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
     found = _NONE
     for action in actions:
         match action:
-            case SetMark():
+            case SetMark() | RestoreMark():
                 found |= _MARK
+            case SetConnmark() | SaveMark():
+                found |= _CONNMARK
             case NoTrack():
                 found |= _STATE
             case Jump(chain=name) | Goto(chain=name):
@@ -87,6 +92,7 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
 
 _NONE: Final[frozenset[Field]] = frozenset()
 _MARK: Final = frozenset({Field.MARK})
+_CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 
 

@@ -39,7 +39,10 @@ from translate.ir.actions import (
     NoTrack,
     Redirect,
     Reject,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
     SetMark,
     Snat,
 )
@@ -100,6 +103,9 @@ def _action(table: TableName, action: Action) -> Action:
             | Return()
             | Reject()
             | SetMark()
+            | SetConnmark()
+            | SaveMark()
+            | RestoreMark()
             | Dnat()
             | Snat()
             | Masquerade()

@@ -29,6 +29,12 @@ class AddressMask:
         """Whether every address matches (mask 0)."""
         return self.mask == 0
 
+    @property
+    def is_prefix(self) -> bool:
+        """Whether the mask's bits are the highest ones."""
+        gap = self.mask ^ ((1 << self.family.bits) - 1)
+        return gap & (gap + 1) == 0
+
     def test(self, field: Field, *, negated: bool) -> FieldTest:
         """Return the test of ``field``: an interval for a prefix, otherwise a masked point."""
         bits = self.family.bits

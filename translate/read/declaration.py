@@ -24,6 +24,7 @@ __all__ = [
     "OptionSpec",
     "TargetExtension",
     "parse_mark",
+    "parse_value_mask",
 ]
 
 MARK_BITS: Final = 0xFFFFFFFF
@@ -174,3 +175,11 @@ def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) ->
         message = f'"{text}" is not a number from 0 to 0xffffffff'
         raise OptionError(message, option=option, argument=argument, offset=offset)
     return value
+
+
+def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
+    """Return the two numbers of ``value[/mask]``; the mask has every bit where none is given."""
+    value_text, slash, mask_text = option.arguments[0].partition("/")
+    value = parse_mark(value_text, option=index)
+    mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
+    return value, mask

@@ -99,6 +99,14 @@ def _icmp(found: re.Match[str]) -> _Words:
     return ["-m", "icmp6" if six else "icmp", *_inverted(found[2], [option, value])]
 
 
+def _connmark(found: re.Match[str]) -> _Words:
+    """The mask behind ``~`` is printed as it is, whatever the sign says (``connmark_tg_print``)."""
+    words = [f"--{found[1]}-mark"]
+    if found[2]:
+        words += [f"--{found[2]}", found[3]]
+    return [*words, f"--{found[4]}", found[5]] if found[4] else words
+
+
 def _simple(extension: str, option: str) -> Callable[[re.Match[str]], _Words]:
     """A form whose groups are the sign and then the values of one option."""
     return lambda found: ["-m", extension, *_inverted(found[1], [option, *found.groups()[1:]])]
@@ -112,6 +120,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"(tcp|udp|sctp)((?: (?:dpts?|spts?):!?\S+| flags:!?\S+/\S+)*)", _transport),
         (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
+        (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
         (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),
         (r"(! )?state (\S+)", _simple("state", "--state")),
@@ -144,6 +153,14 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
     (re.compile(pattern + r"(?= |$)"), target, words)
     for pattern, target, words in (
         (r"MARK (or|and|xor|set) (0x[0-9a-f]+)", "MARK", lambda f: [_MARKS[f[1]], f[2]]),
+        (r"CONNMARK (or|and|xor|set) (0x[0-9a-f]+)", "CONNMARK", lambda f: [_MARKS[f[1]], f[2]]),
+        (r"CONNMARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "CONNMARK", lambda f: ["--set-xmark", f[1]]),
+        (
+            r"CONNMARK (save|restore)"
+            r"(?: (mask|nfmask|ctmask) (0x[0-9a-f]+)(?: (ctmask|nfmask) ~(0x[0-9a-f]+))?)?",
+            "CONNMARK",
+            _connmark,
+        ),
         (r"MARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "MARK", lambda f: ["--set-xmark", f[1]]),
         (r"reject-with (\S+)", "REJECT", lambda f: ["--reject-with", f[1]]),
         (r"masq ports: (\S+)", "MASQUERADE", lambda f: ["--to-ports", f[1]]),

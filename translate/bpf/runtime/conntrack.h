@@ -181,6 +181,21 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 	p->ct_state = CT_RELATED;
 }
 
+/* Change the mark of the packet's connection: in its copy, and in the map once it is entered there. */
+INLINE void set_connmark(struct pkt *p, u32 mark)
+{
+	struct tuple key;
+	struct conn *c;
+
+	p->conn.mark = mark;
+	if (p->fresh)
+		return;
+	copy_tuple(&key, &p->conn.orig);
+	c = conns.lookup(&key);
+	if (c)
+		c->mark = mark;
+}
+
 INLINE void refresh(struct pkt *p, struct conn *c, u64 now)
 {
 	u64 seconds = 600;

@@ -12,6 +12,7 @@ from typing import Final
 
 from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.comment import COMMENT
+from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.ipset import SET
@@ -31,6 +32,7 @@ MATCHES: Final = MappingProxyType(
         for match in (
             ADDRTYPE,
             COMMENT,
+            CONNMARK_MATCH,
             CONNTRACK,
             ICMP,
             ICMP6,
@@ -53,6 +55,7 @@ TARGETS: Final = MappingProxyType(
         target.name: target
         for target in (
             ACCEPT,
+            CONNMARK_TARGET,
             CT,
             DNAT,
             DROP,
@@ -70,7 +73,7 @@ TARGETS: Final = MappingProxyType(
 
 UNREAD_TARGETS: Final = frozenset(
     {
-        *("AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNMARK", "CONNSECMARK", "DNPT", "DSCP"),
+        *("AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNSECMARK", "DNPT", "DSCP"),
         *("ECN", "HL", "HMARK", "IDLETIMER", "LED", "LOG", "NETMAP", "NFLOG", "NFQUEUE", "QUEUE"),
         *("RATEEST", "SECMARK", "SET", "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS"),
         *("TPROXY", "TRACE", "TTL", "ULOG"),

@@ -98,6 +98,10 @@ def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
     negated = option.negated
     if option.name in _ADDRESSES:
         parsed = parse_address_mask(context.family, text, option=index)
+        if not parsed.is_prefix:
+            # XTTYPE_HOSTMASK of libxtables counts bits, and keeps them all where they are no prefix
+            hint = "iptables itself takes it for one address here"
+            raise OptionError(f'the mask of "{text}" is no prefix', option=index, hint=hint)
         return parsed.test(_ADDRESSES[option.name], negated=negated)
     if option.name in _PORTS:
         ports = parse_port_range(text, option=index)

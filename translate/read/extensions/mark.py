@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Field, FieldTest, Interval, Option, SetMark, Test
+from translate.ir import Field, FieldTest, Interval, SetMark, Test
 from translate.read.declaration import (
     MARK_BITS,
     Context,
@@ -14,22 +14,15 @@ from translate.read.declaration import (
     OptionSpec,
     TargetExtension,
     parse_mark,
+    parse_value_mask,
 )
 
 __all__ = ["MARK_MATCH", "MARK_TARGET"]
 
 
-def _value_mask(option: Option, *, index: int) -> tuple[int, int]:
-    text = option.arguments[0]
-    value_text, slash, mask_text = text.partition("/")
-    value = parse_mark(value_text, option=index)
-    mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
-    return value, mask
-
-
 def _match(given: Given, _context: Context) -> tuple[Test, ...]:
     index, option = given.need("--mark", "mark")
-    value, mask = _value_mask(option, index=index)
+    value, mask = parse_value_mask(option, index=index)
     return (
         FieldTest(
             field=Field.MARK,
@@ -47,7 +40,7 @@ def _target(given: Given, _context: Context) -> SetMark:
         raise OptionError("MARK takes one option", option=1, argument=0)
     option = given.options[0]
     if option.name in ("--set-mark", "--set-xmark"):
-        value, mask = _value_mask(option, index=0)
+        value, mask = parse_value_mask(option, index=0)
         return SetMark(value, value | mask if option.name == "--set-mark" else mask)
     bits = parse_mark(option.arguments[0], option=0)
     match option.name:
