@@ -89,7 +89,7 @@ class TableBuilder:
             elif policy_text != "-":
                 place = origin.at(policy_column)
                 problem = place, f'user chain "{name}" cannot have a policy', 'write "-"'
-        else:
+        elif policy_text != "-":  # iptables-restore leaves the policy as it is
             try:
                 policy = Policy(policy_text)
             except ValueError:

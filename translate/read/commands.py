@@ -84,11 +84,13 @@ class Commands:
         if chain is None:
             hook = table.hook(words[at])
             # known from here on, so that each missing declaration is reported once
-            known = ChainBuilder(words[at], NOWHERE, hook, None, None)
+            known = ChainBuilder(words[at], NOWHERE if hook is None else origin, hook, None, None)
             table.chains[words[at]] = known
             if self.fragment:
                 known.rules.append(hidden_rule(f"what chain {known.name} held before", origin))
                 return known
+            if hook is not None and not self.implicit:
+                return known  # iptables-restore has them all; which policy is meant is not said
             line = f":{words[at]} {'ACCEPT' if hook is not None else '-'} [0:0]"
             raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
         return chain

@@ -31,6 +31,9 @@ LONGEST_LINE: Final = 10_238
 
 _DECLARATION: Final = re.compile(r':([^ \t"]+) ([^ \t"]+) \[([0-9]{1,20}):([0-9]{1,20})\]')
 
+_LEGACY: Final = re.compile(r"# Warning: (ip6?tables)-legacy tables present")
+_FOREIGN: Final = re.compile(r"# Table `([^']+)' is incompatible, use 'nft' tool\.")
+
 
 def read_save(text: str, *, name: str, family: Family) -> Ruleset:
     """Return the ruleset that ``text`` says; ``name`` is what diagnostics call the input.
@@ -125,12 +128,31 @@ class _SaveReader:
             self._declaration(origin)
         elif first == "#":
             (self._comments if self._table is None else self._table.preamble).append(line)
+            self._remark(number, line)
         elif first == "*":
             self._begin(origin)
         elif line.rstrip() == "COMMIT":
             self._commit(origin)
         elif line.strip(" \t"):
             self._command(origin)
+
+    def _remark(self, number: int, line: str) -> None:
+        """Note what iptables-nft-save says that it does not print (``xtables_save_main``)."""
+        legacy = _LEGACY.match(line)
+        if legacy is not None:
+            self._notes.append(
+                f"line {number}: the node also has rules of {legacy[1]}-legacy, which are not shown"
+            )
+        foreign = _FOREIGN.match(line)
+        if foreign is not None:
+            self._notes.append(f"line {number}: table {foreign[1]} has rules that iptables cannot print")
+
+    def _policies(self, table: Table) -> None:
+        """Note which policies the text leaves as they are."""
+        silent = [c.name for c in table.chains if c.hook is not None and c.policy is None]
+        if silent and not self._fragment:
+            names = ", ".join(silent)
+            self._notes.append(f"table {table.name} does not say the policy of {names}: taken for ACCEPT")
 
     def finish(self) -> Ruleset:
         if self._implicit:
@@ -151,6 +173,7 @@ class _SaveReader:
         if self._implicit or self._fragment:
             self._notes.append("other tables than these are not shown: " + ", ".join(t.name for t in tables))
         for builder, table in zip(self._tables, tables, strict=True):
+            self._policies(table)
             if builder.whole:
                 self._faults.add(check_table(table))
         self._faults.raise_any()
@@ -188,7 +211,8 @@ class _SaveReader:
         for table in self._tables:
             if table.name is name:
                 message = f"table {name} is given twice"
-                self._faults.report(origin.at(2), message, f"first in line {table.origin.line}")
+                hint = f"first in line {table.origin.line}, which iptables-restore would forget for this one"
+                self._faults.report(origin.at(2), message, hint)
                 return
         self._adrift = False
         self._table = TableBuilder(name, origin, self._comments)

@@ -128,7 +128,6 @@ COMMIT
         ("-P INPUT REJECT", '4:10: unknown policy "REJECT"'),
         ("-P mine DROP", '4:4: user chain "mine" cannot have a policy'),
         ("-A", '4:3: "-A" needs a chain'),
-        ("-A OUTPUT", '4:4: chain "OUTPUT" is not declared'),
         ("-A nowhere -j ACCEPT", '4:4: chain "nowhere" is not declared'),
         ("-I INPUT 2", "4:10: chain INPUT has 0 rules"),
         ("-I INPUT 0", "4:10: chain INPUT has 0 rules"),
@@ -139,7 +138,6 @@ COMMIT
         (":mine - [0:0]", '4:2: chain "mine" is declared twice'),
         (":INPUT DROP [0:0]", '4:2: chain "INPUT" is declared twice'),
         (":new ACCEPT [0:0]", '4:6: user chain "new" cannot have a policy'),
-        (":OUTPUT - [0:0]", '4:9: unknown policy "-"'),
         (":OUTPUT ACCEPT [0;0]", '4:16: "[0;0]" is not [packets:bytes]'),
         (":OUTPUT", '4:1: expected ":CHAIN POLICY [packets:bytes]"'),
         (":DROP - [0:0]", '4:2: a chain cannot be called "DROP": it is a target'),
@@ -180,7 +178,6 @@ def test_tables_invalid(text: str, expected: list[str | None]) -> None:
 def test_a_missing_declaration_is_reported_once() -> None:
     text = "*filter\n:a - [0:0]\n-A INPUT -j a\n-A INPUT -s 1.1.1.1\n-A b\n-A a -j b\n-A INPUT -p x\nCOMMIT\n"
     assert places(text) == [
-        '3:4: chain "INPUT" is not declared',
         '5:4: chain "b" is not declared',
         '7:13: unknown protocol "x"',
     ]
@@ -271,3 +268,37 @@ def test_damaged_text_is_refused_or_read_but_never_crashes(data: st.DataObject) 
     second = outcome(written.encode("utf-8", "surrogateescape"))
     assert isinstance(second, Ruleset)
     assert write_save(second, counters=True) == written
+
+
+def test_built_in_chains_are_there_without_a_declaration() -> None:
+    """As in the kernel: iptables-restore needs no declaration, and "-" leaves a policy as it is."""
+    text = "*nat\n:OUTPUT - [0:0]\n:mine - [0:0]\n-A PREROUTING -j mine\nCOMMIT\n"
+    ruleset = read(text)
+    (table,) = ruleset.tables
+    assert [(c.name, c.hook, c.policy) for c in table.chains] == [
+        ("OUTPUT", Hook.OUTPUT, None),
+        ("mine", None, None),
+        ("PREROUTING", Hook.PREROUTING, None),
+    ]
+    assert ruleset.unknown == ("table nat does not say the policy of OUTPUT, PREROUTING: taken for ACCEPT",)
+    (again,) = read(write_save(ruleset)).tables
+    assert [(c.name, c.policy, c.rules) for c in again.chains] == [
+        (c.name, c.policy, c.rules) for c in table.chains
+    ]
+
+
+def test_what_iptables_save_does_not_print_is_said() -> None:
+    text = (
+        "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n"
+        "# Table `filter' is incompatible, use 'nft' tool.\n*nat\nCOMMIT\n"
+    )
+    assert read(text).unknown == (
+        "line 1: the node also has rules of iptables-legacy, which are not shown",
+        "line 2: table filter has rules that iptables cannot print",
+    )
+    assert write_save(read(text)) == text
+
+
+def test_a_second_table_of_the_same_name_would_replace_the_first() -> None:
+    (fault,) = faults("*filter\n-A INPUT -j DROP\nCOMMIT\n*filter\nCOMMIT\n")
+    assert fault.hint == "first in line 1, which iptables-restore would forget for this one"
