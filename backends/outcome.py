@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from backends.packet import Port
 
-__all__ = ["FlowResult", "Outcome", "OutcomeBranch", "QuotedTuple", "Verdict"]
+__all__ = ["Assumption", "FlowResult", "Outcome", "OutcomeBranch", "QuotedTuple", "Verdict"]
 
 
 class Verdict(StrEnum):
@@ -24,6 +24,8 @@ class Verdict(StrEnum):
     """It ended, and its sender was told so; ``reject_with`` says how."""
     UNSENT = "unsent"
     """It was never sent, because the packet that it would have answered did not come out."""
+    UNKNOWN = "unknown"
+    """The rules as given hide what becomes of it; ``hidden`` says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Outcome:
     the destination/source differs from what was sent. For ``drop``, ``reject`` and ``unsent``
     these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
     ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
-    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``).
+    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose end is ``unknown``, so is that
+    of all further ones of its flow.
     """
 
     verdict: Verdict
@@ -60,22 +63,50 @@ class Outcome:
     snat: bool = False
     reject_with: str | None = None
     quoted: QuotedTuple | None = None
+    hidden: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """One of two answers to what an input hides of a rule; ``hidden`` says what that is.
+
+    ``matches`` says whether the rule applies to the packet, of which ``packet`` gives what the hidden
+    part may ask about ("in eth0"). Where whole rules are hidden, it says whether they do anything at
+    all to the flow's packets; ``packet`` is then empty.
+    """
+
+    line: int
+    hidden: tuple[str, ...]
+    matches: bool
+    packet: str = ""
+
+    def __str__(self) -> str:
+        why = "; ".join(self.hidden)
+        if not self.packet:
+            return f"what is hidden {'decides' if self.matches else 'changes nothing'} — {why}"
+        verb = "matches" if self.matches else "does not match"
+        return f"line {self.line} {verb} {self.packet} — {why}"
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeBranch:
-    """One way a flow can go: an outcome per step (pauses have none), and its exact probability."""
+    """One way a flow can go: an outcome per step (pauses have none), and its exact probability.
+
+    Where the rules hide something, the probability is that where what is ``assuming`` holds.
+    """
 
     probability: Fraction
     outcomes: tuple[Outcome, ...]
+    assuming: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
     """What became of a flow.
 
-    The simulator returns every branch, probabilities summing to 1; a kernel backend returns the
-    one branch that it saw, with probability 1. ``notes`` hold what a backend wants said about it:
+    The simulator returns every branch, probabilities summing to 1 (where rules hide something: those
+    of the branches that hold, in whichever way it is filled in); a kernel backend returns the one
+    branch that it saw, with probability 1. ``notes`` hold what a backend wants said about it:
     a frame with a wrong checksum, a stray frame (each is a difference of its own).
     """
 

@@ -37,7 +37,7 @@ def describe(ruleset: Ruleset) -> Iterator[DescribedRule]:
                     line=rule.origin.line,
                     tests=tuple(test_text(test, ruleset.family) for test in rule.tests),
                     action=_action(rule, ruleset.family),
-                    unknown=rule.unknown,
+                    unknown=tuple(one.reason for one in rule.unknown),
                     comment=rule.comment,
                 )
 
@@ -74,7 +74,7 @@ def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
         if rule.actions or rule.tests or rule.matches
     ]
     first = shown[0].unknown if len(shown) > 1 else ()
-    return tuple(reason for reason in first if all(reason in rule.unknown for rule in shown))
+    return tuple(one.reason for one in first if all(one in rule.unknown for rule in shown))
 
 
 def _rule_lines(rule: DescribedRule, everywhere: tuple[str, ...]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from backends.contract import Job
 from backends.flow import Flow, Reply
-from backends.outcome import Outcome, Verdict
+from backends.outcome import Assumption, Outcome, Verdict
 from backends.packet import PortClass
 from backends.simulator import RuleVisited, TracedBranch, TracedStep, trace
 from harness.corpus.entry import entry_of
@@ -39,11 +39,15 @@ __all__ = ["ExplainedBranch", "Explanation", "endpoint_text", "explain"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedBranch:
-    """One way that the packet can go, and sentences about what follows from it."""
+    """One way that the packet can go, and sentences about what follows from it.
+
+    ``assuming`` as in :class:`~backends.outcome.OutcomeBranch`.
+    """
 
     probability: Fraction
     steps: tuple[TracedStep, ...]
     consequences: tuple[str, ...]
+    assuming: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +65,16 @@ def explain(job: Job, flow: Flow) -> Explanation:
     Raises UnsupportedError when the simulator cannot express a rule.
     """
     flow = replace(flow, steps=(flow.first, Reply()))
-    branches = trace(job, flow)
+    branches = trace(job, flow, assuming=True)
     return Explanation(
         job=job,
         flow=flow,
         branches=tuple(
             ExplainedBranch(
-                probability=b.probability, steps=b.steps, consequences=tuple(_consequences(job, flow, b))
+                probability=b.probability,
+                steps=b.steps,
+                consequences=tuple(_consequences(job, flow, b)),
+                assuming=b.assuming,
             )
             for b in branches
         ),
@@ -168,7 +175,7 @@ def _marked(
     if natted is not None and outcome.snat:
         head += f", and {_line(natted)} {action_text(natted.actions[0], family)}"
     yield head
-    other = _without(job, flow, visit.rule, outcome)
+    other = _without(job, flow, visit.rule, branch)
     if other is None:
         return
     if other == outcome:
@@ -296,11 +303,16 @@ def _source(
         )
 
 
-def _without(job: Job, flow: Flow, rule: Rule, outcome: Outcome) -> Outcome | None:
-    """What would become of the packet without the rule, on the branch that chose alike."""
+def _without(job: Job, flow: Flow, rule: Rule, branch: TracedBranch) -> Outcome | None:
+    """What would become of the packet without the rule, on the branch that chose and assumed alike."""
+    outcome = branch.steps[0].outcome
+    assert outcome is not None
+    denied = {replace(one, matches=not one.matches) for one in branch.assuming}
     ruleset = _disarmed(job.ruleset, rule)
     others = [
-        b.steps[0].outcome for b in trace(replace(job, ruleset=ruleset), replace(flow, steps=flow.steps[:1]))
+        b.steps[0].outcome
+        for b in trace(replace(job, ruleset=ruleset), replace(flow, steps=flow.steps[:1]), assuming=True)
+        if denied.isdisjoint(b.assuming)
     ]
     same = [o for o in others if o is not None and (o.dst, o.dport) == (outcome.dst, outcome.dport)]
     return next(iter(same or others), None)

@@ -9,6 +9,14 @@ steps (pauses have none) stand in ``then``::
 A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
 every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
 What is absent, None or False in an outcome is left out.
+
+Where the rules hide something that decides, a branch says what it assumes, and its probability is
+that where this holds; a branch whose end is hidden has the verdict ``unknown``::
+
+    {"probability": 1, "assuming": [{"line": 12, "matches": true, "packet": "in eth0",
+      "hidden": ["the listing hides interfaces (iptables -L without -v)"]}], "verdict": …}
+
+Expectations assume nothing: :func:`read_results` does not take such branches.
 """
 
 from __future__ import annotations
@@ -17,12 +25,13 @@ import json
 from collections.abc import Iterable
 from fractions import Fraction
 
-from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Port, PortClass
 from harness.jsonfields import MISSING, JsonObject, Problems, json_lines
 from translate.ir import Family, format_address
 
 __all__ = [
+    "assumption_to_json",
     "outcome_to_json",
     "probability_text",
     "read_results",
@@ -48,6 +57,8 @@ def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
     out: dict[str, object] = {"verdict": outcome.verdict.value}
     if outcome.reject_with is not None:
         out["with"] = outcome.reject_with
+    if outcome.hidden is not None:
+        out["hidden"] = outcome.hidden
     if outcome.out is not None:
         out["out"] = outcome.out
     for key, address in (("src", outcome.src), ("dst", outcome.dst)):
@@ -75,12 +86,23 @@ def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
     return out
 
 
+def assumption_to_json(assumption: Assumption) -> dict[str, object]:
+    """Return an assumption as a plain dictionary; ``packet`` is left out when empty."""
+    out: dict[str, object] = {"line": assumption.line, "matches": assumption.matches}
+    if assumption.packet:
+        out["packet"] = assumption.packet
+    return {**out, "hidden": list(assumption.hidden)}
+
+
 def result_to_json(result: FlowResult, family: Family) -> dict[str, object]:
     """Return a flow's result as the JSON object that :func:`read_results` reads."""
     branches = []
     for branch in result.branches:
         outcomes = [outcome_to_json(o, family) for o in branch.outcomes]
-        one = {"probability": probability_text(branch.probability), **(outcomes[0] if outcomes else {})}
+        one: dict[str, object] = {"probability": probability_text(branch.probability)}
+        if branch.assuming:
+            one["assuming"] = [assumption_to_json(a) for a in branch.assuming]
+        one.update(outcomes[0] if outcomes else {})
         if len(outcomes) > 1:
             one["then"] = outcomes[1:]
         branches.append(one)
@@ -152,10 +174,11 @@ def _read_probability(obj: JsonObject) -> Fraction:
 def _read_outcome(obj: JsonObject) -> Outcome:
     text = obj.text("verdict", None)
     verdict = Verdict.DROP
-    if text in set(Verdict):
+    known = [v for v in Verdict if v is not Verdict.UNKNOWN]
+    if text in known:
         verdict = Verdict(text)
     else:
-        obj.problem("verdict" if obj.has("verdict") else None, f"expected one of {', '.join(Verdict)}")
+        obj.problem("verdict" if obj.has("verdict") else None, f"expected one of {', '.join(known)}")
     src, dst = obj.address("src"), obj.address("dst")
     return Outcome(
         verdict=verdict,

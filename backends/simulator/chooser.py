@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final, TypeVar
 
+from backends.outcome import Assumption
+
 __all__ = ["MOST_BRANCHES", "Chooser", "TooManyBranches", "branches"]
 
 MOST_BRANCHES: Final = 20_000
@@ -25,13 +27,15 @@ class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by 
 class Chooser:
     """Answers the choices of one run: first from a script, then always the first possible one."""
 
-    __slots__ = ("_script", "_taken", "_untaken", "_weights")
+    __slots__ = ("_script", "_taken", "_untaken", "_weights", "assuming")
 
     def __init__(self, script: tuple[int, ...] = ()) -> None:
         self._script = script
         self._taken: list[int] = []
         self._untaken: list[tuple[int, ...]] = []
         self._weights: list[Fraction] = []
+        self.assuming: list[Assumption] = []
+        """What this run assumes about that which the rules hide."""
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1.
@@ -41,6 +45,17 @@ class Chooser:
         possible = [i for i, w in enumerate(weights) if w]
         if len(possible) == 1:
             return possible[0]
+        index = self._take(possible)
+        self._weights.append(weights[index])
+        return index
+
+    def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
+        """Return one of two answers, neither of which is likelier than the other."""
+        made = either[self._take((0, 1))]
+        self.assuming.append(made)
+        return made
+
+    def _take(self, possible: Sequence[int]) -> int:
         place = len(self._taken)
         if place < len(self._script):
             index = self._script[place]
@@ -49,7 +64,6 @@ class Chooser:
             prefix = tuple(self._taken)
             self._untaken.extend((*prefix, other) for other in possible[1:])
         self._taken.append(index)
-        self._weights.append(weights[index])
         return index
 
     def happens(self, probability: Fraction) -> bool:
@@ -73,8 +87,8 @@ class Chooser:
 def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    ``run`` must depend on nothing but its chooser. The probabilities sum to 1. Raises
-    TooManyBranches.
+    ``run`` must depend on nothing but its chooser. The probabilities sum to 1, unless something is
+    assumed. Raises TooManyBranches.
     """
     pending: list[tuple[int, ...]] = [()]
     done = 0

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from backends.packet import PortClass
+from backends.simulator.assumptions import Assumptions
 from backends.simulator.chooser import Chooser
 from backends.simulator.fields import View, reader
 from backends.simulator.ports import PickedPort, Ports
@@ -21,26 +22,36 @@ from translate.ir import (
     Nth,
     Random,
     Recent,
+    Rule,
     SetDirection,
     SetTest,
     Test,
 )
 
-__all__ = ["Condition", "Memory", "condition"]
+__all__ = ["Condition", "Memory", "condition", "hidden_condition"]
 
 
 @dataclass(slots=True)
 class Memory:
-    """What tests ask beside the packet, for one run: chance, picked ports, lists, counters."""
+    """What tests ask beside the packet, for one run: chance, picked ports, lists, counters, assumptions."""
 
     chooser: Chooser
     ports: Ports
     lists: RecentLists
+    assumptions: Assumptions
     counters: dict[object, int] = field(default_factory=dict)
     """Where the counter of each Nth stands, by its place in the ruleset."""
 
 
 Condition = Callable[[View, Memory], bool]
+
+
+def hidden_condition(rule: Rule) -> Condition:
+    """Return the function that says whether what the input hides of a rule lets it match.
+
+    It raises :class:`~backends.simulator.assumptions.Undecided` where what the rule does is hidden.
+    """
+    return lambda view, memory: memory.assumptions.matches(rule, view)
 
 
 def condition(test: Test, place: object) -> Condition:

@@ -102,7 +102,7 @@ class Evaluator:
                 chain=rule.chain,
                 index=rule.number,
                 rule=rule.rule,
-                failed=None if failed is None else rule.rule.tests[failed],
+                failed=None if failed is None else rule.tests[failed] or self.memory.assumptions.denied,
                 mark=view.skb.mark,
                 answer=self.recorder.answer,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from backends.simulator.conditions import Condition, condition
+from backends.simulator.conditions import Condition, condition, hidden_condition
 from backends.simulator.fields import View
 from backends.simulator.index import ChainIndex, index_of
 from backends.simulator.recent import remembered_times
@@ -13,6 +13,7 @@ from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     Action,
     AddressType,
+    AnyOf,
     Chain,
     Family,
     FieldTest,
@@ -24,6 +25,7 @@ from translate.ir import (
     Ruleset,
     SetTest,
     TableName,
+    Test,
     tables_at,
 )
 
@@ -34,11 +36,15 @@ NAME = "simulator"
 
 @dataclass(frozen=True, slots=True)
 class PreparedRule:
-    """A rule with its tests as functions. ``number`` counts from 1 in ``chain``."""
+    """A rule with its tests as functions. ``number`` counts from 1 in ``chain``.
+
+    ``tests`` are those of the conditions; None stands for what the input hides of the rule.
+    """
 
     rule: Rule
     chain: str
     number: int
+    tests: tuple[Test | None, ...]
     conditions: tuple[Condition, ...]
     action: Action | None
 
@@ -87,11 +93,26 @@ class PreparedTable:
 def _prepared(name: str, rules: tuple[Rule, ...]) -> PreparedChain:
     prepared = []
     for number, rule in enumerate(rules, 1):
-        conditions = tuple(condition(test, (id(rule), i)) for i, test in enumerate(rule.tests))
-        prepared.append(
-            PreparedRule(rule, name, number, conditions, rule.actions[0] if rule.actions else None)
+        tests = _tests(rule)
+        conditions = tuple(
+            hidden_condition(rule) if test is None else condition(test, (id(rule), i))
+            for i, test in enumerate(tests)
         )
+        action = rule.actions[0] if rule.actions else None
+        prepared.append(PreparedRule(rule, name, number, tests, conditions, action))
     return PreparedChain(tuple(prepared), index_of(rules))
+
+
+def _tests(rule: Rule) -> tuple[Test | None, ...]:
+    """The tests in the order in which they are asked; None stands for what is hidden.
+
+    Hidden tests are the rule's own (interfaces, addresses), which come before those that count or
+    remember (``ipt_do_table``). What only looks at the packet comes first: it may settle the matter.
+    """
+    if not rule.unknown:
+        return rule.tests
+    looking = tuple(test for test in rule.tests if isinstance(test, FieldTest | AnyOf))
+    return (*looking, None, *(test for test in rule.tests if not isinstance(test, FieldTest | AnyOf)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +126,11 @@ class Prepared:
     """How many times each list of ``-m recent`` keeps per address."""
 
 
-def prepare(ruleset: Ruleset) -> Prepared:
+def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     """Make a ruleset ready to run.
 
-    Raises UnsupportedError that names every rule with a test that is not simulated, or of which
-    the input hides something.
+    Raises UnsupportedError that names every rule with a test that is not simulated, and, unless
+    ``assuming``, every one of which the input hides something.
     """
     refusals = []
     tables = {}
@@ -117,7 +138,8 @@ def prepare(ruleset: Ruleset) -> Prepared:
         tables[table.name] = PreparedTable(table.name, {c.name: c for c in table.chains})
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
     refusals += _other_masks(ruleset)
-    refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
+    if not assuming:
+        refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
     if refusals:
         raise UnsupportedError(tuple(refusals))
     at, busy = {}, {}

@@ -10,8 +10,9 @@ from typing import TypeVar
 from backends.contract import Job
 from backends.exchange import Arrival, Emission, Exchange
 from backends.flow import Flow, Pause, Step
-from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet, Port
+from backends.simulator.assumptions import Assumptions, Undecided, Way, added_up, without_needless
 from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
 from backends.simulator.conditions import Memory
 from backends.simulator.conntrack import Conntrack, TrackSettings
@@ -47,11 +48,13 @@ class _Run:
 class Simulation:
     """A Job made ready to run flows through.
 
-    Raises UnsupportedError when a rule cannot be simulated.
+    With ``assuming``, rules of which the input hides something are followed both ways, and outcomes
+    say what they assume. Raises UnsupportedError when a rule cannot be simulated; without
+    ``assuming`` also when something of it is hidden.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._prepared: Prepared = prepare(job.ruleset)
+    def __init__(self, job: Job, *, assuming: bool = False) -> None:
+        self._prepared: Prepared = prepare(job.ruleset, assuming=assuming)
         self._family = job.ruleset.family
         self._router: AnyRouter = router_of(job.node, self._family)
         sysctl = job.node.sysctl
@@ -67,25 +70,37 @@ class Simulation:
         Raises InputError for a flow of another address family than the rules, and when there are too
         many ways to follow.
         """
-        found: dict[tuple[Outcome, ...], Fraction] = {}
         exchange = self._begun(flow)
 
-        def run(chooser: Chooser) -> tuple[Outcome, ...]:
+        def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
             steps = self._steps(exchange.afresh(), self._run(chooser, traced=False))
-            return tuple(s.outcome for s in steps if s.outcome is not None)
+            return tuple(s.outcome for s in steps if s.outcome is not None), tuple(chooser.assuming)
 
-        for probability, outcomes in _followed(flow, run):
-            found[outcomes] = found.get(outcomes, Fraction(0)) + probability
-        return FlowResult(flow.id, tuple(OutcomeBranch(p, o) for o, p in found.items()))
+        found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], Fraction] = {}
+        for probability, way in _followed(flow, run):
+            found[way] = found.get(way, Fraction(0)) + probability
+        branches = [OutcomeBranch(p, outcomes, assuming) for (outcomes, assuming), p in found.items()]
+        if any(branch.assuming for branch in branches):
+            ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
+            branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
+        return FlowResult(flow.id, tuple(branches))
 
     def trace(self, flow: Flow) -> tuple[TracedBranch, ...]:
-        """Return every branch, not added up, with everything that happened on it."""
+        """Return every branch, not added up, with everything that happened on it.
+
+        Of two that differ only in an assumption which changes no outcome, one is returned, without it.
+        """
         exchange = self._begun(flow)
 
-        def run(chooser: Chooser) -> tuple[TracedStep, ...]:
-            return tuple(self._steps(exchange.afresh(), self._run(chooser, traced=True)))
+        def run(chooser: Chooser) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
+            steps = self._steps(exchange.afresh(), self._run(chooser, traced=True))
+            return tuple(steps), tuple(chooser.assuming)
 
-        return tuple(TracedBranch(p, steps) for p, steps in _followed(flow, run))
+        ways = [
+            Way(probability, assuming, tuple(s.outcome for s in steps if s.outcome is not None), steps)
+            for probability, (steps, assuming) in _followed(flow, run)
+        ]
+        return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
     def _run(self, chooser: Chooser, *, traced: bool) -> _Run:
         ports = Ports(chooser)
@@ -93,7 +108,7 @@ class Simulation:
         conntrack = Conntrack(self._settings, ports)
         nat = Nat(conntrack, self._router, ports, recorder, self._family)
         lists = RecentLists(self._prepared.recent)
-        evaluator = Evaluator(Memory(chooser, ports, lists), recorder)
+        evaluator = Evaluator(Memory(chooser, ports, lists, Assumptions(chooser)), recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
         return _Run(stack, ports, recorder, lists)
 
@@ -103,17 +118,27 @@ class Simulation:
         return Exchange(flow)
 
     def _steps(self, exchange: Exchange, run: _Run) -> Iterator[TracedStep]:
+        unknown: Outcome | None = None
         for step in exchange.flow.steps:
             if isinstance(step, Pause):
                 run.wait(step.seconds)
                 yield TracedStep(step=step, emission=None, events=(), outcome=None)
+                continue
+            if unknown is not None:
+                yield TracedStep(step=step, emission=None, events=(), outcome=unknown)
                 continue
             emission = exchange.emit(step)
             if emission is None:
                 outcome = Outcome(verdict=Verdict.UNSENT)
                 yield TracedStep(step=step, emission=None, events=(), outcome=outcome)
                 continue
-            yield self._step(step, emission, exchange, run)
+            try:
+                done = self._step(step, emission, exchange, run)
+            except Undecided as e:
+                unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
+                run.recorder.add(Ended(unknown, str(e)))
+                done = TracedStep(step=step, emission=emission, events=run.recorder.take(), outcome=unknown)
+            yield done
 
     def _step(self, step: Step, emission: Emission, exchange: Exchange, run: _Run) -> TracedStep:
         if emission.entry is None:
@@ -139,7 +164,7 @@ def _followed(flow: Flow, run: Callable[[Chooser], T]) -> Iterator[tuple[Fractio
     except TooManyBranches:
         raise InputError(
             f"flow {flow.id!r} can go more than {MOST_BRANCHES} ways: rules draw chance anew for each of"
-            f" its {len(flow.steps)} steps; make it shorter"
+            f" its {len(flow.steps)} steps, or hide too much; make it shorter"
         ) from None
 
 
@@ -151,9 +176,9 @@ def simulate(job: Job, flow: Flow) -> FlowResult:
     return Simulation(job).simulate(flow)
 
 
-def trace(job: Job, flow: Flow) -> tuple[TracedBranch, ...]:
+def trace(job: Job, flow: Flow, *, assuming: bool = False) -> tuple[TracedBranch, ...]:
     """Return every branch of the flow with each rule visited and each decision on the way."""
-    return Simulation(job).trace(flow)
+    return Simulation(job, assuming=assuming).trace(flow)
 
 
 def _why(fate: Fate) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from backends.exchange import Emission
 from backends.flow import Step
-from backends.outcome import Outcome
+from backends.outcome import Assumption, Outcome
 from backends.packet import Packet, Tuple
 from backends.simulator.routing import NoRoute, Path
 from translate.ir import (
@@ -66,6 +66,8 @@ class HookEntered:
 class RuleVisited:
     """A rule was looked at. ``failed`` is the first test that did not hold, None when it matched.
 
+    It is an Assumption where the rule's shown tests hold, and a hidden one is assumed not to.
+
     ``index`` counts the chain's rules from 1, as ``iptables -L --line-numbers`` does.
     ``mark`` is the packet's mark after the rule.
     """
@@ -75,7 +77,7 @@ class RuleVisited:
     chain: str
     index: int
     rule: Rule
-    failed: Test | None
+    failed: Test | Assumption | None
     mark: int
     answer: bool = False
 
@@ -167,10 +169,14 @@ class TracedStep:
 
 @dataclass(frozen=True, slots=True)
 class TracedBranch:
-    """One way the flow can go, with its probability and everything that happened on it."""
+    """One way the flow can go, with its probability and everything that happened on it.
+
+    ``assuming`` as in :class:`~backends.outcome.OutcomeBranch`.
+    """
 
     probability: Fraction
     steps: tuple[TracedStep, ...]
+    assuming: tuple[Assumption, ...] = ()
 
 
 @dataclass(slots=True)

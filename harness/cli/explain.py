@@ -26,8 +26,8 @@ example:
   iptables -t nat -L | nfparity explain - --table nat
   nfparity explain --extract page.txt
 
-Without a packet, every rule is told in words, with what the input hides of it. A packet is not sent
-through rules of which something is hidden: use iptables-save, or iptables -L -v -n of all chains.
+Without a packet, every rule is told in words, with what the input hides of it. A packet goes both
+ways where something hidden decides, and each branch says what it assumes.
 
 a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": made on the
 node; default: where the route to SRC leads), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum

@@ -7,7 +7,6 @@ import json
 import sys
 
 from backends.contract import Job
-from harness.backends import REFERENCE, backend
 from harness.batches import load_batches, select
 from harness.cli.options import (
     add_corpus,
@@ -23,6 +22,11 @@ example:
   nfparity simulate rules.iptables-save --node node.json --corpus flows.jsonl
   echo '{"id": "a", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 4000, "dport": 53}' |
     nfparity simulate rules.iptables-save --corpus -
+  iptables -t nat -L -n | nfparity simulate - --table nat --corpus flows.jsonl
+
+Where the rules as given hide something that decides about a packet (interfaces, without -v; chains
+that are not listed), both ways are followed, and each outcome says in "assuming" which line must or
+must not match for it; "unknown" is the verdict where what becomes of the packet is hidden itself.
 """
 
 
@@ -35,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line per flow: every branch with its exact probability."""
+    """Print one line per flow: every branch with its exact probability, and what it assumes."""
+    from backends.simulator import Simulation
     from harness.outcomes import result_to_json
 
     batches = load_batches(
@@ -44,12 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         node=arguments.node,
         options=input_options(arguments),
     )
-    simulator = backend(REFERENCE)
     for batch in select(batches, arguments.only):
         print_unknown(batch.ruleset)
         print_assumptions(batch.node)
-        with simulator.open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
-            for flow, result in zip(batch.flows, session.replay(batch.flows), strict=True):
-                line = json.dumps(result_to_json(result, flow.family), ensure_ascii=False)
-                sys.stdout.write(line + "\n")
+        simulation = Simulation(Job(ruleset=batch.ruleset, node=batch.node), assuming=True)
+        for flow in batch.flows:
+            line = result_to_json(simulation.simulate(flow), flow.family)
+            sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
     return 0

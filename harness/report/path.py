@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO, assert_never
 
+from backends.outcome import Assumption, Verdict
 from backends.packet import Packet
 from backends.simulator import (
     Answered,
@@ -23,9 +24,9 @@ from backends.simulator import (
 from harness.explain import ExplainedBranch, Explanation, endpoint_text
 from harness.outcomes import probability_text
 from harness.ruletext import action_text, test_text
-from translate.ir import Family, Goto, Jump, format_address
+from translate.ir import Family, Goto, Hidden, Jump, Test, format_address
 
-__all__ = ["path_lines", "print_explanation"]
+__all__ = ["failure_text", "path_lines", "print_explanation"]
 
 _RUN = 3  # so many rules in a row that do not match are shown one by one, more are counted
 
@@ -41,6 +42,8 @@ def print_explanation(
     for number, branch in enumerate(explanation.branches, start=1):
         chance = probability_text(branch.probability)
         print(f"\nbranch {number} of {total}, probability {chance}" if total > 1 else "", file=stream)
+        for one in branch.assuming:
+            print(f"  if {one}", file=stream)
         _print_branch(explanation, branch, stream, with_reply=with_reply, every_rule=every_rule)
 
 
@@ -51,7 +54,9 @@ def _print_branch(
     lines = path_lines(branch.steps[0], family, every_rule=every_rule)
     if with_reply:
         reply = branch.steps[1]
-        if reply.emission is None:
+        if reply.outcome is not None and reply.outcome.verdict is Verdict.UNKNOWN:
+            lines.append("reply: unknown, as what becomes of the packet is")
+        elif reply.emission is None:
             lines.append("reply: none, because the packet reached nobody")
         else:
             entry = reply.emission.entry
@@ -110,7 +115,7 @@ class _Path:
             return
         for one in missed:
             assert one.failed is not None
-            self._write(one, f"no: not so that {test_text(one.failed, self._family)}")
+            self._write(one, f"no: {failure_text(one.failed, self._family)}")
 
     def _rule(self, visit: RuleVisited) -> None:
         where = (visit.table.value, visit.hook.value, visit.answer)
@@ -148,6 +153,8 @@ class _Path:
         origin = visit.rule.origin
         text = origin.text.strip() or f"{visit.chain} rule {visit.index}"
         line = f"{origin.line}: " if origin.line else ""
+        if any(one.hides is Hidden.RULES for one in visit.rule.unknown):
+            line, text = "", f"({'; '.join(one.reason for one in visit.rule.unknown)})"
         self.lines.append(f"{self._indent()}{line}{text}")
         self.lines.append(f"{self._indent()}{' ' * len(line)}  → {note}")
 
@@ -190,6 +197,13 @@ class _Path:
                 raise AssertionError(event)
             case _:
                 assert_never(event)
+
+
+def failure_text(failed: Test | Assumption, family: Family) -> str:
+    """Return why a rule does not match, in words."""
+    if isinstance(failed, Assumption):
+        return f"assumed that {failed}"
+    return f"not so that {test_text(failed, family)}"
 
 
 def _short(packet: Packet) -> str:

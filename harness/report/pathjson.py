@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from backends.outcome import Assumption
 from backends.simulator import RuleVisited, TracedStep
 from harness.corpus.jsonlines import flow_to_json
 from harness.explain import ExplainedBranch, Explanation
-from harness.outcomes import outcome_to_json, probability_text
+from harness.outcomes import assumption_to_json, outcome_to_json, probability_text
 from harness.report.path import path_lines
 from harness.ruletext import test_text
 from translate.ir import Family
@@ -29,6 +30,7 @@ def explanation_json(explanation: Explanation) -> str:
 def _branch(branch: ExplainedBranch, family: Family) -> dict[str, object]:
     return {
         "probability": probability_text(branch.probability),
+        "assuming": [assumption_to_json(a) for a in branch.assuming],
         "packet": _step(branch.steps[0], family),
         "reply": _step(branch.steps[1], family),
         "consequences": list(dict.fromkeys(branch.consequences)),
@@ -43,6 +45,12 @@ def _step(step: TracedStep, family: Family) -> dict[str, object]:
     }
 
 
+def _failed(visit: RuleVisited, family: Family) -> str | None:
+    if visit.failed is None:
+        return None
+    return str(visit.failed) if isinstance(visit.failed, Assumption) else test_text(visit.failed, family)
+
+
 def _rule(visit: RuleVisited, family: Family) -> dict[str, object]:
     return {
         "file": visit.rule.origin.file,
@@ -53,6 +61,6 @@ def _rule(visit: RuleVisited, family: Family) -> dict[str, object]:
         "number": visit.index,
         "rule": visit.rule.origin.text,
         "matched": visit.matched,
-        "failed": None if visit.failed is None else test_text(visit.failed, family),
+        "failed": _failed(visit, family),
         "mark": visit.mark,
     }

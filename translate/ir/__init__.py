@@ -50,7 +50,18 @@ from translate.ir.program import (
     Statement,
     qualified,
 )
-from translate.ir.ruleset import Chain, Counters, Option, Policy, Rule, Ruleset, Spelled, Table
+from translate.ir.ruleset import (
+    Chain,
+    Counters,
+    Hidden,
+    Option,
+    Policy,
+    Rule,
+    Ruleset,
+    Spelled,
+    Table,
+    Unknown,
+)
 from translate.ir.tests import (
     RANDOM_RANGE,
     AnyOf,
@@ -89,6 +100,7 @@ __all__ = [
     "Field",
     "FieldTest",
     "Goto",
+    "Hidden",
     "Hook",
     "Interval",
     "Jump",
@@ -126,6 +138,7 @@ __all__ = [
     "TableName",
     "TcpFlag",
     "Test",
+    "Unknown",
     "Value",
     "field_bits",
     "format_address",

@@ -8,11 +8,23 @@ from enum import StrEnum
 
 from translate.ir.actions import Action
 from translate.ir.family import Family
+from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.tests import Test
 
-__all__ = ["Chain", "Counters", "Option", "Policy", "Rule", "Ruleset", "Spelled", "Table"]
+__all__ = [
+    "Chain",
+    "Counters",
+    "Hidden",
+    "Option",
+    "Policy",
+    "Rule",
+    "Ruleset",
+    "Spelled",
+    "Table",
+    "Unknown",
+]
 
 
 class Policy(StrEnum):
@@ -50,6 +62,26 @@ class Spelled:
     options: tuple[Option, ...] = ()
 
 
+class Hidden(StrEnum):
+    """What an input hides."""
+
+    TESTS = "tests"
+    """Tests that the rule may have besides those given."""
+    ACTION = "action"
+    """What the rule does."""
+    RULES = "rules"
+    """Any number of rules, for which this one stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that the input hides, and why. ``fields`` are those that hidden tests may read."""
+
+    reason: str
+    hides: Hidden
+    fields: tuple[Field, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One rule: how it was spelled, what it means, and where it stands.
@@ -59,8 +91,8 @@ class Rule:
     ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
     ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
     ``unknown`` says, reason by reason, what the input hides of the rule (``iptables -L`` without
-    ``-v`` hides interfaces): tests or an action that the rule may have besides those given. Whoever
-    lets packets meet the rule or writes it again refuses it with these reasons.
+    ``-v`` hides interfaces). Whoever translates the rule or writes it again refuses it with these
+    reasons; the simulator follows both ways.
     """
 
     tests: tuple[Test, ...]
@@ -71,7 +103,7 @@ class Rule:
     goto: bool = False
     comment: str | None = None
     counters: Counters | None = None
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 
 
@@ -140,5 +172,5 @@ class Ruleset:
         for table in self.tables:
             for chain in table.chains:
                 for rule in chain.rules:
-                    for reason in rule.unknown:
-                        yield rule, reason
+                    for unknown in rule.unknown:
+                        yield rule, unknown.reason

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from translate.ir import TABLE_HOOKS, Chain, Goto, Hook, Jump, Origin, Rule, TableName
+from translate.ir import (
+    TABLE_HOOKS,
+    Chain,
+    Goto,
+    Hidden,
+    Hook,
+    Jump,
+    Origin,
+    Rule,
+    TableName,
+    Unknown,
+)
 
 __all__ = ["add_hidden", "hidden_rule"]
 
 
 def hidden_rule(reason: str, origin: Origin) -> Rule:
     """Return a rule that stands for any number of rules of which nothing is known."""
-    return Rule(tests=(), actions=(), unknown=(reason,), origin=origin)
+    return Rule(tests=(), actions=(), unknown=(Unknown(reason, Hidden.RULES),), origin=origin)
 
 
 def add_hidden(chains: dict[str, Chain], table: TableName) -> None:

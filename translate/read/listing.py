@@ -1,7 +1,7 @@
 """``iptables -L`` listings: what people paste when they ask.
 
 A listing is made for reading. It hides things, and may print names where there were numbers; what
-cannot be known from it becomes a reason in :attr:`~translate.ir.Rule.unknown`. Columns are those of
+cannot be known from it is said in :attr:`~translate.ir.Rule.unknown`. Columns are those of
 ``print_header`` and ``print_rule_details`` (iptables ``xshared.c``): ``[num] [pkts bytes] target prot
 opt [in out] source destination`` and then what matches and target print.
 """
@@ -18,6 +18,8 @@ from translate.ir import (
     Chain,
     Counters,
     Family,
+    Field,
+    Hidden,
     Hook,
     Origin,
     Policy,
@@ -25,6 +27,7 @@ from translate.ir import (
     Ruleset,
     Table,
     TableName,
+    Unknown,
 )
 from translate.read.address import parse_address_mask, parse_host
 from translate.read.base import RuleError
@@ -57,7 +60,9 @@ ROW: Final = re.compile(
 _AMOUNT: Final = re.compile(r"\d+[KMGT]?")
 _OPT: Final = ("--", "-f", "!f")
 _LETTER: Final = re.compile("[A-Za-z]")
-_NO_INTERFACES: Final = "the listing hides interfaces (iptables -L without -v)"
+_NO_INTERFACES: Final = Unknown(
+    "the listing hides interfaces (iptables -L without -v)", Hidden.TESTS, (Field.IIF, Field.OIF)
+)
 _ELISION: Final = ("...", "…")
 
 
@@ -77,7 +82,7 @@ class _Row:
     target: str | None = None
     words: list[str] = field(default_factory=list)
     counters: Counters | None = None
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[Unknown] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -183,7 +188,7 @@ class _ListingReader:
             chain.layout = _Layout()
             return
         if self._excerpt and origin.text.strip() in _ELISION:
-            chain.rows.append(_Row(origin, unknown=["rules are left out here"]))
+            chain.rows.append(_Row(origin, unknown=[Unknown("rules are left out here", Hidden.RULES)]))
             return
         try:
             chain.rows.append(self._read_row(origin, chain.layout or _Layout()))
@@ -233,12 +238,14 @@ class _ListingReader:
         try:
             parsed = parse_address_mask(self._family, text, option=0)
         except OptionError as error:
+            tested = (Field.SADDR if side == "source" else Field.DADDR,)
             if _LETTER.search(text):
-                row.unknown.append(f'the {side} "{cell[0]}" is printed by name')
+                reason = f'the {side} "{cell[0]}" is printed by name'
             elif self._excerpt:
-                row.unknown.append(f'the {side} "{cell[0]}" is not an address')
+                reason = f'the {side} "{cell[0]}" is not an address'
             else:
                 raise _RowError(cell.start() + 1 + error.offset, error.message, error.hint) from None
+            row.unknown.append(Unknown(reason, Hidden.TESTS, tested))
             return
         if not parsed.is_everything or text != cell[0]:
             row.words += _inverted(option, cell[0])
@@ -255,7 +262,8 @@ class _ListingReader:
         if row.target is None:
             return
         if printed.translated is not None and not self._is_address(printed.translated):
-            row.unknown.append(f'target {row.target} goes to "{printed.translated}", which is a name')
+            reason = f'target {row.target} goes to "{printed.translated}", which is a name'
+            row.unknown.append(Unknown(reason, Hidden.ACTION))
             row.target = None
             return
         row.words += ["-g" if printed.goto else "-j", row.target, *printed.options]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from backends.flow import Send
+from backends.outcome import Assumption
 from backends.packet import Packet
 from backends.simulator import HookEntered, Rewritten, RuleVisited, TracedBranch, Tracked
 from harness.corpus.generate.places import Places
@@ -138,6 +139,7 @@ def _note(seen: Seen, sighting: Sighting, event: RuleVisited, places: Places) ->
         if isinstance(action, Dnat | Redirect):
             seen.services.add(sighting.sent)
         return
+    assert not isinstance(event.failed, Assumption)  # a corpus is made from rules that hide nothing
     side = _position(event.rule, event.failed)
     goal = Goal(*where, side)
     if goal in seen.near:

@@ -89,4 +89,4 @@ def test_no_field_is_left_at_home():
     # A field that the contract gains must be carried, or this test and the one above are wrong.
     assert {f.name for f in fields(Flow)} == {"id", "steps", "why", "source"}
     assert len(fields(Packet)) == 17
-    assert len(fields(Outcome)) == 12
+    assert len(fields(Outcome)) == 13, "hidden is the simulator's alone: a kernel has whole rules"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -108,24 +109,66 @@ def test_explain_tells_a_listing_in_words(listing, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [["translate", "--to", "nft"], ["explain", "--packet", "tcp 10.0.0.1:1 > 10.96.0.1:443"]]
+    "command",
+    [
+        ["translate", "RULES", "--to", "nft"],
+        ["translate", "RULES", "--to", "iptables"],
+        ["diff", "RULES", "--random", "1", "--backends", "nftables"],
+        ["corpus", "generate", "RULES"],
+        ["corpus", "coverage", "RULES", "--corpus", "FLOWS"],
+        ["corpus", "export", "FLOWS", "--rules", "RULES", "--left", "-o", "out.pcap"],
+    ],
+    ids=" ".join,
 )
-def test_what_is_hidden_is_refused_with_the_rule(listing, command, capsys):
-    assert main([command[0], listing, *command[1:]]) == 2
+def test_what_is_hidden_is_refused_with_the_rule(listing, flows, command, capsys):
+    assert main([{"RULES": listing, "FLOWS": flows}.get(word, word) for word in command]) == 2
     err = capsys.readouterr().err
     assert "listing.txt:3" in err
     assert "hides interfaces" in err
     assert "[unknown]" in err
 
 
-def test_simulate_refuses_and_reports_what_is_hidden(listing, tmp_path, capsys):
-    flows = tmp_path / "flows.jsonl"
+@pytest.fixture
+def flows(tmp_path):
+    path = tmp_path / "flows.jsonl"
     flow = {"id": "a", "src": "10.0.0.1", "dst": "10.96.0.1", "proto": "tcp", "sport": 1, "dport": 443}
-    flows.write_text(json.dumps(flow) + "\n")
-    assert main(["simulate", listing, "--corpus", str(flows)]) == 2
-    err = capsys.readouterr().err
+    path.write_text(json.dumps(flow) + "\n")
+    return str(path)
+
+
+def test_simulate_says_what_each_outcome_assumes(listing, flows, capsys):
+    assert main(["simulate", listing, "--corpus", flows]) == 0
+    out, err = capsys.readouterr()
     assert "unknown: other tables than nat are not shown" in err
-    assert "[unknown]" in err
+    outcomes = json.loads(out)["outcomes"]
+    shown = [
+        (o["verdict"], o.get("dst"), [(a["line"], a["matches"]) for a in o["assuming"]]) for o in outcomes
+    ]
+    assert sorted(shown, key=str) == [
+        ("forward", "10.244.0.2", [(3, True), (7, True), (1, False)]),
+        ("forward", "10.96.0.1", [(3, False), (1, False)]),
+        ("forward", "10.96.0.1", [(3, True), (7, False), (1, False)]),
+        ("unknown", None, [(1, True)]),
+    ]
+    hides = {"line": 3, "matches": True, "packet": "in eth0"}
+    assert hides.items() <= outcomes[0]["assuming"][0].items()
+    assert {o["probability"] for o in outcomes} == {1}
+    unknown = next(o for o in outcomes if o["verdict"] == "unknown")
+    assert unknown["hidden"] == "line 1: chain POSTROUTING is not shown"
+
+
+def test_explain_says_what_each_branch_assumes(listing, capsys):
+    packet = ["--packet", "tcp 10.0.0.1:1 > 10.96.0.1:443", "--reply"]
+    assert main(["explain", listing, *packet]) == 0
+    out = capsys.readouterr().out
+    assert "branch 1 of 4, probability 1\n  if line 3 matches in eth0 — the listing hides interfaces" in out
+    assert "if what is hidden changes nothing — chain POSTROUTING is not shown" in out
+    assert "→ no: assumed that line 3 does not match in eth0" in out
+    assert "end: unknown — line 1: chain POSTROUTING is not shown" in out
+    assert "reply: unknown" in out
+    assert main(["explain", listing, *packet, "--format", "json"]) == 0
+    branches = json.loads(capsys.readouterr().out)["branches"]
+    assert [a["matches"] for a in branches[0]["assuming"]] == [True, True, False]
 
 
 def test_the_form_can_be_given(listing, capsys):
@@ -173,6 +216,32 @@ def test_every_listing_of_the_documents_is_explained(name, capsys):
         assert all(lines[rule["line"] - 1].strip() for rule in told)
         shown.append(len(told))
     assert shown == PRINTED[name]
+
+
+@pytest.mark.parametrize("name", [name for name, printed in PRINTED.items() if printed])
+def test_packets_go_through_every_listing_of_the_documents(name, tmp_path, capsys):
+    """One for each address that a rule sends to; each of its outcomes says what it assumes."""
+    path = _seed(name)
+    targets = re.findall(r"\s(10\.\d+\.\d+\.\d+)\s.*dpt:(\d+|https)", Path(path).read_text())
+    lines = [
+        json.dumps({"id": str(n), "src": "10.3.3.3", "dst": a, "proto": "tcp", "sport": 1,
+                    "dport": 443 if p == "https" else int(p)})
+        for n, (a, p) in enumerate([*targets, ("10.96.0.10", "53")])
+    ]  # fmt: skip
+    flows = tmp_path / "flows.jsonl"
+    flows.write_text("\n".join(lines))
+    for piece in range(1, len(PRINTED[name]) + 1):
+        status = main(["simulate", "--extract", path, "--piece", str(piece), "--corpus", str(flows)])
+        out, err = capsys.readouterr()
+        if "match-set" in err:  # of ipsets whose members the page does not show
+            assert (status, out) == (2, "")
+            continue
+        assert status == 0
+        results = [json.loads(line) for line in out.splitlines()]
+        assert len(results) == len(lines)
+        for result in results:
+            certain = [o for o in result["outcomes"] if not o.get("assuming")]
+            assert sum(o["probability"] for o in certain) == 1 or len(result["outcomes"]) > 1
 
 
 @pytest.mark.parametrize("name", [name for name, printed in PRINTED.items() if printed])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from translate.errors import ParseError
-from translate.ir import Family, Ruleset, TableName
+from translate.ir import Family, Hidden, Ruleset, TableName
 from translate.read import read_pieces
 
 _COLUMNS = "target     prot opt source               destination\n"
@@ -35,7 +35,8 @@ def test_prose_ends_a_listing():
     page = f"Chain A (1 references)\n{_COLUMNS}{_ROW}The rule above jumps.\n```\nChain B (1 references)\n{_ROW}...\n```\n"
     (ruleset,) = _pieces(page, table=TableName.NAT)
     assert _shown(ruleset) == {"A": 1, "B": 2}
-    assert ruleset.tables[0].chain("B").rules[1].unknown == ("rules are left out here",)
+    (left_out,) = ruleset.tables[0].chain("B").rules[1].unknown
+    assert (left_out.reason, left_out.hides) == ("rules are left out here", Hidden.RULES)
 
 
 def test_the_same_chain_twice_is_read_once():

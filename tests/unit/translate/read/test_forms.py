@@ -117,7 +117,7 @@ def test_a_fragment_flushes_and_deletes():
 def test_a_chain_that_was_there_before_may_hold_more():
     text = _fragment("-A POSTROUTING -j X\n-F X")
     chain = read_ruleset(text.encode(), name="rules").tables[0].chain("POSTROUTING")
-    assert chain.rules[0].unknown == ("what chain POSTROUTING held before",)
+    assert [one.reason for one in chain.rules[0].unknown] == ["what chain POSTROUTING held before"]
     assert chain.rules[1].target.name == "X"
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 import pytest
 
 from translate.errors import ParseError
-from translate.ir import Counters, Family, Goto, Jump, Ruleset, TableName
+from translate.ir import Counters, Family, Field, Goto, Hidden, Jump, Ruleset, TableName, Unknown
 from translate.read import InputForm, read_ruleset
 
 _TOP = "Chain KUBE-SERVICES (2 references)\ntarget     prot opt source               destination\n"
 _TOP_V = "Chain KUBE-SERVICES (2 references)\n pkts bytes target     prot opt in     out     source               destination\n"
-_HIDES = "the listing hides interfaces (iptables -L without -v)"
+_HIDES = Unknown(
+    "the listing hides interfaces (iptables -L without -v)", Hidden.TESTS, (Field.IIF, Field.OIF)
+)
 
 
 def _read(text: str, table: TableName | None = TableName.NAT, family: Family | None = None) -> Ruleset:
@@ -100,7 +102,8 @@ def test_line_numbers_are_passed_over():
 def test_a_host_name_is_unknown():
     rule = _only(_read(f"{_TOP}X all -- node1.example.org anywhere\n"))
     assert rule.tests == ()
-    assert 'the source "node1.example.org" is printed by name' in rule.unknown
+    unknown = Unknown('the source "node1.example.org" is printed by name', Hidden.TESTS, (Field.SADDR,))
+    assert unknown in rule.unknown
 
 
 def test_chains_that_are_not_shown_are_hidden():
