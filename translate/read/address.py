@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
@@ -76,26 +77,31 @@ def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> in
 
 def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask:
     """Return ``address``, ``address/length`` or ``address/mask``; raises OptionError."""
-    full = (1 << family.bits) - 1
     text = HOSTS.get((family, text), text)
     host_text, slash, mask_text = text.partition("/")
     address = parse_host(family, host_text, option=option)
     if not slash:
-        return AddressMask(address=address, mask=full, family=family)
-    after = len(host_text) + 1
-    if mask_text.isascii() and mask_text.isdigit() and len(mask_text) <= 3:
-        length = int(mask_text)
-        if length > family.bits:
-            raise OptionError(f"prefix length {length} is over {family.bits}", option=option, offset=after)
-        mask = full ^ (full >> length)
-    else:
-        try:
-            mask = parse_address(family, mask_text)
-        except ValueError:
-            raise OptionError(
-                f'"{mask_text}" is neither a prefix length nor a mask', option=option, offset=after
-            ) from None
+        return AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
+    try:
+        mask = _mask(family, mask_text)
+    except ValueError as error:
+        raise OptionError(str(error), option=option, offset=len(host_text) + 1) from None
     return AddressMask(address=address, mask=mask, family=family)
+
+
+@lru_cache(maxsize=256)
+def _mask(family: Family, text: str) -> int:
+    """Return the mask that stands behind the slash; raises ValueError with what is wrong."""
+    if text.isascii() and text.isdigit() and len(text) <= 3:
+        length = int(text)
+        if length > family.bits:
+            raise ValueError(f"prefix length {length} is over {family.bits}")
+        full = (1 << family.bits) - 1
+        return full ^ (full >> length)
+    try:
+        return parse_address(family, text)
+    except ValueError:
+        raise ValueError(f'"{text}" is neither a prefix length nor a mask') from None
 
 
 def address_test(family: Family, field: Field, text: str, *, negated: bool, option: int) -> FieldTest | None:

@@ -67,25 +67,27 @@ class TableBuilder:
     def declare(
         self,
         origin: Origin,
+        column: int,
         name: str,
         policy_text: str,
         policy_column: int,
         counters: Counters | None,
         faults: Faults,
     ) -> None:
-        """Add a chain, or report why not. ``origin`` points at its name."""
+        """Add a chain, or report why not. ``origin`` is the line, with columns of name and policy."""
         hook = self.hook(name)
         policy = None
         problem: tuple[Origin, str, str | None] | None = None
         existing = self.chains.get(name)
         if existing is not None:
-            problem = origin, f'chain "{name}" is declared twice', f"first in line {existing.origin.line}"
+            first = f"first in line {existing.origin.line}"
+            problem = origin.at(column), f'chain "{name}" is declared twice', first
         elif hook is None:
             if name in TARGETS or name in UNREAD_TARGETS:
-                problem = origin, f'a chain cannot be called "{name}": it is a target', None
+                problem = origin.at(column), f'a chain cannot be called "{name}": it is a target', None
             elif name[0] in "-!" or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_CHAIN:
                 hint = f"a name has 1 to {_LONGEST_CHAIN} bytes and starts with neither - nor !"
-                problem = origin, f'a chain cannot be called "{name}"', hint
+                problem = origin.at(column), f'a chain cannot be called "{name}"', hint
             elif policy_text != "-":
                 place = origin.at(policy_column)
                 problem = place, f'user chain "{name}" cannot have a policy', 'write "-"'
@@ -98,4 +100,4 @@ class TableBuilder:
             faults.report(*problem)
         if existing is None:
             # also when reported: its rules and the jumps to it are no further fault
-            self.chains[name] = ChainBuilder(name, origin.at(1), hook, policy, counters)
+            self.chains[name] = ChainBuilder(name, origin, hook, policy, counters)

@@ -17,22 +17,24 @@ __all__ = ["check_table"]
 
 _IN_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_IIF, Field.FIB_DADDR_TYPE_IIF})
 _OUT_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_OIF, Field.FIB_DADDR_TYPE_OIF})
+_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
-_Edge = tuple[str, Rule]
+_CALLS: Final = (Jump, Goto)
+_Edges = dict[str, list[tuple[str, Rule]]]
+"""The chains that call others, and for each call the callee and the rule."""
 
 
 def check_table(table: Table) -> list[Diagnostic]:
     """Return what is wrong between the chains of ``table``."""
     chains = {chain.name: chain for chain in table.chains}
     found: list[Diagnostic] = []
-    edges: dict[str, list[_Edge]] = {}
+    edges: _Edges = {}
     for chain in table.chains:
-        out = edges[chain.name] = []
         for rule in chain.rules:
             action = rule.actions[0] if rule.actions else None
-            if not isinstance(action, Jump | Goto):
+            if not isinstance(action, _CALLS):
                 continue
             callee = chains.get(action.chain)
             if callee is None:
@@ -42,18 +44,21 @@ def check_table(table: Table) -> list[Diagnostic]:
                 message = f'"{action.chain}" is a built-in chain; no rule can jump to it'
                 found.append(Diagnostic(_at_word(rule.origin, action.chain), message))
             else:
-                out.append((action.chain, rule))
-    loops = _loops(edges)
+                edges.setdefault(chain.name, []).append((action.chain, rule))
+    loops, callees_first = _loops(edges)
     found += loops
     if not loops:
-        found += _misplaced(table, edges)
+        found += _misplaced(table, edges, callees_first)
     return found
 
 
-def _loops(edges: dict[str, list[_Edge]]) -> list[Diagnostic]:
-    """Depth first, without recursion: a chain of chains may be thousands long."""
+def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
+    """Return what is wrong, and the chains that call others, each behind those that it calls.
+
+    Depth first, without recursion: a chain of chains may be thousands long.
+    """
     found: list[Diagnostic] = []
-    finished: set[str] = set()
+    finished: dict[str, None] = {}
     for root in edges:
         if root in finished:
             continue
@@ -61,64 +66,68 @@ def _loops(edges: dict[str, list[_Edge]]) -> list[Diagnostic]:
         on_path = {root}
         pending = [iter(edges[root])]
         while pending:
-            step = next(pending[-1], None)
-            if step is None:
+            for callee, rule in pending[-1]:
+                if callee in on_path:
+                    way = " → ".join([*path[path.index(callee) :], callee])
+                    found.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
+                elif callee in edges and callee not in finished:
+                    path.append(callee)
+                    on_path.add(callee)
+                    pending.append(iter(edges[callee]))
+                    break
+            else:
                 pending.pop()
                 done = path.pop()
                 on_path.discard(done)
-                finished.add(done)
-                continue
-            callee, rule = step
-            if callee in on_path:
-                way = " → ".join([*path[path.index(callee) :], callee])
-                found.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
-            elif callee not in finished:
-                path.append(callee)
-                on_path.add(callee)
-                pending.append(iter(edges[callee]))
-    return found
+                finished[done] = None
+    return found, list(finished)
 
 
-def _misplaced(table: Table, edges: dict[str, list[_Edge]]) -> list[Diagnostic]:
+def _misplaced(table: Table, edges: _Edges, callees_first: list[str]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
-    reached = _reached(table, edges)
+    reached = _reached(table, edges, callees_first)
     for chain in table.chains:
-        for rule in chain.rules:
-            found += _misplaced_rule(chain, rule, reached[chain.name])
+        hooks = reached.get(chain.name, ())
+        for rule in chain.rules if hooks else ():
+            found += _misplaced_rule(chain, rule, hooks)
     return found
 
 
-def _reached(table: Table, edges: dict[str, list[_Edge]]) -> dict[str, dict[Hook, None]]:
+def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str, tuple[Hook, ...]]:
     """Return the hooks from which each chain can be reached, in the order of the table."""
-    reached: dict[str, dict[Hook, None]] = {chain.name: {} for chain in table.chains}
-    for chain in table.chains:
-        if chain.hook is None:
+    order = [chain.hook for chain in table.chains if chain.hook is not None]
+    reached: dict[str, tuple[Hook, ...]] = {
+        chain.name: (chain.hook,) for chain in table.chains if chain.hook is not None
+    }
+    for name in reversed(callees_first):
+        hooks = reached.get(name)
+        if hooks is None:
             continue
-        pending = [chain.name]
-        while pending:
-            name = pending.pop()
-            if chain.hook in reached[name]:
-                continue
-            reached[name][chain.hook] = None
-            pending += [callee for callee, _ in edges[name]]
+        for callee, _ in edges[name]:
+            before = reached.get(callee)
+            if before is None:
+                reached[callee] = hooks
+            elif before is not hooks and before != hooks:
+                reached[callee] = tuple(h for h in order if h in before or h in hooks)
     return reached
 
 
-def _misplaced_rule(chain: Chain, rule: Rule, hooks: dict[Hook, None]) -> list[Diagnostic]:
-    found = []
+def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
     how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
     extension = TARGETS.get(rule.target.name) if rule.target is not None else None
-    if extension is not None and extension.hooks is not None:
+    if extension is not None and extension.hooks is not None and not extension.hooks.issuperset(hooks):
         wrong = [hook for hook in hooks if hook not in extension.hooks]
-        if wrong:
-            found.append(
-                Diagnostic(
-                    _at_word(rule.origin, extension.name),
-                    f"target {extension.name} is not valid in {wrong[0]}{how}",
-                    "only in " + ", ".join(sorted(extension.hooks)),
-                )
+        found.append(
+            Diagnostic(
+                _at_word(rule.origin, extension.name),
+                f"target {extension.name} is not valid in {wrong[0]}{how}",
+                "only in " + ", ".join(sorted(extension.hooks)),
             )
+        )
     for test in rule.tests:
+        if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
+            continue
         for part in test.tests if isinstance(test, AnyOf) else (test,):
             if not isinstance(part, FieldTest):
                 continue

@@ -98,8 +98,8 @@ class Commands:
     def _other(self, table: TableBuilder, words: list[str], origin: Origin) -> None:
         command = words[0]
         if command in _NEW and len(words) == 2:
-            place = origin.at(scan(origin.text)[1].column)
-            table.declare(place, words[1], "-", 1, None, self.faults)
+            column = scan(origin.text)[1].column
+            table.declare(origin, column, words[1], "-", 1, None, self.faults)
         elif command in _POLICY and len(words) in (3, 6):
             self._policy(table, words, origin)
         elif self.fragment and command in _DELETE:
@@ -123,8 +123,8 @@ class Commands:
         if self.implicit:
             if table.hook(words[1]) is None:
                 raise RuleError(1, f'table {table.name} has no built-in chain "{words[1]}"')
-            place = origin.at(scan(origin.text)[1].column)
-            table.declare(place, words[1], words[2], 1, counters, self.faults)
+            column = scan(origin.text)[1].column
+            table.declare(origin, column, words[1], words[2], 1, counters, self.faults)
             return
         chain = self._chain(table, words, 1, origin)
         if chain.hook is None:

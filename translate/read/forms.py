@@ -29,7 +29,7 @@ class InputForm(StrEnum):
     """What ``iptables -L`` prints: one table."""
 
 
-_CHANGES: Final = re.compile(r"^(?:-[DFX]|--flush|--delete|--delete-chain) ", re.MULTILINE)
+_CHANGES: Final = re.compile(r"\n(?:-[DFX]|--flush|--delete|--delete-chain) ")
 _COMMANDS: Final = ("-P ", "-N ", "-A ")
 _ADDRESS6: Final = re.compile(r"[ !](?:[0-9a-f]{0,4}:){2}[0-9a-f:]*(?:/\d+)?(?= |$)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"/\*.*?\*/")
@@ -48,7 +48,7 @@ def recognise_form(text: str) -> InputForm:
         if line.startswith(_COMMANDS):
             return InputForm.RULES
         break
-    return InputForm.RESTORE if _CHANGES.search(text) else InputForm.SAVE
+    return InputForm.RESTORE if _CHANGES.search(f"\n{text}") else InputForm.SAVE
 
 
 def family_of(text: str, form: InputForm, *, name: str) -> Family:

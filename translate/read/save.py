@@ -243,7 +243,7 @@ class _SaveReader:
         found = _DECLARATION.fullmatch(origin.text)
         if found is not None:  # as iptables-save prints it
             read = Counters(int(found[3]), int(found[4]))
-            table.declare(origin.at(2), found[1], found[2], found.start(2) + 1, read, self._faults)
+            table.declare(origin, 2, found[1], found[2], found.start(2) + 1, read, self._faults)
             return
         try:
             words = scan(origin.text[1:])
@@ -266,8 +266,8 @@ class _SaveReader:
                 return
             counters = Counters(int(found[1]), int(found[2]))
         name, policy = words[0].text, words[1].text
-        place = origin.at(words[0].column + 1)
-        table.declare(place, name, policy, words[1].column + 1, counters, self._faults)
+        columns = [word.column + 1 for word in words]
+        table.declare(origin, columns[0], name, policy, columns[1], counters, self._faults)
 
     # -- rules -----------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ _LONGEST: Final = 255  # XT_MAX_COMMENT_LEN, less its NUL
 
 def _comment(given: Given, _context: Context) -> tuple[Test, ...]:
     index, option = given.need("--comment", "comment")
-    length = len(option.arguments[0].encode("utf-8", "surrogateescape"))
+    text = option.arguments[0]
+    length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
     if length > _LONGEST:
         raise OptionError(f"a comment of {length} bytes is over the kernel's {_LONGEST}", option=index)
     return ()

@@ -78,11 +78,12 @@ def _binding(given: Given, context: Context, *, to: str, target: str) -> tuple[I
         ports = _ports(port_text, context, option=index, offset=port_at)
     elif addresses is None:
         raise OptionError(f'"{text}" names neither an address nor a port', option=index)
+    flags = {option.name for option in given.options}
     return addresses, NatPorts(
         interval=ports,
-        random=given.has("--random"),
-        fully_random=given.has("--random-fully"),
-        persistent=given.has("--persistent"),
+        random="--random" in flags,
+        fully_random="--random-fully" in flags,
+        persistent="--persistent" in flags,
     )
 
 
