@@ -140,7 +140,7 @@ class _Builder:
             if tests is None:
                 continue  # no packet passes these tests
             try:
-                self._statement(made, replace(each, tests=tests))
+                self._statement(made, each if tests is each.tests else replace(each, tests=tests))
             except CannotSay as e:
                 self.refusals.append(e.at(each.origin))
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, assert_never
 
 from translate.ir import (
@@ -47,7 +48,7 @@ from translate.nft.refusal import CannotSay
 
 __all__ = ["CT_PORTS", "expression", "keys", "matches", "protocols", "transports"]
 
-_PROTOCOLS: Final = {
+_PROTOCOLS: Final[dict[int, str]] = {
     Protocol.ICMP: "icmp",
     Protocol.TCP: "tcp",
     Protocol.UDP: "udp",
@@ -65,9 +66,12 @@ CT_PORTS: Final = frozenset(
 )
 
 
-_SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION})
+_FIB: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
+_STATE_NAMES: Final[dict[int, str]] = {state: state.name.lower() for state in ConnectionState}
+_SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION, *_FIB})
 
 
+@cache
 def expression(field: Field, family: Family) -> str:
     """Return the nft expression that reads ``field``."""
     ip = family.value
@@ -152,7 +156,7 @@ def transports(tests: Sequence[Test]) -> tuple[int, ...]:
 
 def protocol(number: int) -> str:
     """Return a transport protocol as nft reads it."""
-    return _PROTOCOLS.get(Protocol(number), str(number)) if number in set(Protocol) else str(number)
+    return _PROTOCOLS.get(number) or str(number)
 
 
 def protocols(numbers: Sequence[int]) -> str:
@@ -276,7 +280,7 @@ _STATUS_NAMES: Final = {
 
 def keys(field: Field, value: Value, family: Family) -> list[str]:
     """Return ``value`` as the keys that stand for it: one, or one each for symbols without an order."""
-    if isinstance(value, Interval) and (field in _SYMBOLS or field.name.startswith("FIB_")):
+    if field in _SYMBOLS and isinstance(value, Interval):
         return [_number(field, n, family) for n in range(value.low, value.high + 1)]
     return [_key(field, value, family)]
 
@@ -299,17 +303,17 @@ def _number(field: Field, value: int, family: Family) -> str:
         return format_address(family, value)
     if field is Field.L4PROTO or field is Field.CT_PROTO:
         return protocol(value)
-    if field is Field.CT_STATE and value in set(ConnectionState):
-        return ConnectionState(value).name.lower()
+    if field is Field.CT_STATE and value in _STATE_NAMES:
+        return _STATE_NAMES[value]
     if field is Field.CT_STATUS:
         return _status(value)
     if field is Field.CT_DIRECTION:
         return ("original", "reply")[value]
     if field in (Field.MARK, Field.CT_MARK, Field.TCP_FLAGS):
         return hex(value)
-    if field.name.startswith("FIB_") and family is Family.IP6 and value != AddressType.LOCAL:
+    if field in _FIB and family is Family.IP6 and value != AddressType.LOCAL:
         raise CannotSay("addrtype6", "of the types of an IPv6 address, only LOCAL means the same in nftables")
-    if field.name.startswith("FIB_") and value in _ADDRESS_TYPES:
+    if field in _FIB and value in _ADDRESS_TYPES:
         return AddressType(value).name.lower()
     return str(value)
 
