@@ -418,6 +418,9 @@ class RuleReader:
                 if name in draft.base
             ),
             matches=tuple((self._match_part(one, draft), _place(one.places)) for one in draft.matches),
+            comments=tuple(
+                at for one in draft.matches if one.extension.name == "comment" for at in one.places
+            ),
             target=target,
             goto=draft.goto,
             barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),
