@@ -1,6 +1,6 @@
 """What a Program does to one packet, written down a second time, for tests of the passes only.
 
-Exact: the result is a distribution over (how the chain ended, the mark and conntrack state then).
+Exact: the result is a distribution over (how the chain ended, the marks and conntrack state then).
 Knows nothing of ``translate.passes``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from translate.ir import (
@@ -30,12 +30,19 @@ from translate.ir import (
     Masquerade,
     Name,
     NoTrack,
+    Nth,
     Policy,
     Program,
     Random,
+    Recent,
+    RecentMode,
     Redirect,
     Reject,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
+    SetDirection,
     SetMark,
     Snat,
     Test,
@@ -47,6 +54,8 @@ class State:
     """A packet: a number or a name per field; a field that is not there is absent."""
 
     fields: tuple[tuple[Field, int | str], ...]
+    memory: tuple[tuple[str, object], ...] = ()
+    """Where counters stand, and which addresses are in lists; both are empty at first."""
 
     @classmethod
     def of(cls, fields: Mapping[Field, int | str]) -> State:
@@ -56,7 +65,13 @@ class State:
         return dict(self.fields).get(field)
 
     def put(self, field: Field, value: int) -> State:
-        return State.of({**dict(self.fields), field: value})
+        return replace(State.of({**dict(self.fields), field: value}), memory=self.memory)
+
+    def recall(self, name: str) -> object:
+        return dict(self.memory).get(name)
+
+    def remember(self, name: str, value: object) -> State:
+        return replace(self, memory=tuple(sorted({**dict(self.memory), name: value}.items())))
 
 
 Ending = tuple[Action | Policy | None, State]
@@ -77,17 +92,54 @@ def holds(test: FieldTest | AnyOf, state: State) -> bool:
     return found is not test.negated
 
 
-def chance(tests: tuple[Test, ...], state: State) -> Fraction:
-    share = Fraction(1)
-    for test in tests:
-        if isinstance(test, Random):
+def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, bool]]:
+    """Every answer to a test with its share, and the state after it."""
+    match test:
+        case FieldTest() | AnyOf():
+            return [(Fraction(1), state, holds(test, state))]
+        case Random():
             p = Fraction(min(test.numerator, RANDOM_RANGE), RANDOM_RANGE)
-            share *= 1 - p if test.negated else p
-        else:
-            assert isinstance(test, FieldTest | AnyOf)
-            if not holds(test, state):
-                return Fraction(0)
-    return share
+            return [(p, state, not test.negated), (1 - p, state, test.negated)]
+        case Nth():
+            # The counter outlives packets: where it stands at first is not known.
+            known = state.recall(place)
+            stands = range(test.every) if known is None else (known,)
+            return [
+                (
+                    Fraction(1, len(stands)),
+                    state.remember(place, (n + 1) % test.every),
+                    (n == test.packet) is not test.negated,
+                )
+                for n in stands
+            ]
+        case Recent():
+            side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
+            address = state.get(side)
+            assert isinstance(address, int)
+            key = f"list {test.name} {address & test.mask}"
+            found = bool(state.recall(key))
+            match test.mode:
+                case RecentMode.SET:
+                    found, state = True, state.remember(key, True)
+                case RecentMode.REMOVE:
+                    state = state.remember(key, False)
+            return [(Fraction(1), state, found is not test.negated)]
+    raise AssertionError(test)
+
+
+def passed(
+    tests: tuple[Test, ...], state: State, place: str
+) -> tuple[list[tuple[Fraction, State]], list[tuple[Fraction, State]]]:
+    """Where all tests held, and where one did not, each with its share and the state then."""
+    alive, failed = [(Fraction(1), state)], []
+    for number, test in enumerate(tests):
+        going = []
+        for share, now in alive:
+            for part, after, ok in asked(test, now, f"{place}.{number}"):
+                if part:
+                    (going if ok else failed).append((share * part, after))
+        alive = going
+    return alive, failed
 
 
 def run(program: Program, base: str, state: State) -> Distribution:
@@ -104,12 +156,15 @@ def _chain(program: Program, name: str, state: State) -> Distribution:
     alive: Counter[State] = Counter({state: Fraction(1)})
     for statement in program.chain(name).statements:
         going: Counter[State] = Counter()
-        for now, share in alive.items():
-            passed = share * chance(statement.tests, now)
-            if passed != share:
-                going[now] += share - passed
-            if not passed:
-                continue
+        matching: Counter[State] = Counter()
+        for before, share in alive.items():
+            place = f"line {statement.origin.line} {statement.origin.text}"
+            matched, failed = passed(statement.tests, before, place)
+            for part, after in failed:
+                going[after] += share * part
+            for part, after in matched:
+                matching[after] += share * part
+        for now, share in matching.items():
             ways: list[tuple[tuple[Action, ...], Fraction]]
             match statement:
                 case Apply(actions=actions):
@@ -130,9 +185,9 @@ def _chain(program: Program, name: str, state: State) -> Distribution:
             for actions, part in ways:
                 for (end, after), inner in _actions(program, actions, now).items():
                     if end == "next":
-                        going[after] += passed * part * inner
+                        going[after] += share * part * inner
                     else:
-                        total[end, after] += passed * part * inner
+                        total[end, after] += share * part * inner
         alive = going
     for now, share in alive.items():
         total[None, now] += share
@@ -146,6 +201,8 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 mark = state.get(Field.MARK)
                 assert isinstance(mark, int)
                 state = state.put(Field.MARK, (mark & ~mask & 0xFFFFFFFF) ^ value)
+            case SetConnmark() | SaveMark() | RestoreMark():
+                state = _connmark(action, state)
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
             case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
@@ -158,6 +215,21 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 inner = _chain(program, name, state)
                 return {("next" if end is None else end, s): p for (end, s), p in inner.items()}
     return {("next", state): Fraction(1)}
+
+
+def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> State:
+    mark, connection = state.get(Field.MARK), state.get(Field.CT_MARK)
+    assert isinstance(mark, int)
+    if connection is None:
+        return state
+    assert isinstance(connection, int)
+    match action:
+        case SetConnmark(value=value, mask=mask):
+            return state.put(Field.CT_MARK, (connection & ~mask & 0xFFFFFFFF) ^ value)
+        case SaveMark(nfmask=nfmask, ctmask=ctmask):
+            return state.put(Field.CT_MARK, (connection & ~ctmask & 0xFFFFFFFF) ^ (mark & nfmask))
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
+            return state.put(Field.MARK, (mark & ~nfmask & 0xFFFFFFFF) ^ (connection & ctmask))
 
 
 def distance(a: Distribution, b: Distribution) -> Fraction:
