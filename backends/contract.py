@@ -28,12 +28,12 @@ class Availability:
 class Job:
     """What to run packets through: the rules as read, the node, and the optimisation level.
 
-    ``level`` (0 or 1) matters only to backends that run a translation.
+    ``level`` (0 to 2) matters only to backends that run a translation.
     """
 
     ruleset: Ruleset
     node: Node
-    level: int = 1
+    level: int = 2
 
 
 class Session(Protocol):

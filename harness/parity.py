@@ -90,7 +90,7 @@ class Plan:
     """What to do. ``options`` are words of the command line that a replay of one flow needs."""
 
     batches: tuple[Batch, ...]
-    level: int = 1
+    level: int = 2
     repeat: int = 0
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()

@@ -68,6 +68,7 @@ _TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
     "iptables-restore-translate": _xlate,
     "nfparity -O0": _ours(0),
     "nfparity -O1": _ours(1),
+    "nfparity -O2": _ours(2),
 }
 
 

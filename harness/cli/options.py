@@ -121,9 +121,10 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         "-O",
         dest="level",
         type=int,
-        choices=(0, 1),
-        default=1,
-        help="optimisation: 0 rule by rule, 1 lookups and choices as maps (default)",
+        choices=(0, 1, 2),
+        default=2,
+        help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 also one chain for all chains "
+        "that differ in constants alone (default; the tc program knows 0 and 1, and takes 2 for 1)",
     )
 
 

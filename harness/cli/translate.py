@@ -52,15 +52,14 @@ def _translated(ruleset: Ruleset, to: str, level: int) -> str:
         return write_save(ruleset)
     from translate.passes import lower
 
-    program = lower(ruleset, level=level)
     if to == "nft":
         from translate import nft
 
-        output = nft.emit(program)
+        output = nft.emit(lower(ruleset, level=level))
         print_notes(output.notes)
         return output.text
     from translate import bpf
 
-    made = bpf.emit(program)
+    made = bpf.emit(lower(ruleset, level=min(level, bpf.MOST_LEVEL)))
     print_notes(made.notes)
     return made.render()

@@ -27,6 +27,7 @@ __all__ = ["SUBJECTS", "Judged", "Trial", "try_all"]
 SUBJECTS: Final = {
     "nft-O0": ("nft", 0),
     "nft-O1": ("nft", 1),
+    "nft-O2": ("nft", 2),
     "tc-O0": ("tc", 0),
     "tc-O1": ("tc", 1),
 }

@@ -58,8 +58,10 @@ def able(name: str) -> None:
         pytest.skip(f"{name}: {availability.reason}")
 
 
-@pytest.mark.parametrize("level", [0, 1])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [(name, level) for name in KERNELS for level in ((0, 1, 2) if name == "nftables" else (0, 1))],
+)
 def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     able(name)
     batch = Batch(rules_path="kind", ruleset=job.ruleset, node=job.node, flows=made.flows, corpus="generated")
@@ -109,7 +111,7 @@ def test_parity_on_a_cluster(cluster: Job, name: str) -> None:
         rules_path="kube", ruleset=cluster.ruleset, node=cluster.node, flows=flows, corpus="generated"
     )
     report = run_parity(
-        Plan(batches=(batch,), level=1),
+        Plan(batches=(batch,), level=2),
         (backend(name),),
         reference=SimulatorBackend(),
         rules=lambda *_: (),

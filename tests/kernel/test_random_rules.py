@@ -108,7 +108,7 @@ def test_iptables_goes_as_simulated(played: Played, variant: str) -> None:
     assert played.differences(_able(IptablesBackend(variant)), 0) == ([], 0)
 
 
-@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("level", [0, 1, 2])
 def test_nftables_goes_as_simulated(played: Played, level: int) -> None:
     found, refused = played.differences(_able(NftablesBackend()), level)
     assert found == []

@@ -103,7 +103,7 @@ FULL = filtering(
 )
 
 
-@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_full_set_keeps_no_packet_from_its_action(level: int, kind_node: Node, flows) -> None:
     output = emit(lower(read_ruleset(FULL.encode(), name="rules"), level=level))
     small = output.text.replace(f"size {SIZE}", "size 2")
@@ -158,7 +158,7 @@ def without_sctp(ruleset: Ruleset) -> Ruleset:
 
 @pytest.mark.parametrize(
     ("name", "level"),
-    [("iptables-legacy", 1), ("iptables-nft", 1), *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1))],
+    [("iptables-legacy", 1), ("iptables-nft", 1), *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1)), ("nftables", 2)],
 )
 def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
     """These cases stand in a folder of their own, because they do not reach every rule of the ruleset."""

@@ -6,7 +6,7 @@ actions, ``emit`` puts chains between the hand-written C of ``runtime``. Imports
 and the harness import this package.
 """
 
-from translate.bpf.emit import BACKEND, emit
+from translate.bpf.emit import BACKEND, MOST_LEVEL, emit
 from translate.bpf.maps import BpfOutput, MapContents, MapEntry
 
-__all__ = ["BACKEND", "BpfOutput", "MapContents", "MapEntry", "emit"]
+__all__ = ["BACKEND", "MOST_LEVEL", "BpfOutput", "MapContents", "MapEntry", "emit"]

@@ -128,6 +128,8 @@ def _recent(test: Recent, lists: Mapping[str, RecentList]) -> str:
     problem = inexact(test, lists[test.name])
     if problem is not None:
         raise CannotExpress(*problem)
+    if test.key:
+        raise CannotExpress("recent-key", "lists of -m recent that are told apart by fields of the packet")
     number = list(lists).index(test.name)
     address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
     if test.mask != 0xFFFFFFFF:

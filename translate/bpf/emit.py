@@ -29,10 +29,13 @@ from translate.ir import (
 )
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
-__all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
+__all__ = ["BACKEND", "MOST_LEVEL", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
 
 BACKEND: Final = "tc-ebpf"
 """The name that refusals carry."""
+
+MOST_LEVEL: Final = 1
+"""The highest optimisation level that is made for this emitter; it refuses what higher ones add."""
 
 MOST_STATEMENTS: Final = 4096
 """How many statements, counted once per place where their chain is expanded, a hook may have.

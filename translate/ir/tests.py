@@ -106,7 +106,8 @@ class Recent:
     """``-m recent``: test or change the list ``name`` with the packet's address (``xt_recent``).
 
     ``seconds`` and ``hitcount`` are None when not given. ``side`` says which address is the key;
-    ``mask`` is applied to it.
+    ``mask`` is applied to it. With fields in ``key``, which lowering alone gives, ``name`` is many lists,
+    one for each value that these fields of the packet have.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Recent:
     reap: bool = False
     rttl: bool = False
     negated: bool = False
+    key: tuple[Field, ...] = ()
 
 
 Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent

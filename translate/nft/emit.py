@@ -43,6 +43,7 @@ from translate.ir import (
     Apply,
     Choose,
     ConnectionState,
+    Entry,
     Family,
     Field,
     FieldTest,
@@ -65,6 +66,7 @@ from translate.ir import (
     Test,
 )
 from translate.nft.connmarks import connmark_rules, stands_apart
+from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.depth import too_deep
 from translate.nft.matches import CT_PORTS, expression, keys, matches, protocols, transports
 from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
@@ -301,7 +303,7 @@ class _Builder:
         ports = _PORTS & set(lookup.fields)
         if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
             parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
-        cells = _Cells(self, chain, lookup.origin)
+        entries: list[tuple[Entry, tuple[int, ...], str]] = []
         for entry in lookup.entries:
             asked = dict(zip(lookup.fields, entry.key, strict=True))
             proto = asked.get(Field.L4PROTO)
@@ -309,11 +311,35 @@ class _Builder:
                 continue  # a packet of this protocol has no ports, whatever stands in their place
             over = (proto.low,) if isinstance(proto, Interval) and proto.is_point else known
             texts = [keys(f, value, self.family) for f, value in asked.items()]
-            for key in product(*texts):
-                cells.add(" . ".join(key), entry.actions, over, entry.origin)
+            entries += [(entry, over, " . ".join(key)) for key in product(*texts)]
         wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
-        key_expression = " . ".join(expression(f, self.family) for f in lookup.fields)
-        self._map_rule(chain, cells, parts, key_expression, interval=wide)
+        key = " . ".join(expression(f, self.family) for f in lookup.fields)
+        same = same_actions(lookup.entries)
+        same = () if same is None or stands_apart(same) else same
+        nat = None if same else dnat_map(lookup.entries, self.family)
+        if not same and nat is None:
+            cells = _Cells(self, chain, lookup.origin)
+            for entry, over, text in entries:
+                cells.add(text, entry.actions, over, entry.origin)
+            self._map_rule(chain, cells, parts, key, interval=wide)
+            return
+        name = self.names.give(chain.name)
+        # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
+        asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
+        if asks and not known:
+            parts.insert(0, protocols(sorted({n for _, over, _ in entries for n in over} or PORT_PROTOCOLS)))
+        if nat is not None:
+            parts.append(nat.statement(key, name))
+        else:
+            parts += [f"{key} @{name}", *(statement(a, self.family, self.called) for a in same)]
+        elements = tuple(
+            NftElement(key=text, data=None if nat is None else nat.of(entry), origin=entry.origin)
+            for entry, _, text in entries
+        )
+        data = None if nat is None else nat.data
+        self.maps.append(NftMap(name=name, key=key, data=data, interval=wide, elements=elements))
+        targets = tuple(self.called[a.chain] for a in same if isinstance(a, Jump | Goto))
+        chain.rules.append(NftRule(parts=tuple(parts), targets=targets, origin=lookup.origin))
 
     def _choose(self, chain: NftChain, choose: Choose) -> None:
         self._no_alternatives(choose.tests)
@@ -333,7 +359,9 @@ class _Builder:
         self, chain: NftChain, cells: _Cells, parts: Sequence[str], key: str, *, interval: bool
     ) -> None:
         name = self.names.give(chain.name)
-        self.maps.append(NftMap(name=name, key=key, interval=interval, elements=tuple(cells.elements)))
+        self.maps.append(
+            NftMap(name=name, key=key, data="verdict", interval=interval, elements=tuple(cells.elements))
+        )
         chain.rules.append(
             NftRule(
                 parts=(*parts, f"{key} vmap @{name}"),
@@ -368,7 +396,7 @@ class _Cells:
             text = self._chain_of(actions, over, origin)
         elif isinstance(last, Jump | Goto):
             self.targets.append(self.builder.called[last.chain])
-        self.elements.append(NftElement(key=key, verdict=text, origin=origin))
+        self.elements.append(NftElement(key=key, data=text, origin=origin))
 
     def _chain_of(self, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> str:
         wants = over if any(needs_transport(action) for action in actions) else ()

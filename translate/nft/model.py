@@ -25,19 +25,24 @@ class NftRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftElement:
-    """One element of a verdict map."""
+    """One element of a map or set; ``data`` is None in a set."""
 
     key: str
-    verdict: str
+    data: str | None
     origin: Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftMap:
-    """A named verdict map; ``key`` is the expression whose type its keys have."""
+    """A named map, or a named set that rules alone fill; ``key`` is the expression whose type its keys have.
+
+    ``data`` is ``verdict``, the expression whose type its data have, or None for a set. An element is
+    known by the map's name and its own key.
+    """
 
     name: str
     key: str
+    data: str | None
     interval: bool
     elements: tuple[NftElement, ...]
 

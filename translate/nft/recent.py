@@ -16,6 +16,7 @@ from typing import Final
 
 from translate.errors import Note
 from translate.ir import Family, Recent, SetDirection, format_address
+from translate.nft.matches import expression
 from translate.nft.model import NftSet
 from translate.nft.names import NameGiver
 from translate.nft.refusal import BACKEND
@@ -26,13 +27,16 @@ __all__ = ["SIZE", "address_key", "notes_about", "sets_of"]
 SIZE: Final = 65535
 """Addresses that a set holds: what nft gives dynamic sets that name no size."""
 
+KEYED_SIZE: Final = 1 << 20
+"""Addresses that a set holds which stands for many lists. The kernel's table grows as it fills."""
+
 
 def address_key(test: Recent, family: Family) -> str:
     """Return the expression whose value the list holds."""
     side = "saddr" if test.side is SetDirection.SRC else "daddr"
     whole = (1 << family.bits) - 1
     masked = "" if test.mask == whole else f" & {format_address(family, test.mask)}"
-    return f"{family.value} {side}{masked}"
+    return " . ".join((f"{family.value} {side}{masked}", *(expression(f, family) for f in test.key)))
 
 
 def sets_of(known: RecentList, names: NameGiver, family: Family) -> dict[tuple[str, int | None], NftSet]:
@@ -41,8 +45,8 @@ def sets_of(known: RecentList, names: NameGiver, family: Family) -> dict[tuple[s
     return {
         (known.name, seconds): NftSet(
             name=names.give(f"recent_{known.name}"),
-            key=f"{family.value} saddr",
-            size=SIZE,
+            key=" . ".join((f"{family.value} saddr", *(expression(f, family) for f in known.key))),
+            size=KEYED_SIZE if known.key else SIZE,
             timeout=seconds,
             note=f"recent {known.name}{line}",
         )
@@ -57,9 +61,17 @@ def notes_about(lists: Iterable[RecentList]) -> tuple[Note, ...]:
             known.origin,
             BACKEND,
             "recent-capacity",
-            f"the list {known.name} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
-            f"the set holds {SIZE}, and takes no more before one has timed out",
+            f"{_lists(known)} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+            f"{_set(known)}, and takes no more before one has timed out",
         )
         for known in lists
         if known.limited
     )
+
+
+def _lists(known: RecentList) -> str:
+    return "each list" if known.key else f"the list {known.name}"
+
+
+def _set(known: RecentList) -> str:
+    return f"the set that stands for them holds {KEYED_SIZE}" if known.key else f"the set holds {SIZE}"

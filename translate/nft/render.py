@@ -49,14 +49,15 @@ def _set_lines(set_: NftSet) -> Iterator[str]:
 
 
 def _map_lines(map_: NftMap) -> Iterator[str]:
-    yield f"map {map_.name} {{"
-    yield f"\ttypeof {map_.key} : verdict"
+    yield f"{'set' if map_.data is None else 'map'} {map_.name} {{"
+    yield f"\ttypeof {map_.key}" + ("" if map_.data is None else f" : {map_.data}")
     if map_.interval:
         yield "\tflags interval"
     if map_.elements:
         yield "\telements = {"
         for element in map_.elements:
-            yield f"\t\t{element.key}{_place(element.origin)} : {element.verdict},"
+            data = "" if element.data is None else f" : {element.data}"
+            yield f"\t\t{element.key}{_place(element.origin)}{data},"
         yield "\t}"
     yield "}"
 

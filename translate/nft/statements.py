@@ -37,7 +37,7 @@ from translate.ir import (
 from translate.nft.connmarks import connmark_rules, marked
 from translate.nft.refusal import CannotSay
 
-__all__ = ["comes_back", "needs_transport", "statement", "verdict"]
+__all__ = ["comes_back", "nat_flags", "needs_transport", "statement", "verdict"]
 
 _REJECTS: Final = {
     RejectKind.ICMP_NET_UNREACHABLE: "icmp type net-unreachable",
@@ -123,6 +123,12 @@ def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family)
     if ports.interval is not None:
         low, high = str(ports.interval.low), str(ports.interval.high)
         target += f":{low}" if ports.interval.is_point else f":{low}-{high}"
+    text = f"{head}{target}" if target else head.removesuffix(" to ")
+    return text + nat_flags(ports)
+
+
+def nat_flags(ports: NatPorts) -> str:
+    """Return the flags behind a NAT statement, with the blank before them."""
     flags = [
         flag
         for flag, wanted in (
@@ -132,8 +138,7 @@ def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family)
         )
         if wanted
     ]
-    text = f"{head}{target}" if target else head.removesuffix(" to ")
-    return f"{text} {','.join(flags)}" if flags else text
+    return f" {','.join(flags)}" if flags else ""
 
 
 def _address(family: Family, value: int) -> str:

@@ -48,7 +48,7 @@ from translate.ir import (
 from translate.passes.control import changed_by, changed_fields, leaves, plain
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
 
-__all__ = ["lookup"]
+__all__ = ["KEY_FIELDS", "lookup"]
 
 KEY_FIELDS: Final = (
     Field.IIF,

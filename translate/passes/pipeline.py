@@ -7,6 +7,8 @@ Level 1
     random ladders become draws, chain by chain. Pruning first removes callers that no packet comes
     from, which lets ``choose`` prove more; ``choose`` runs before ``lookup``, which could take a
     ladder's last rung for the beginning of a run.
+Level 2
+    Level 1, ``template``, ``prune``: chains of equal shape become one, whose constants are looked up.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ from translate.passes.flatten import flatten
 from translate.passes.lookup import lookup
 from translate.passes.normalise import normalise
 from translate.passes.prune import prune
+from translate.passes.template import template
 
 __all__ = ["LEVELS", "lower"]
 
 Pass = Callable[[Program], Program]
 
-LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: (prune, normalise, choose, lookup, prune)})
+_ONE: Final[tuple[Pass, ...]] = (prune, normalise, choose, lookup, prune)
+
+LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: _ONE, 2: (*_ONE, template, prune)})
 """The passes of each optimisation level, in order, after ``flatten``."""
 
 

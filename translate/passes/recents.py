@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from translate.ir import NOWHERE, Origin, Program, Recent, RecentMode
+from translate.ir import NOWHERE, Field, Origin, Program, Recent, RecentMode
 
 __all__ = ["CAPACITY", "RecentList", "changes_list", "inexact", "recent_lists"]
 
@@ -28,7 +28,8 @@ _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 class RecentList:
     """One list. ``origin`` is the first rule that puts addresses into it, or else that names it.
 
-    ``filled`` says whether there is such a rule. ``seconds`` are the different timeouts that its checks
+    With fields in ``key`` it is one list for each value that these have. ``filled`` says whether there is a
+    rule that fills it. ``seconds`` are the different timeouts that its checks
     ask for, None for "ever", in order. ``reaped`` says that one of them has ``--reap``.
     """
 
@@ -38,6 +39,7 @@ class RecentList:
     filled: bool
     reaped: bool
     asks_presence: bool
+    key: tuple[Field, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 
     @property
@@ -78,6 +80,7 @@ def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
         filled=bool(fills),
         reaped=any(test.reap for test in tests),
         asks_presence=presence,
+        key=tests[0].key,
         origin=fills[0] if fills else rules[0][1],
     )
 

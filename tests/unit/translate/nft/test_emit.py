@@ -103,14 +103,55 @@ def test_a_lookup_is_a_named_verdict_map() -> None:
 
 def test_actions_that_no_map_holds_get_a_chain() -> None:
     rules = [
-        f"-A PREROUTING -p {p} -m {p} --dport 53 -j DNAT --to-destination 10.0.0.3:53" for p in ("tcp", "udp")
+        f"-A PREROUTING -p {p} -m {p} --dport 53 -j DNAT --to-destination 10.0.0.3:{to}"
+        for p, to in (("tcp", "53"), ("udp", "53-54"))
     ]
     found = nft("nat", *rules, level=1)
     assert found["nat_PREROUTING"] == ["meta l4proto . th dport vmap @nat_PREROUTING_4"]
     assert [found[f"nat_PREROUTING_{n}"] for n in (2, 3)] == [
         ["meta l4proto tcp dnat to 10.0.0.3:53"],
-        ["meta l4proto udp dnat to 10.0.0.3:53"],
+        ["meta l4proto udp dnat to 10.0.0.3:53-54"],
     ]
+
+
+def test_a_lookup_that_does_the_same_to_all_is_a_set() -> None:
+    rules = [
+        f"-A PREROUTING -p {p} -m {p} --dport 53 -j DNAT --to-destination 10.0.0.3:53" for p in ("tcp", "udp")
+    ]
+    found = nft("nat", *rules, level=1)
+    # The port asks for a match on the protocol besides the one in the key.
+    assert found["nat_PREROUTING"] == [
+        "meta l4proto { tcp, udp } meta l4proto . th dport @nat_PREROUTING_2 dnat to 10.0.0.3:53"
+    ]
+    assert [line.removesuffix(" : ") for line in found["nat_PREROUTING_2"]] == [
+        "typeof meta l4proto . th dport",
+        "tcp . 53",
+        "udp . 53",
+    ]
+
+
+def test_a_lookup_of_dnat_targets_is_a_data_map() -> None:
+    rules = [
+        f"-A PREROUTING -d 10.0.0.{n}/32 -p tcp -m tcp --dport 8{n}"
+        f" -j DNAT --to-destination 10.1.0.{n}:80 --random"
+        for n in (1, 2)
+    ]
+    found = nft("nat", *rules, level=1)
+    assert found["nat_PREROUTING"] == [
+        "dnat ip to ip daddr . meta l4proto . th dport map @nat_PREROUTING_2 random"
+    ]
+    assert found["nat_PREROUTING_2"] == [
+        "typeof ip daddr . meta l4proto . th dport : ip daddr . th dport",
+        "10.0.0.1 . tcp . 81 : 10.1.0.1 . 80",
+        "10.0.0.2 . tcp . 82 : 10.1.0.2 . 80",
+    ]
+
+
+def test_addresses_alone_make_a_data_map_of_addresses() -> None:
+    rules = [f"-A PREROUTING -d 10.0.0.{n}/32 -j DNAT --to-destination 10.1.0.{n}" for n in (1, 2)]
+    found = nft("nat", *rules, level=1)
+    assert found["nat_PREROUTING"] == ["dnat ip to ip daddr map @nat_PREROUTING_2"]
+    assert found["nat_PREROUTING_2"][0] == "typeof ip daddr : ip daddr"
 
 
 def test_an_effect_that_returns_leaves_the_lookups_own_chain() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.translate.passes.evaluate import State, distance, run
 from tests.unit.translate.passes.rulesets import packets, rulesets
+from tests.unit.translate.passes.services import service_packets, service_rulesets
 from translate.ir import Choose, Lookup, Program, Ruleset
 from translate.passes import LEVELS, lower, verify
 from translate.passes.pipeline import Pass
@@ -21,11 +22,12 @@ def same(before: Program, after: Program, packet: State) -> None:
     assert distance(run(before, BASE, packet), run(after, BASE, packet)) <= BIAS
 
 
-@given(rulesets(), st.lists(packets(), min_size=1, max_size=6))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_every_level_means_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
+@pytest.mark.parametrize("level", [level for level in LEVELS if level])
+@given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_level_means_what_was_written(level: int, ruleset: Ruleset, sent: list[State]) -> None:
     written = verify(lower(ruleset, level=0))
-    lowered = verify(lower(ruleset, level=1))
+    lowered = verify(lower(ruleset, level=level))
     statements = [s for chain in lowered.chains for s in chain.statements]
     event(f"lookups: {any(isinstance(s, Lookup) for s in statements)}")
     event(f"draws: {any(isinstance(s, Choose) for s in statements)}")
@@ -33,7 +35,20 @@ def test_every_level_means_what_was_written(ruleset: Ruleset, sent: list[State])
         same(written, lowered, packet)
 
 
-@pytest.mark.parametrize("step", dict.fromkeys(LEVELS[1]), ids=lambda step: step.__name__)
+@given(ruleset=service_rulesets(), sent=st.lists(service_packets(), min_size=4, max_size=12))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: list[State]) -> None:
+    written = verify(lower(ruleset, level=0))
+    lowered = verify(lower(ruleset, level=2))
+    made = [chain for chain in lowered.chains if chain.name.startswith("nat/shape-")]
+    event(f"templates: {bool(made)}")
+    merged = any(len(s.entries) > 1 for c in made for s in c.statements if isinstance(s, Lookup))
+    event(f"with constants of several: {merged}")
+    for packet in sent:
+        same(written, lowered, packet)
+
+
+@pytest.mark.parametrize("step", dict.fromkeys(LEVELS[2]), ids=lambda step: step.__name__)
 @given(ruleset=rulesets(), sent=st.lists(packets(), min_size=1, max_size=4))
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_pass_by_itself_preserves_the_meaning(step: Pass, ruleset: Ruleset, sent: list[State]) -> None:

@@ -1,0 +1,327 @@
+"""A chain as the packets of one key go through it: what the key decides is decided.
+
+A :class:`Copy` is the chain with the tests left out that hold for every packet of the key, and without
+the statements that none of them passes; and so are the chains that it calls, each a copy of its own.
+Every statement is taken apart into its *outline*, which is what copies of equal shape have in common,
+and its *rows*, which are the constants that they may differ in. ``template`` makes one chain of copies
+that have the same shape at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2s
+from itertools import product
+from math import prod
+from typing import Final
+
+from translate.ir import (
+    Action,
+    AnyOf,
+    Apply,
+    Branch,
+    Choose,
+    Dnat,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Origin,
+    Random,
+    Recent,
+    RecentMode,
+    SetTest,
+    Statement,
+    Test,
+    Value,
+)
+from translate.passes.control import plain
+from translate.passes.facts import Facts, implied, impossible, refine
+from translate.passes.lookup import KEY_FIELDS
+
+__all__ = ["Copier", "Copy", "CopyError", "Part", "Row", "renamed"]
+
+HOLES: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
+"""The fields whose constants copies may differ in: those that a key of several fields can hold."""
+
+_MOST_ROWS: Final = 64
+"""The most rows that one rule with several lists of values is spread over."""
+
+_DEEPEST: Final = 16
+"""How many calls deep chains are copied; deeper ones are called as they are."""
+
+_Outline = tuple[object, ...]
+
+
+class CopyError(Exception):
+    """A chain that must not be copied, or too many copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Constants of one statement, and what it does to a packet that has them."""
+
+    key: tuple[Value, ...]
+    actions: tuple[Action, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One statement, taken apart.
+
+    ``statement`` is what is left of it; ``tests`` and ``fields`` are what its ``rows`` have in common.
+    A draw has no rows.
+    """
+
+    outline: _Outline
+    statement: Statement
+    tests: tuple[Test, ...] = ()
+    fields: tuple[Field, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(slots=True)
+class Copy:
+    """A chain for the packets of one key. ``callees`` are the copies that it calls, by original name.
+
+    ``shape`` is equal for copies that differ in constants alone, with all that they call.
+    """
+
+    chain: LoweredChain
+    parts: list[Part]
+    callees: dict[str, Copy]
+    shape: str = ""
+
+    def places(self, place: tuple[int, ...] = ()) -> Iterable[tuple[tuple[int, ...], Copy]]:
+        """Yield this copy and all below it, each with the way to it: which callee, where there are more."""
+        yield place, self
+        for index, callee in enumerate(self.callees.values()):
+            yield from callee.places(place if len(self.callees) == 1 else (*place, index))
+
+
+@dataclass(slots=True)
+class Copier:
+    """Makes the copies for one dispatcher.
+
+    ``as_they_are`` are the chains to call instead of copying; ``key`` the dispatcher's fields;
+    ``list_name`` names the list that a list of ``-m recent`` becomes part of, given its place among those
+    of its tree. ``budget`` is how many statements may yet be copied.
+    """
+
+    chains: Mapping[str, LoweredChain]
+    family: Family
+    key: tuple[Field, ...]
+    as_they_are: Collection[str]
+    list_name: Callable[[str, int], str]
+    budget: int
+    shapes: dict[_Outline, str] = field(default_factory=dict)
+
+    def copy(self, root: str, facts: Facts) -> tuple[Copy, tuple[str, ...]]:
+        """Return the copy of ``root`` for packets of which ``facts`` are true, and the lists that it names.
+
+        Raises CopyError for a chain that must not be copied, or when the budget is used up.
+        """
+        lists: dict[str, int] = {}
+        return self._copy(self.chains[root], facts, lists, 0), tuple(lists)
+
+    def _copy(self, chain: LoweredChain, facts: Facts, lists: dict[str, int], depth: int) -> Copy:
+        self.budget -= len(chain.statements)
+        if self.budget < 0:
+            raise CopyError("too many copies")
+        calls = _Calls(chain, self.as_they_are, deep=depth >= _DEEPEST)
+        parts: list[Part] = []
+        for statement in chain.statements:
+            left = self._left(statement, facts, lists)
+            if left is not None:
+                parts += _parts(left, calls)
+        callees = {
+            name: self._copy(calls.inner.get(name) or self.chains[name], facts, lists, depth + 1)
+            for name in calls.names
+        }
+        made = Copy(chain, parts, callees)
+        outline = (
+            chain.table,
+            tuple(part.outline for part in parts),
+            tuple(callee.shape for callee in callees.values()),
+        )
+        made.shape = self._shape(outline)
+        return made
+
+    def _shape(self, outline: _Outline) -> str:
+        shape = self.shapes.get(outline)
+        if shape is None:
+            shape = blake2s(repr(outline).encode(), digest_size=5).hexdigest()
+            while shape in self.shapes.values():
+                shape += "x"
+            self.shapes[outline] = shape
+        return shape
+
+    # What the key decides.
+
+    def _left(self, statement: Statement, facts: Facts, lists: dict[str, int]) -> Statement | None:
+        """Return the statement without what ``facts`` decide, or None when no packet passes it."""
+        tests: list[Test] = []
+        for test in statement.tests:
+            match test:
+                case FieldTest():
+                    if test.field in facts:
+                        if implied(test, facts, self.family):
+                            continue
+                        if impossible(refine(facts, (test,), self.family)):
+                            if any(isinstance(t, Recent) for t in tests):
+                                raise CopyError("a test with state before one that never holds")
+                            return None
+                    tests.append(test)
+                case AnyOf() | SetTest() | Random():
+                    tests.append(test)
+                case Recent():
+                    index = lists.setdefault(test.name, len(lists))
+                    tests.append(replace(test, name=self.list_name(test.name, index), key=self.key))
+                case _:
+                    raise CopyError("a test with state of its own")
+        if isinstance(statement, Lookup):
+            return self._lookup_left(statement, tuple(tests), facts)
+        return replace(statement, tests=tuple(tests))
+
+    def _lookup_left(self, lookup: Lookup, tests: tuple[Test, ...], facts: Facts) -> Statement | None:
+        known = [i for i, f in enumerate(lookup.fields) if f in self.key]
+        if not known:
+            return replace(lookup, tests=tests)
+        here = [
+            entry
+            for entry in lookup.entries
+            if all(_holds(entry.key[i], facts[lookup.fields[i]]) for i in known)
+        ]
+        if not here:
+            return None
+        rest = [i for i in range(len(lookup.fields)) if i not in known]
+        if not rest:
+            return Apply(tests=tests, actions=here[0].actions, origin=here[0].origin)
+        return Lookup(
+            fields=tuple(lookup.fields[i] for i in rest),
+            entries=tuple(replace(e, key=tuple(e.key[i] for i in rest)) for e in here),
+            tests=tests,
+            origin=lookup.origin,
+        )
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The chains that one chain calls: ``names`` numbers those to copy, ``inner`` are made for the copy.
+
+    ``deep`` chains call all others as they are.
+    """
+
+    chain: LoweredChain
+    as_they_are: Collection[str]
+    deep: bool
+    names: dict[str, int] = field(default_factory=dict)
+    inner: dict[str, LoweredChain] = field(default_factory=dict)
+
+    def outline(self, actions: tuple[Action, ...]) -> _Outline:
+        """What actions have in common with another copy's, whatever chain or address they name."""
+        found: list[object] = []
+        for action in actions:
+            match action:
+                case Jump(chain=name) | Goto(chain=name) if not self.deep and name not in self.as_they_are:
+                    number = self.names.setdefault(name, len(self.names))
+                    found.append(("jump" if isinstance(action, Jump) else "goto", number))
+                case Dnat(addresses=addresses, ports=ports) if _is_point(addresses) and _is_point(
+                    ports.interval
+                ):
+                    rest = replace(ports, interval=None)
+                    found.append(("dnat", addresses is None, ports.interval is None, rest))
+                case _:
+                    found.append(action)
+        return tuple(found)
+
+    def chain_for(self, branch: Branch) -> Branch:
+        """A branch of a draw with constants of its own: it jumps to a chain that has them."""
+        if self.deep or not branch.actions or not isinstance(branch.actions[-1], Dnat):
+            return branch
+        name = f"{self.chain.name} {len(self.inner)}"
+        body = Apply(tests=(), actions=branch.actions, origin=branch.origin)
+        self.inner[name] = LoweredChain(
+            name=name, table=self.chain.table, statements=(body,), origin=branch.origin
+        )
+        return replace(branch, actions=(Jump(name),))
+
+
+def _parts(statement: Statement, calls: _Calls) -> list[Part]:
+    match statement:
+        case Choose():
+            branches = tuple(calls.chain_for(branch) for branch in statement.branches)
+            outlines = tuple((branch.weight, calls.outline(branch.actions)) for branch in branches)
+            outline = ("draw", statement.tests, statement.equal, outlines)
+            return [Part(outline, replace(statement, branches=branches), statement.tests)]
+        case Lookup():
+            rows = tuple(Row(e.key, e.actions, e.origin) for e in statement.entries)
+            kinds = tuple(dict.fromkeys(calls.outline(row.actions) for row in rows))
+            outline_ = ("rows", statement.tests, statement.fields, kinds)
+            return [Part(outline_, statement, statement.tests, statement.fields, rows)]
+        case Apply():
+            return _applied(statement, calls)
+
+
+def _applied(apply: Apply, calls: _Calls) -> list[Part]:
+    done: list[Part] = []
+    written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
+    if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
+        # The list first, and then the same without it: what stands before it says the same again.
+        first = replace(apply, tests=apply.tests[: written + 1], actions=())
+        done.append(_constant(first, ()))
+        if not apply.actions:
+            return done
+        apply = replace(apply, tests=(*apply.tests[:written], *apply.tests[written + 1 :]))
+    if not plain(apply.tests):
+        bound = any(isinstance(action, Dnat) for action in apply.actions)
+        return [*done, _constant(apply, apply.actions if bound else calls.outline(apply.actions))]
+    holes = {t.field: t.values for t in apply.tests if isinstance(t, FieldTest) and _is_hole(t)}
+    if len(holes) > 1 and prod(len(values) for values in holes.values()) > _MOST_ROWS:
+        holes = {}
+    rest = tuple(t for t in apply.tests if not (isinstance(t, FieldTest) and _is_hole(t) and holes))
+    fields = tuple(f for f in KEY_FIELDS if f in holes)
+    rows = tuple(Row(key, apply.actions, apply.origin) for key in product(*(holes[f] for f in fields)))
+    outline = ("rows", rest, fields, (calls.outline(apply.actions),))
+    return [*done, Part(outline, apply, rest, fields, rows)]
+
+
+def _constant(apply: Apply, outline: _Outline) -> Part:
+    """A rule in which copies do not differ but for the chains that they call."""
+    row = Row((), apply.actions, apply.origin)
+    return Part(("constant", apply.tests, outline), apply, apply.tests, (), (row,))
+
+
+def renamed(actions: tuple[Action, ...], names: Mapping[str, str]) -> tuple[Action, ...]:
+    """Return the actions with jumps to the chains that ``names`` gives instead."""
+    if not actions:
+        return actions
+    match actions[-1]:
+        case Jump(chain=name) if name in names:
+            return (*actions[:-1], Jump(names[name]))
+        case Goto(chain=name) if name in names:
+            return (*actions[:-1], Goto(names[name]))
+        case _:
+            return actions
+
+
+def _holds(value: Value, known: Sequence[Interval]) -> bool:
+    return isinstance(value, Interval) and all(known_.low in value for known_ in known)
+
+
+def _is_point(value: Interval | None) -> bool:
+    return value is None or value.is_point
+
+
+def _is_hole(test: FieldTest) -> bool:
+    return test.field in HOLES and test.mask is None and not test.negated
+
+
+def _always_holds(test: Test) -> bool:
+    return isinstance(test, Recent) and test.mode is RecentMode.SET and not test.negated

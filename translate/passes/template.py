@@ -1,0 +1,371 @@
+"""``template``: chains that differ in constants alone become one chain, whose constants are looked up.
+
+*Before*: a Program of lookups and draws (``lookup``, ``choose``), pruned.
+
+*After*: below a lookup (the *dispatcher*) whose entries jump to chains of their own, every entry jumps
+to a copy of its chain in which all that the key decides is decided, and copies of equal *shape* are one
+chain. What they differ in (an address compared, the target of a DNAT, a chain of ``-m recent``'s lists)
+is found by the dispatcher's own fields, once more. So the number of chains, rules and maps grows with
+the number of shapes, and services and endpoints are entries. Nothing here knows a name or a comment.
+
+*Why the meaning is preserved.* A copy for key *k* is reached through the entry of *k* alone, so that
+every packet in it has the key *k* **as long as the fields of the key do not change** before control
+comes back: they are header fields, which only NAT changes, and NAT ends the table for the packet. (A
+lookup by mark or by conntrack state is no dispatcher.) Then, inside the copy,
+
+* a test that holds for every packet with the key is left out, and a statement that none can pass;
+* an entry keyed by *k* holds for just the packets of this copy, so that ``Lookup(F, {k: A, k': A'})`` in
+  the chain that stands for the copies of *k* and *k'* does *A* in the one and *A'* in the other, **provided
+  that no key has two copies in one chain**. A copy's place is its shape and the way to it from the
+  dispatcher (which callee of which callee, where there is a choice); two copies of one key at the same
+  place would be callee and caller, and then the shape of one contains the other's.
+
+Marks stay where they are: the endpoint that was drawn is known by the chain that the packet is in, so
+that the hairpin mark is set before the DNAT, as it was, and no reader in between can tell (policy
+routing by mark, a rule in another table, another program). Draws stay what ``choose`` made of them.
+
+What does not qualify stays as it was, entry by entry:
+
+* **state that belongs to a rule**: copies of a rule with a counter (``statistic --mode nth``, and every
+  test that this pass does not know) would each count for themselves, and rules that become one would
+  count together;
+* **lists of** ``-m recent`` **that two keys reach**: the lists of a shape become one with the dispatcher's
+  fields in front of the address (:attr:`Recent.key`), which are lists apart only if every rule that names
+  a list is reached by one key and through this dispatcher. A service with a cluster address and a
+  node port has one list per endpoint for both, and keeps its chains;
+* keys that are no points, and entries that do not end in a jump or goto;
+* trees that share no place with another key's: nothing would become less.
+
+A chain that nearly all keys reach and that asks nothing of them (a chain that logs and drops) is not
+copied but called, which is always sound; so are chains with a dispatcher of their own, treated before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2s
+from typing import Final
+
+from translate.ir import (
+    Apply,
+    Choose,
+    Dnat,
+    Entry,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    Program,
+    Recent,
+    Statement,
+    Test,
+    Value,
+)
+from translate.passes.calls import called, callees_first
+from translate.passes.copies import Copier, Copy, CopyError, Row, renamed
+from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
+from translate.passes.lookup import KEY_FIELDS
+
+__all__ = ["template"]
+
+_DISPATCHING: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
+"""The fields of a dispatcher: header fields, which nothing but NAT changes."""
+
+_SHARED: Final = 64
+"""A chain that asks nothing of the key is called as it is when more keys than this reach it, or all."""
+
+_Key = tuple[Value, ...]
+_Place = tuple[str, tuple[int, ...]]
+"""A shape and the way to it: the copies there become one chain."""
+
+
+def template(program: Program) -> Program:
+    """Return the Program with one chain per shape below every lookup that dispatches."""
+    work = _Work(program)
+    found = [
+        (chain.name, index, _jumps(statement, program))
+        for chain in program.chains
+        for index, statement in enumerate(chain.statements)
+        if isinstance(statement, Lookup) and set(statement.fields) <= _DISPATCHING
+    ]
+    for name, index, jumps in sorted(found, key=lambda one: -len(one[2])):
+        if len(jumps) > 1 and name not in work.covered:
+            work.treat(name, index, jumps)
+    return replace(program, chains=(*work.chains.values(), *work.made.values()))
+
+
+def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
+    """The entries that a template may stand for: the chain that each ends in, by their numbers."""
+    return {
+        index: entry.actions[-1].chain
+        for index, entry in enumerate(lookup.entries)
+        if entry.actions
+        and isinstance(entry.actions[-1], Jump | Goto)
+        and all(isinstance(v, Interval) and v.is_point for v in entry.key)
+    }
+
+
+@dataclass(slots=True)
+class _Tree:
+    """One entry's copies, each at its place. ``lists`` are those of ``-m recent`` that they name."""
+
+    key: _Key
+    root: str
+    places: dict[_Place, Copy]
+    lists: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """The Program as it was, and what becomes of it.
+
+    ``covered`` are the chains that templates stand for; ``kept`` those that are called and not copied,
+    because a dispatcher in them or below them has been treated.
+    """
+
+    program: Program
+    chains: dict[str, LoweredChain] = field(init=False)
+    made: dict[str, LoweredChain] = field(default_factory=dict)
+    covered: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+    original: dict[str, LoweredChain] = field(init=False)
+    facts: dict[str, Facts] = field(init=False)
+    callers: dict[str, list[str]] = field(init=False)
+    asked: dict[str, frozenset[Field]] = field(init=False)
+    lists: dict[str, list[tuple[str, Recent]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.original = {chain.name: chain for chain in self.program.chains}
+        self.chains = dict(self.original)
+        self.facts = entry_facts(self.program)
+        self.callers = {name: [] for name in self.original}
+        self.lists = {}
+        for chain in self.program.chains:
+            for name in called(chain):
+                self.callers[name].append(chain.name)
+            for statement in chain.statements:
+                for test in statement.tests:
+                    if isinstance(test, Recent):
+                        self.lists.setdefault(test.name, []).append((chain.name, test))
+        self.asked = {}
+        for chain in callees_first(self.program):
+            fields = {f for statement in chain.statements for f in _asked(statement)}
+            self.asked[chain.name] = frozenset(fields.union(*(self.asked[n] for n in called(chain))))
+
+    # One dispatcher.
+
+    def treat(self, name: str, index: int, jumps: Mapping[int, str]) -> None:
+        """Put templates in the place of the chains that one lookup jumps to, where that makes less."""
+        lookup = self.original[name].statements[index]
+        assert isinstance(lookup, Lookup)
+        identity = f"{name} {index}"
+        copier = Copier(
+            chains=self.original,
+            family=self.program.family,
+            key=lookup.fields,
+            as_they_are=self.kept | self._shared(lookup.fields, jumps.values()),
+            list_name=lambda known, place: _short(f"{identity} {place} {self._profile(known)}"),
+            budget=8 * sum(len(c.statements) for c in self.program.chains) + 1000,
+        )
+        known = refine(self.facts[name], lookup.tests, self.program.family)
+        trees: dict[int, _Tree] = {}
+        for number, root in jumps.items():
+            key = lookup.entries[number].key
+            here = refine(known, facts_of_key(lookup.fields, key), self.program.family)
+            try:
+                copy, lists = copier.copy(root, here)
+            except CopyError:
+                if copier.budget < 0:
+                    return
+                continue
+            places = {(each.shape, place): each for place, each in copy.places()}
+            tree = _Tree(key, root, places, lists)
+            if all(self._is_its_own(known_list, tree) for known_list in lists):
+                trees[number] = tree
+        groups = _groups(trees.values())
+        trees = {n: t for n, t in trees.items() if any(len(groups[place]) > 1 for place in t.places)}
+        originals = {c.chain.name for t in trees.values() for c in t.places.values()}
+        groups = _groups(trees.values())
+        if len(groups) >= len(originals):
+            return
+        names = {place: f"{self.original[name].table}/{_name(identity, place)}" for place in groups}
+        for place, members in groups.items():
+            self.made[names[place]] = _merged(names, place, members, lookup.fields)
+        entries = list(lookup.entries)
+        for number, tree in trees.items():
+            top = next(iter(tree.places))
+            entries[number] = replace(
+                entries[number], actions=renamed(entries[number].actions, {tree.root: names[top]})
+            )
+        statements = list(self.chains[name].statements)
+        statements[index] = replace(lookup, entries=tuple(entries))
+        self.chains[name] = replace(self.chains[name], statements=tuple(statements))
+        self.covered |= originals
+        self._keep(name)
+
+    def _shared(self, fields: tuple[Field, ...], roots: Iterable[str]) -> set[str]:
+        """The chains that ask nothing of these fields and that very many of the roots reach."""
+        reached: dict[str, int] = {}
+        count = 0
+        for root in roots:
+            count += 1
+            seen = {root}
+            todo = [root]
+            while todo:
+                for name in called(self.original[todo.pop()]):
+                    if name not in seen:
+                        seen.add(name)
+                        todo.append(name)
+            for name in seen:
+                reached[name] = reached.get(name, 0) + 1
+        return {
+            name
+            for name, keys in reached.items()
+            if (keys > _SHARED or keys == count) and not self.asked[name] & set(fields)
+        }
+
+    def _keep(self, name: str) -> None:
+        """Note that this chain, and all that can come to it, are not copied."""
+        todo = [name]
+        while todo:
+            name = todo.pop()
+            if name not in self.kept:
+                self.kept.add(name)
+                todo += self.callers[name]
+
+    # Lists of -m recent.
+
+    def _profile(self, name: str) -> tuple[str, ...]:
+        """What rules ask of a list, whatever its name is."""
+        return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
+
+    def _is_its_own(self, name: str, tree: _Tree) -> bool:
+        """Whether every rule that names the list is reached by the tree's key alone."""
+        inside = {copy.chain.name for copy in tree.places.values()}
+        todo = [chain for chain, _ in self.lists[name]]
+        seen: set[str] = set()
+        while todo:
+            chain = todo.pop()
+            if chain in seen:
+                continue
+            seen.add(chain)
+            if chain not in inside:
+                return False
+            if chain == tree.root:
+                if len(self.callers[chain]) != 1:
+                    return False
+            else:
+                todo += self.callers[chain]
+        return True
+
+
+def _groups(trees: Iterable[_Tree]) -> dict[_Place, list[tuple[_Key, Copy]]]:
+    groups: dict[_Place, list[tuple[_Key, Copy]]] = {}
+    for tree in trees:
+        for place, copy in tree.places.items():
+            groups.setdefault(place, []).append((tree.key, copy))
+    return groups
+
+
+def _merged(
+    names: Mapping[_Place, str],
+    place: _Place,
+    members: list[tuple[_Key, Copy]],
+    fields: tuple[Field, ...],
+) -> LoweredChain:
+    """The chain that stands for all copies at one place."""
+    first = members[0][1]
+    way = place[1]
+    below = [
+        names[callee.shape, way if len(first.callees) == 1 else (*way, index)]
+        for index, callee in enumerate(first.callees.values())
+    ]
+    calls = [dict(zip(copy.callees, below, strict=True)) for _, copy in members]
+    statements: list[Statement] = []
+    for index, part in enumerate(first.parts):
+        if isinstance(part.statement, Choose):
+            branches = tuple(
+                replace(b, actions=renamed(b.actions, calls[0])) for b in part.statement.branches
+            )
+            statements.append(replace(part.statement, branches=branches))
+            continue
+        rows = [
+            tuple(replace(row, actions=renamed(row.actions, names_)) for row in copy.parts[index].rows)
+            for (_, copy), names_ in zip(members, calls, strict=True)
+        ]
+        if all(_same(rows[0], other) for other in rows) and not any(map(_is_own, rows[0])):
+            statements.append(_constant(part.statement, calls[0]))
+        else:
+            keyed = [(key, row) for (key, _), own in zip(members, rows, strict=True) for row in own]
+            statements.append(_lookup(part.statement, (*fields, *part.fields), part.tests, keyed))
+    return LoweredChain(
+        name=names[place],
+        table=first.chain.table,
+        statements=tuple(statements),
+        origin=first.chain.origin,
+    )
+
+
+def _same(rows: tuple[Row, ...], other: tuple[Row, ...]) -> bool:
+    return [(r.key, r.actions) for r in rows] == [(r.key, r.actions) for r in other]
+
+
+def _is_own(row: Row) -> bool:
+    """Whether the row names one address or port, which is looked up even where all happen to agree.
+
+    Else a first service with another endpoint would change the chain and not an entry.
+    """
+    return any(isinstance(v, Interval) and v.is_point for v in row.key) or any(
+        isinstance(action, Dnat) for action in row.actions
+    )
+
+
+def _constant(statement: Statement, calls: Mapping[str, str]) -> Statement:
+    match statement:
+        case Apply():
+            return replace(statement, actions=renamed(statement.actions, calls))
+        case Lookup():
+            entries = tuple(replace(e, actions=renamed(e.actions, calls)) for e in statement.entries)
+            return replace(statement, entries=entries)
+        case Choose():
+            raise AssertionError("a draw has no constants")
+
+
+def _lookup(
+    statement: Statement,
+    fields: tuple[Field, ...],
+    tests: tuple[Test, ...],
+    rows: list[tuple[_Key, Row]],
+) -> Lookup:
+    order = sorted(range(len(fields)), key=lambda i: KEY_FIELDS.index(fields[i]))
+    entries = []
+    for key, row in rows:
+        whole: tuple[Value, ...] = (*key, *row.key)
+        entries.append(Entry(key=tuple(whole[i] for i in order), actions=row.actions, origin=row.origin))
+    return Lookup(
+        fields=tuple(fields[i] for i in order),
+        entries=tuple(entries),
+        tests=tests,
+        origin=statement.origin,
+    )
+
+
+def _asked(statement: Statement) -> Iterable[Field]:
+    for test in statement.tests:
+        if isinstance(test, FieldTest):
+            yield test.field
+    if isinstance(statement, Lookup):
+        yield from statement.fields
+
+
+def _name(identity: str, place: _Place) -> str:
+    shape, way = place
+    return "-".join((f"shape-{_short(identity)}-{shape}", *map(str, way)))
+
+
+def _short(text: str) -> str:
+    return blake2s(text.encode(), digest_size=4).hexdigest()
