@@ -158,7 +158,12 @@ def without_sctp(ruleset: Ruleset) -> Ruleset:
 
 @pytest.mark.parametrize(
     ("name", "level"),
-    [("iptables-legacy", 1), ("iptables-nft", 1), *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1)), ("nftables", 2)],
+    [
+        ("iptables-legacy", 1),
+        ("iptables-nft", 1),
+        *((n, o) for n in ("nftables", "tc-ebpf") for o in (0, 1)),
+        ("nftables", 2),
+    ],
 )
 def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
     """These cases stand in a folder of their own, because they do not reach every rule of the ruleset."""
