@@ -162,8 +162,9 @@ class Candidates:
 
     def _changed(self, wants: Wants, around: Sequence[Sighting]) -> Iterator[Send]:
         """Packets that rules change before the hook, as they changed those that were seen there."""
-        fit = [s for s in around if s.first and self._fits(wants, s)]
-        for sighting in fit[:16]:
+        asked = wants.fields
+        fit = itertools.islice((s for s in around if s.first and self._fits(wants, asked, s)), 16)
+        for sighting in fit:
             sent = sighting.sent
             packet = self._fresh(sent.packet)
             if sighting.packet.src == packet.src and not wants.allows(Field.SADDR, packet.src):
@@ -174,25 +175,29 @@ class Candidates:
             else:
                 yield Send(packet=packet, entry=sent.entry)
 
-    def _fits(self, wants: Wants, seen: Sighting) -> bool:
+    def _fits(self, wants: Wants, asked: frozenset[Field], seen: Sighting) -> bool:
         before, after = seen.sent.packet, seen.packet
-        changed = (before.dst, before.dport, before.mark) != (after.dst, after.dport, seen.mark)
-        status = ConnectionStatus.DNAT if (before.dst, before.dport) != (after.dst, after.dport) else 0
-        if not changed or not wants.allows(Field.MARK, seen.mark):
+        moved = (before.dst, before.dport) != (after.dst, after.dport)
+        if not moved and before.mark == seen.mark:
             return False
-        checks: list[tuple[Field, object]] = [
+        if Field.DADDR in asked and not wants.allows(Field.DADDR, after.dst):
+            return False
+        if not wants.allows(Field.MARK, seen.mark):
+            return False
+        checks: tuple[tuple[Field, object], ...] = (
             (Field.L4PROTO, after.proto),
-            (Field.DADDR, after.dst),
             (Field.DPORT, after.dport),
-            (Field.CT_STATUS, int(status)),
+            (Field.CT_STATUS, int(ConnectionStatus.DNAT if moved else 0)),
             (Field.CT_ORIGINAL_DADDR, before.dst),
             (Field.CT_ORIGINAL_DPORT, before.dport),
             (Field.CT_REPLY_SADDR, after.dst),
-            (Field.FIB_DADDR_TYPE, int(self.places.kind(after.dst))),
-        ]
+        )
         for field, value in checks:
-            if wants.asks(field) and not (isinstance(value, int) and wants.allows(field, value)):
+            if field in asked and not (isinstance(value, int) and wants.allows(field, value)):
                 return False
+        kind = Field.FIB_DADDR_TYPE
+        if kind in asked and not wants.allows(kind, int(self.places.kind(after.dst))):
+            return False
         return wants.allows_name(Field.OIF, seen.oif)
 
     def _fresh(self, packet: Packet) -> Packet:

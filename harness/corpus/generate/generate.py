@@ -12,7 +12,7 @@ from harness.corpus.generate.goals import HIT, Goal, Seen
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Found, Search
 from harness.corpus.generate.services import service_flows, services_of
-from harness.coverage import CoverageReport, count_in_simulator, coverage
+from harness.coverage import CoverageReport, coverage
 from harness.reachability import RuleId
 from harness.ruletext import test_text
 from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
@@ -48,12 +48,14 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     services = services_of(f.seen for f in search.found)
     flows = list(service_flows(services, search.places))
     given: set[Goal] = set()
+    shown: list[Seen] = []
     for flow in flows:
-        given |= _worth(search.observe(flow.steps), search)
+        shown.append(search.observe(flow.steps))
+        given |= _worth(shown[-1], search)
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
-    counts = count_in_simulator(job, flows)
-    report = coverage(job.ruleset, [counts], counted_by="simulator", flows=len(flows))
+    shown += (search.found[i].seen for i in chosen)
+    report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),
         coverage=report,
@@ -62,6 +64,16 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
         together=sum(g.side != HIT for g in search.far - search.near),
         doubts=_doubts(job, search, report),
     )
+
+
+def _flows_per_rule(shown: Iterable[Seen]) -> dict[RuleId, tuple[int, int | None]]:
+    """For each rule, how many flows it matched a packet of, and how many it let one of pass by."""
+    counts: dict[RuleId, list[int]] = {}
+    for one in shown:
+        sides = {((g.table.value, g.chain, g.rule), g.side != HIT) for g in (*one.near, *one.far)}
+        for rule, passed in sides:
+            counts.setdefault(rule, [0, 0])[passed] += 1
+    return {rule: (hits, passes) for rule, (hits, passes) in counts.items()}
 
 
 def _worth(seen: Seen, search: Search) -> set[Goal]:

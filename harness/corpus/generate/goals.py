@@ -90,9 +90,9 @@ def observe(branches: Iterable[TracedBranch], places: Places) -> Seen:
             if isinstance(step.step, Send):
                 sent = step.step
             if sent is not None:
-                for sighting, event in _visits(step.events, sent, first=isinstance(step.step, Send)):
-                    _note(seen, sighting, event, places)
-                    s = sighting
+                first = isinstance(step.step, Send)
+                for s, visits in _sightings(step.events, sent, first=first):
+                    _note(seen, s, visits, places)
                     key = (s.table, s.hook, s.packet.src, s.packet.dst, s.packet.dport, s.mark, s.state)
                     if key not in once:
                         once.add(key)
@@ -101,11 +101,44 @@ def observe(branches: Iterable[TracedBranch], places: Places) -> Seen:
     return seen
 
 
-def _visits(events: Iterable[object], sent: Send, *, first: bool) -> Iterator[tuple[Sighting, RuleVisited]]:
+def _sightings(
+    events: Iterable[object], sent: Send, *, first: bool
+) -> Iterator[tuple[Sighting, list[RuleVisited]]]:
+    """Yield the packet in each form in which rules saw it, with the rules that did."""
     entered: HookEntered | None = None
     packet: Packet | None = None
     state, status = ConnectionState.NEW, ConnectionStatus(0)
+    visits: list[RuleVisited] = []
+
+    def sighting() -> Sighting:
+        assert entered is not None
+        assert packet is not None
+        last = visits[-1]
+        return Sighting(
+            table=last.table,
+            hook=last.hook,
+            packet=packet,
+            mark=last.mark,
+            iif=entered.iif,
+            oif=entered.oif,
+            state=state,
+            status=status,
+            sent=sent,
+            first=first,
+        )
+
     for event in events:
+        if isinstance(event, RuleVisited):
+            if event.answer or packet is None:
+                continue
+            if visits and (event.mark != visits[-1].mark or event.table is not visits[-1].table):
+                yield sighting(), visits
+                visits = []
+            visits.append(event)
+            continue
+        if visits:
+            yield sighting(), visits
+            visits = []
         match event:
             case HookEntered():
                 entered, packet = event, event.packet
@@ -113,41 +146,31 @@ def _visits(events: Iterable[object], sent: Send, *, first: bool) -> Iterator[tu
                 packet = event.after
             case Tracked():
                 state, status = event.state, event.status
-            case RuleVisited() if not event.answer and entered is not None and packet is not None:
-                yield (
-                    Sighting(
-                        table=event.table,
-                        hook=event.hook,
-                        packet=packet,
-                        mark=event.mark,
-                        iif=entered.iif,
-                        oif=entered.oif,
-                        state=state,
-                        status=status,
-                        sent=sent,
-                        first=first,
-                    ),
-                    event,
-                )
+    if visits:
+        yield sighting(), visits
 
 
-def _note(seen: Seen, sighting: Sighting, event: RuleVisited, places: Places) -> None:
-    where = (event.table, event.hook, event.chain, event.index - 1)
-    if event.failed is None:
-        seen.near.add(Goal(*where, HIT))
-        action = event.rule.actions[0] if event.rule.actions else None
-        if isinstance(action, Dnat | Redirect):
-            seen.services.add(sighting.sent)
-        return
-    assert not isinstance(event.failed, Assumption)  # a corpus is made from rules that hide nothing
-    side = _position(event.rule, event.failed)
-    goal = Goal(*where, side)
-    if goal in seen.near:
-        return
-    if all(holds(test, sighting, places) is not False for test in event.rule.tests[side + 1 :]):
-        seen.near.add(goal)
-    else:
-        seen.far.add(goal)
+def _note(seen: Seen, sighting: Sighting, visits: Iterable[RuleVisited], places: Places) -> None:
+    values: dict[Field, object] = {}
+    near, far = seen.near, seen.far
+    for event in visits:
+        rule, failed = event.rule, event.failed
+        if failed is None:
+            near.add(Goal(event.table, event.hook, event.chain, event.index - 1, HIT))
+            if rule.actions and isinstance(rule.actions[0], Dnat | Redirect):
+                seen.services.add(sighting.sent)
+            continue
+        assert not isinstance(failed, Assumption)  # a corpus is made from rules that hide nothing
+        side = _position(rule, failed)
+        goal = Goal(event.table, event.hook, event.chain, event.index - 1, side)
+        if goal in near:
+            continue
+        for test in rule.tests[side + 1 :]:
+            if holds(test, sighting, places, values) is False:
+                far.add(goal)
+                break
+        else:
+            near.add(goal)
 
 
 def _position(rule: Rule, test: Test) -> int:
@@ -157,13 +180,16 @@ def _position(rule: Rule, test: Test) -> int:
     return rule.tests.index(test)
 
 
-def holds(test: Test, sighting: Sighting, places: Places) -> bool | None:
-    """Whether the packet passes the test, or None when that cannot be said from a sighting."""
+def holds(test: Test, sighting: Sighting, places: Places, values: dict[Field, object]) -> bool | None:
+    """Whether the packet passes the test, or None when that cannot be said from a sighting.
+
+    ``values`` keeps the sighting's fields that have been read; empty at first.
+    """
     match test:
         case FieldTest():
-            return _field_holds(test, sighting, places)
+            return _field_holds(test, sighting, places, values)
         case AnyOf():
-            parts = [_field_holds(t, sighting, places) for t in test.tests]
+            parts = [_field_holds(t, sighting, places, values) for t in test.tests]
             if True in parts:
                 return not test.negated
             return None if None in parts else test.negated
@@ -171,20 +197,25 @@ def holds(test: Test, sighting: Sighting, places: Places) -> bool | None:
             return None
 
 
-def _field_holds(test: FieldTest, sighting: Sighting, places: Places) -> bool | None:
-    value = _value(test.field, sighting, places)
+def _field_holds(
+    test: FieldTest, sighting: Sighting, places: Places, values: dict[Field, object]
+) -> bool | None:
+    value = values.get(test.field, values)
+    if value is values:
+        value = values[test.field] = _value(test.field, sighting, places)
     if value is NotImplemented:
         return None
     if value is None:
         return False
-    if isinstance(value, str):
-        found = any(isinstance(v, Name) and v.matches(value) for v in test.values)
-    elif isinstance(value, int):
+    if isinstance(value, int):
         masked = value if test.mask is None else value & test.mask
-        found = any(isinstance(v, Interval) and masked in v for v in test.values)
-    else:  # a port that the kernel picks
-        return None
-    return found != test.negated
+        for one in test.values:
+            if isinstance(one, Interval) and one.low <= masked <= one.high:
+                return not test.negated
+        return test.negated
+    if isinstance(value, str):
+        return any(isinstance(v, Name) and v.matches(value) for v in test.values) != test.negated
+    return None  # a port that the kernel picks
 
 
 def _value(field: Field, sighting: Sighting, places: Places) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backends.node import Node
 from harness.corpus.entry import entry_of
@@ -40,6 +40,8 @@ class Places:
     outside: tuple[int, ...]
     neighbours: tuple[int, ...]
     loud: frozenset[int]
+    _known: dict[int, str | None] = field(default_factory=dict, compare=False, repr=False)
+    """What :meth:`behind` has said."""
 
     @classmethod
     def of(cls, ruleset: Ruleset, node: Node) -> Places:
@@ -81,7 +83,10 @@ class Places:
 
     def behind(self, address: int) -> str | None:
         """Return the interface that an address is behind; None: the node itself, empty: no route."""
-        return _behind(self.node, self.family, address)
+        known = self._known.get(address, "?")
+        if known == "?":
+            known = self._known[address] = _behind(self.node, self.family, address)
+        return known
 
     def kind(self, address: int) -> AddressType:
         """Return what an address is to the node (``addrtype``)."""

@@ -38,6 +38,11 @@ class Wants:
             return False
         return all(_passes(t, value) for t in self.masked if t.field is field)
 
+    @property
+    def fields(self) -> frozenset[Field]:
+        """The fields that anything is wanted of."""
+        return frozenset((*self.plain, *(t.field for t in (*self.masked, *self.named))))
+
     def asks(self, field: Field) -> bool:
         """Whether anything at all is wanted of the field."""
         return field in self.plain or any(t.field is field for t in (*self.masked, *self.named))
