@@ -7,7 +7,7 @@ PYTHON_RUN := .venv/bin/python
 DIFF := sh vm/each-level.sh .venv/bin/nfparity diff --corpus $(CASES) --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host mutation translators golden clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules shares mutation translators golden clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,14 @@ diff-test: ## every backend against the simulator, on a Debian kernel in a VM (K
 diff-test-host: ## the same on the running kernel, in network namespaces; needs root
 	@harness/setup.sh test
 	$(DIFF)
+
+diff-test-rules: ## clusters of every kind and their generated corpora, on the running kernel; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.selfcheck
+
+shares: ## 200,000 connections per backend: fair shares pass, one hundredth too much is caught; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.draws
 
 mutation: ## plant faults in the translations and show which ones the packets catch; needs root
 	@harness/setup.sh test

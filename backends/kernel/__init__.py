@@ -17,6 +17,8 @@ How the pieces stand on each other, lowest first:
     the one thing that a backend must supply, :class:`~backends.kernel.loader.Loader`;
 ``replayer``
     flows through a TAP node, outcomes out;
+``sampler``
+    one packet again and again, and where it goes;
 ``worker``
     a child process in its own namespace that dies with its parent;
 ``wire``

@@ -13,11 +13,13 @@ from backends.flow import Flow
 from backends.kernel.loader import Loader, RuleId
 from backends.kernel.quiet import quieten
 from backends.kernel.replayer import Replayer
+from backends.kernel.sampler import Destination, sample
 from backends.kernel.tapnode import TapNode
 from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.kernel.worker import Worker
 from backends.node import Node
 from backends.outcome import FlowResult
+from backends.packet import Packet
 from translate.errors import Note
 
 __all__ = ["KernelSession", "open_session"]
@@ -29,6 +31,13 @@ _BATCH_LIMIT: Final = 1024
 @dataclass(frozen=True, slots=True)
 class _Replay:
     flows: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    packet: Packet
+    entry: str
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,9 @@ class _Server:
         match message:
             case _Replay(flows):
                 return pack_results(self.replayer.replay(unpack_flows(flows)))
+            case _Sample(packet, entry, times):
+                replayer = self.replayer
+                return sample(replayer.tap, replayer.loader, packet, entry, times)
             case _Count():
                 return dict(self.replayer.loader.counters())
         raise TypeError(f"no such request: {message!r}")
@@ -98,6 +110,11 @@ class KernelSession:
                 size = max(1, size // 2)
             elif spent < _BATCH_SECONDS / 2:
                 size = min(_BATCH_LIMIT, size * 2)
+
+    def sample(self, packet: Packet, entry: str, times: int) -> Mapping[Destination | None, int]:
+        """Return where ``times`` new connections that begin with ``packet`` went; see :func:`sample`."""
+        found: dict[Destination | None, int] = self._worker.ask(_Sample(packet, entry, times))
+        return found
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return how many packets each rule has matched since it was loaded, where counted."""

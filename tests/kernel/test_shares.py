@@ -1,0 +1,47 @@
+"""The shares of a service's endpoints on every backend, with 20,000 new connections each.
+
+Chance comes from the kernel and cannot be seeded. Each test calls fair shares unfair with a probability of at
+most one in a million (:data:`harness.shares.FALSE_ALARM_RATE`).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import backend
+from harness.draws import SUBJECTS, draw
+from translate.errors import UnsupportedError
+from translate.ir import Family
+
+CONNECTIONS = 20_000
+
+
+def able(subject: str) -> None:
+    availability = backend(SUBJECTS[subject][0]).probe()
+    if not availability.ok:
+        pytest.skip(f"{subject}: {availability.reason}")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_endpoints_are_drawn_fairly(subject: str) -> None:
+    able(subject)
+    drawn = draw(subject, connections=CONNECTIONS)
+    assert sum(drawn.tally.counts) == CONNECTIONS
+    assert not drawn.unfair, (drawn.tally, drawn.least_p)
+
+
+@pytest.mark.parametrize("subject", ["iptables-legacy", "nft-O1", "tc-O1"])
+def test_endpoints_are_drawn_fairly_over_ipv6(subject: str) -> None:
+    able(subject)
+    try:
+        drawn = draw(subject, family=Family.IP6, connections=CONNECTIONS)
+    except UnsupportedError as e:
+        pytest.skip(str(e).splitlines()[0])
+    assert not drawn.unfair, (drawn.tally, drawn.least_p)
+
+
+@pytest.mark.parametrize("subject", ["nft-O0", "nft-O1", "tc-O1"])
+def test_a_share_that_is_too_large_is_unfair(subject: str) -> None:
+    able(subject)
+    # 0.04 among 20,000 shows as surely as 0.01 among 200,000 does, which takes too long here.
+    assert draw(subject, connections=CONNECTIONS, shift=0.04).unfair
