@@ -46,7 +46,8 @@ def test_the_clusters_use_every_option_and_grow_to_200_services() -> None:
 
 def test_a_file_of_clusters_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "clusters.toml"
-    for text, message in (("[a]\nservice = 3\n", "unknown: service"), ("a = 3\n", "int"), ("[", "at end of document")):
+    wrong = {"[a]\nservice = 3\n": "unknown: service", "a = 3\n": "int", "[": "at end of document"}
+    for text, message in wrong.items():
         path.write_text(text)
         with pytest.raises(InputError, match=message):
             read_clusters(str(path))
