@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from translate.collector import collector_paused
 from translate.errors import Note
 from translate.ir import Program
+from translate.nft.change import ChangeKind, NftChange, change
 from translate.nft.emit import TABLE, build
+from translate.nft.model import NftTable
 from translate.nft.render import delete_text, flush_text, structure_text
 
-__all__ = ["TABLE", "NftOutput", "emit"]
+__all__ = ["TABLE", "ChangeKind", "NftChange", "NftOutput", "emit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +27,23 @@ class NftOutput:
 
     ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it.
     ``flush`` empties the sets that packets fill. ``notes`` say where iptables knows other limits.
+    ``structure`` is what ``text`` says, for :meth:`change_from`.
     """
 
     family: str
     table: str
     text: str
     delete: str
+    structure: NftTable
     flush: str = ""
     notes: tuple[Note, ...] = ()
+
+    def change_from(self, old: NftOutput) -> NftChange:
+        """Return the transaction that turns what ``old`` has loaded into this.
+
+        Raises ValueError when they are of different families.
+        """
+        return change(old.structure, self.structure)
 
 
 @collector_paused()
@@ -44,6 +55,7 @@ def emit(program: Program) -> NftOutput:
         table=table.name,
         text=structure_text(table),
         delete=delete_text(table.family, table.name),
+        structure=table,
         flush=flush_text(table),
         notes=notes,
     )

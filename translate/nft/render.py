@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
-from translate.nft.model import NftChain, NftMap, NftSet, NftTable
+from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
 
-__all__ = ["delete_text", "flush_text", "structure_text"]
+__all__ = [
+    "chain_head",
+    "delete_text",
+    "element_text",
+    "flush_text",
+    "map_head",
+    "rule_text",
+    "set_lines",
+    "structure_text",
+]
 
 
 def structure_text(table: NftTable) -> str:
@@ -18,7 +27,7 @@ def structure_text(table: NftTable) -> str:
     """
     lines = [f"add table {table.family} {table.name}", delete_text(table.family, table.name).rstrip()]
     lines.append(f"table {table.family} {table.name} {{")
-    blocks = [*map(_set_lines, table.sets), *map(_map_lines, table.maps), *map(_chain_lines, table.chains)]
+    blocks = [*map(set_lines, table.sets), *map(_map_lines, table.maps), *map(_chain_lines, table.chains)]
     for index, block in enumerate(blocks):
         if index:
             lines.append("")
@@ -37,7 +46,8 @@ def flush_text(table: NftTable) -> str:
     return "".join(f"flush set {table.family} {table.name} {s.name}\n" for s in table.sets)
 
 
-def _set_lines(set_: NftSet) -> Iterator[str]:
+def set_lines(set_: NftSet) -> Iterator[str]:
+    """Yield the lines that declare a set that packets fill."""
     yield f"set {set_.name} {{"
     yield f"\ttypeof {set_.key}"
     yield f"\tsize {set_.size}"
@@ -48,21 +58,32 @@ def _set_lines(set_: NftSet) -> Iterator[str]:
     yield "}"
 
 
-def _map_lines(map_: NftMap) -> Iterator[str]:
+def map_head(map_: NftMap) -> Iterator[str]:
+    """Yield the lines that declare a map or set, up to its elements."""
     yield f"{'set' if map_.data is None else 'map'} {map_.name} {{"
     yield f"\ttypeof {map_.key}" + ("" if map_.data is None else f" : {map_.data}")
     if map_.interval:
         yield "\tflags interval"
+
+
+def _map_lines(map_: NftMap) -> Iterator[str]:
+    yield from map_head(map_)
     if map_.elements:
         yield "\telements = {"
         for element in map_.elements:
-            data = "" if element.data is None else f" : {element.data}"
-            yield f"\t\t{element.key}{_place(element.origin)}{data},"
+            yield f"\t\t{element_text(element)},"
         yield "\t}"
     yield "}"
 
 
-def _chain_lines(chain: NftChain) -> Iterator[str]:
+def element_text(element: NftElement) -> str:
+    """Return an element of a map or set, with the line that it comes from."""
+    data = "" if element.data is None else f" : {element.data}"
+    return f"{element.key}{_place(element.origin)}{data}"
+
+
+def chain_head(chain: NftChain) -> Iterator[str]:
+    """Yield the lines that declare a chain, up to its rules."""
     yield f"chain {chain.name} {{"
     line = f", line {chain.origin.line}" if chain.origin.line else ""
     yield f"\tcomment {comment(chain.note + line)}"
@@ -70,9 +91,18 @@ def _chain_lines(chain: NftChain) -> Iterator[str]:
         base = chain.base
         hook, policy = base.hook.lower(), base.policy.lower()
         yield f"\ttype {base.type} hook {hook} priority {base.priority}; policy {policy};"
+
+
+def _chain_lines(chain: NftChain) -> Iterator[str]:
+    yield from chain_head(chain)
     for rule in chain.rules:
-        yield f"\t{' '.join(rule.parts)}{_place(rule.origin)}"
+        yield f"\t{rule_text(rule)}"
     yield "}"
+
+
+def rule_text(rule: NftRule) -> str:
+    """Return a rule, with the line that it comes from."""
+    return f"{' '.join(rule.parts)}{_place(rule.origin)}"
 
 
 def _place(origin: Origin) -> str:

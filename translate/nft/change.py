@@ -1,0 +1,190 @@
+"""Two tables → the transaction that makes the first into the second, element by element.
+
+What the kernel holds must be what the first table says, as :func:`translate.nft.emit` wrote it; else the
+transaction is refused as a whole (``delete element`` of what is not there) and nothing has changed.
+
+*Why the order is as it is.* nf_tables checks every command against what the transaction has done so far:
+a chain or a map can be deleted once nothing in the transaction's own view refers to it, an element can be
+added once the chain that it jumps to exists, and where a key gets other data its old element has to go
+first. Hence: declare what is new; empty the chains that change or go; delete elements, then maps, then
+chains; add elements; add rules. Packets see the tables as before the transaction or as after it.
+
+Comments are not compared: an element whose line number alone has changed stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from translate.nft.model import NftChain, NftElement, NftMap, NftTable
+from translate.nft.render import chain_head, element_text, map_head, rule_text, set_lines, structure_text
+
+__all__ = ["ChangeKind", "NftChange", "change"]
+
+
+class ChangeKind(StrEnum):
+    """How much of a table a change touches."""
+
+    NOTHING = "nothing"
+    """The tables mean the same."""
+
+    ELEMENTS = "elements"
+    """Elements of maps and sets that exist."""
+
+    STRUCTURE = "structure"
+    """Chains, rules or maps besides elements; what is not named stays, with what packets have put there."""
+
+    REPLACEMENT = "replacement"
+    """The whole table, in one transaction; what packets have put into sets is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftChange:
+    """A transaction as nft text (empty when there is nothing to do), and how much it touches.
+
+    ``added`` and ``deleted`` count elements of maps and sets that stay.
+    """
+
+    kind: ChangeKind
+    text: str
+    added: int = 0
+    deleted: int = 0
+
+
+def change(old: NftTable, new: NftTable) -> NftChange:
+    """Return what makes ``old`` into ``new`` in the kernel.
+
+    A map or set that keeps its name and gets another type, and a base chain that gets another hook,
+    priority or policy, need the whole table replaced.
+    """
+    if not _can_change(old, new):
+        return NftChange(kind=ChangeKind.REPLACEMENT, text=structure_text(new))
+    work = _Change(old, new)
+    structure = [*work.declared(), *work.emptied()]
+    deleted = list(work.deleted_elements())
+    gone = list(work.gone())
+    added = list(work.added_elements())
+    rules = list(work.rules())
+    lines = [*structure, *deleted, *gone, *added, *rules]
+    kind = (
+        ChangeKind.STRUCTURE
+        if structure or gone or rules
+        else ChangeKind.ELEMENTS
+        if deleted or added
+        else ChangeKind.NOTHING
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    return NftChange(kind=kind, text=text, added=work.added, deleted=work.deleted)
+
+
+def _can_change(old: NftTable, new: NftTable) -> bool:
+    if (old.family, old.name) != (new.family, new.name):
+        raise ValueError(f"{old.family} {old.name} and {new.family} {new.name} are different tables")
+    was, now = _types(old), _types(new)
+    return all(now.get(name, type_) == type_ for name, type_ in was.items())
+
+
+def _types(table: NftTable) -> dict[tuple[str, str], object]:
+    """What cannot be changed of an object that keeps its name; sets and maps share their names."""
+    types: dict[tuple[str, str], object] = {("set", s.name): (s.key, s.size, s.timeout) for s in table.sets}
+    types |= {("set", m.name): (m.key, m.data, m.interval) for m in table.maps}
+    return types | {("chain", c.name): c.base for c in table.chains}
+
+
+class _Change:
+    """The parts of one transaction; ``added`` and ``deleted`` count as they are made."""
+
+    def __init__(self, old: NftTable, new: NftTable) -> None:
+        self.where = f"{new.family} {new.name}"
+        self.old, self.new = old, new
+        self.old_maps = {m.name: m for m in old.maps}
+        self.new_maps = {m.name: m for m in new.maps}
+        self.old_chains = {c.name: c for c in old.chains}
+        self.new_chains = {c.name: c for c in new.chains}
+        self.old_sets = {s.name for s in old.sets}
+        self.new_sets = {s.name for s in new.sets}
+        self.changed = [
+            c
+            for c in new.chains
+            if c.name not in self.old_chains or _rules(c) != _rules(self.old_chains[c.name])
+        ]
+        kept = [(self.old_maps[m.name], m) for m in new.maps if m.name in self.old_maps]
+        self.elements = [
+            (m, *_difference(was.elements, m.elements)) for was, m in kept if was.elements != m.elements
+        ]
+        self.added = sum(len(added) for _, _, added in self.elements)
+        self.deleted = sum(len(deleted) for _, deleted, _ in self.elements)
+
+    def declared(self) -> Iterator[str]:
+        """New sets, maps and chains, the latter two empty."""
+        blocks: list[Sequence[str]] = []
+        blocks += [tuple(set_lines(s)) for s in self.new.sets if s.name not in self.old_sets]
+        blocks += [(*map_head(m), "}") for m in self.new.maps if m.name not in self.old_maps]
+        blocks += [(*chain_head(c), "}") for c in self.new.chains if c.name not in self.old_chains]
+        if blocks:
+            yield f"table {self.where} {{"
+            for block in blocks:
+                yield from (f"\t{line}" for line in block)
+            yield "}"
+
+    def emptied(self) -> Iterator[str]:
+        """The chains whose rules change or go."""
+        for chain in self.changed:
+            if chain.name in self.old_chains and self.old_chains[chain.name].rules:
+                yield f"flush chain {self.where} {chain.name}"
+        for name in self.old_chains:
+            if name not in self.new_chains:
+                yield f"flush chain {self.where} {name}"
+
+    def deleted_elements(self) -> Iterator[str]:
+        """Elements that go, or get other data."""
+        for map_, deleted, _ in self.elements:
+            if deleted:
+                yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
+
+    def gone(self) -> Iterator[str]:
+        """Maps and sets that go, and then the chains that they may have jumped to."""
+        for name in self.old_maps:
+            if name not in self.new_maps:
+                yield f"delete {'set' if self.old_maps[name].data is None else 'map'} {self.where} {name}"
+        for set_ in self.old.sets:
+            if set_.name not in self.new_sets:
+                yield f"delete set {self.where} {set_.name}"
+        for name in self.old_chains:
+            if name not in self.new_chains:
+                yield f"delete chain {self.where} {name}"
+
+    def added_elements(self) -> Iterator[str]:
+        """Elements that come, or get other data, and those of new maps."""
+        for map_, _, added in self.elements:
+            yield from self._add(map_, added)
+        for map_ in self.new.maps:
+            if map_.name not in self.old_maps:
+                yield from self._add(map_, map_.elements)
+
+    def _add(self, map_: NftMap, elements: Sequence[NftElement]) -> Iterator[str]:
+        if elements:
+            yield f"add element {self.where} {map_.name} {{ {', '.join(map(element_text, elements))} }}"
+
+    def rules(self) -> Iterator[str]:
+        """The rules of chains that are new or change."""
+        for chain in self.changed:
+            for rule in chain.rules:
+                yield f"add rule {self.where} {chain.name} {rule_text(rule)}"
+
+
+def _rules(chain: NftChain) -> list[tuple[str, ...]]:
+    return [rule.parts for rule in chain.rules]
+
+
+def _difference(
+    old: Iterable[NftElement], new: Iterable[NftElement]
+) -> tuple[list[NftElement], list[NftElement]]:
+    """The elements to delete and those to add; one that gets other data is in both."""
+    was = {e.key: e.data for e in old}
+    now = {e.key: e for e in new}
+    deleted = [e for e in old if e.key not in now or now[e.key].data != e.data]
+    added = [e for e in now.values() if e.key not in was or was[e.key] != e.data]
+    return deleted, added
