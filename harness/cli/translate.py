@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from harness.cli.options import (
     add_level,
@@ -14,6 +15,7 @@ from harness.cli.options import (
 )
 from harness.files import write_text
 from harness.inputs import load_rules
+from translate.errors import InputError
 from translate.ir import Ruleset
 
 _EXAMPLE = """\
@@ -24,6 +26,11 @@ nft prints one transaction that replaces the table that nfparity owns, and touch
 prints the C program and, as comments, what its maps hold. iptables prints the rules as read. What
 cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2). Known
 limits (how many addresses a list of -m recent holds) are said on standard error.
+
+With --against, nft prints one transaction for a table that holds the translation of OLD at the same
+level: elements that come and go, and chains and maps where the shapes of chains change. Where a map
+would need another type it is the whole table. nft refuses it when something else is loaded, and then
+nothing changes. Established connections keep their NAT.
 """
 
 
@@ -33,6 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_rules(parser)
     parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
     add_level(parser)
+    parser.add_argument(
+        "--against",
+        metavar="OLD",
+        help="rules, read as RULES are, whose translation is loaded: write what changes, not the whole",
+    )
     add_output(parser)
 
 
@@ -40,9 +52,31 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
     ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
-    text = _translated(ruleset, arguments.to, arguments.level)
+    if arguments.against is not None:
+        if arguments.rules == arguments.against == "-":
+            raise InputError("RULES and --against cannot both be standard input")
+        old = load_rules(arguments.against, input_options(arguments))
+        text = _changed(old, ruleset, arguments.to, arguments.level)
+    else:
+        text = _translated(ruleset, arguments.to, arguments.level)
     write_text(arguments.output, text)
     return 0
+
+
+def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
+    if to != "nft":
+        raise InputError(f"--against goes with --to nft, not with --to {to}")
+    if old.family is not new.family:
+        raise InputError(f"the rules of --against are for {old.family.value}, RULES for {new.family.value}")
+    from translate import nft
+    from translate.passes import lower
+
+    wanted = nft.emit(lower(new, level=level))
+    print_notes(wanted.notes)
+    change = wanted.change_from(nft.emit(lower(old, level=level)))
+    counts = f"{change.added} elements added, {change.deleted} deleted"
+    print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
+    return change.text
 
 
 def _translated(ruleset: Ruleset, to: str, level: int) -> str:

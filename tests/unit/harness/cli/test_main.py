@@ -189,6 +189,41 @@ def test_translating_back_is_the_identity() -> None:
     assert (done.returncode, done.stdout) == (0, text)
 
 
+_DNAT = """\
+*nat
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.244.0.1:80
+-A PREROUTING -d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination {}:80
+COMMIT
+"""
+
+
+def test_translate_against_writes_what_changes(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text(_DNAT.format("10.244.0.2"))
+    done = nfparity("translate", "-", "--to", "nft", "--against", str(old), stdin=_DNAT.format("10.244.0.9"))
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [
+        ["delete", "element"],
+        ["add", "element"],
+    ]
+    assert "change: elements, 1 elements added, 1 deleted" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "to", "said"),
+    [
+        ("-", "nft", "cannot both be standard input"),
+        (RULES, "iptables", "--against goes with --to nft"),
+        ("/no/such/file", "nft", "/no/such/file"),
+    ],
+)
+def test_translate_against_refuses(old: str, to: str, said: str) -> None:
+    done = nfparity("translate", "-", "--to", to, "--against", old, stdin=_DNAT.format("10.244.0.2"))
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 def test_translate_writes_files(tmp_path: Path) -> None:
     for to, sign in (("nft", "table ip nfparity"), ("bpf", "#include")):
         path = tmp_path / to
