@@ -2,12 +2,13 @@
 KERNEL ?= 6.1
 CASES ?= tests/corpus/cases
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
+BENCH ?=
 
 PYTHON_RUN := .venv/bin/python
 DIFF := sh vm/each-level.sh .venv/bin/nfparity diff --corpus $(CASES) --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules shares mutation translators golden clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules shares mutation translators bench golden clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +48,10 @@ mutation: ## plant faults in the translations and show which ones the packets ca
 translators: ## our translation beside iptables-restore-translate's, on the kind node's packets; needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m harness.translators
+
+bench: ## loads, changes and packets side by side at growing sizes, into bench/RESULTS.md (BENCH=options); needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m bench $(BENCH)
 
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check

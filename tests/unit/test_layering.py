@@ -188,3 +188,7 @@ def test_every_package_says_what_it_exports() -> None:
             }
             has_code = any(isinstance(n, ast.Import | ast.ImportFrom | ast.FunctionDef) for n in tree.body)
             assert "__all__" in names or not has_code, path
+
+
+def test_nobody_imports_the_bench() -> None:
+    assert not [i for i in IMPORTS if _within(i.target, "bench")]

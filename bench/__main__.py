@@ -1,0 +1,135 @@
+"""Measure loading, changing and carrying packets side by side, and write bench/RESULTS.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from bench.figures import Figures
+from bench.machine import load_average, machine
+from bench.report import write_report
+from bench.run import Limits, Run
+from bench.subjects import material, subjects
+from bench.throughput import speeds
+from translate.errors import InputError, MachineError, NfparityError
+
+_EXAMPLE = """\
+examples:
+  python -m bench --sizes 10 100 --rounds 3
+  python -m bench --only iptables-legacy "nfparity -O1" --output build/bench
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the bench; exit status 2 for options that do not fit, 3 where it cannot run."""
+    given = _parser().parse_args(arguments)
+    try:
+        _run(given)
+    except InputError as e:
+        print(f"bench: {e}", file=sys.stderr)
+        return 2
+    except NfparityError as e:
+        print(f"bench: {e}", file=sys.stderr)
+        return 3
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    if os.geteuid():
+        raise MachineError("needs root, for network namespaces")
+    every = subjects()
+    unknown = [name for name in given.only or () if name not in every]
+    if unknown:
+        raise InputError(f"no subject {unknown[0]!r}; there are {', '.join(every)}")
+    chosen = [subject for name, subject in every.items() if not given.only or name in given.only]
+    limits = Limits(
+        rounds=given.rounds,
+        packets=given.packets,
+        load_seconds=given.load_seconds,
+        sample_seconds=given.sample_seconds,
+    )
+    figures = Figures(
+        machine=machine(),
+        options={
+            "cluster": f"{given.endpoints} endpoints per service",
+            "rounds": str(limits.rounds),
+            "packets": f"at most {limits.packets:,}, or {limits.sample_seconds:g} s, a sample",
+            "load average at the beginning": load_average(),
+        },
+    )
+    run = Run(chosen, limits, say=_say, cells=figures.cells)
+    for size in sorted(given.sizes):
+        made = material(size, given.endpoints)
+        run.size(made, size)
+        if given.speeds:
+            _say(f"{size} services: reader, simulator, replay")
+            for name, value in speeds(made, limits.sample_seconds).items():
+                figures.speeds.setdefault(name, {}).setdefault(size, []).append(value)
+        figures.options["load average at the end"] = load_average()
+        write_report(figures, given.output)
+    _say(f"written to {given.output}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    default = Limits()
+    parser.add_argument(
+        "--sizes",
+        type=_positive,
+        nargs="+",
+        default=[10, 100, 1000, 10_000],
+        metavar="N",
+        help="numbers of services; default: 10 100 1000 10000",
+    )
+    parser.add_argument(
+        "--endpoints", type=_positive, default=3, metavar="N", help="of each service; default: 3"
+    )
+    parser.add_argument("--rounds", type=_positive, default=default.rounds, metavar="N", help="default: 5")
+    parser.add_argument(
+        "--packets", type=_positive, default=default.packets, metavar="N", help="per sample at most"
+    )
+    parser.add_argument("--only", nargs="+", metavar="SUBJECT", help="measure these alone")
+    parser.add_argument(
+        "--load-seconds",
+        type=float,
+        default=default.load_seconds,
+        metavar="S",
+        help="give up a load after that; default: 120",
+    )
+    parser.add_argument(
+        "--sample-seconds",
+        type=float,
+        default=default.sample_seconds,
+        metavar="S",
+        help="for the packets of one sample; default: 0.5",
+    )
+    parser.add_argument(
+        "--no-speeds",
+        dest="speeds",
+        action="store_false",
+        help="leave out the reader, the simulator and the replay",
+    )
+    parser.add_argument("--output", type=Path, default=Path("bench"), metavar="DIR", help="default: bench")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
