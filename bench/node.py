@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from backends.kernel.command import run
 from backends.kernel.loader import Loader
+from backends.kernel.nftables import NftablesLoader
 from backends.kernel.tapnode import TapNode
 from backends.node import Node
 from translate.errors import MachineError
 
-__all__ = ["Change", "Flood", "Flooded", "Load", "Loaded", "StartNode"]
+__all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode"]
 
 _KEPT: Final = ("SUnreclaim", "VmallocUsed", "Percpu")
 """What rules take; caches, which the tools that load them fill, are reclaimable."""
@@ -68,6 +69,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveChange:
+    """Asks to run nft commands through the handle that loaded the rules; answered as :class:`Change` is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Flood:
     """Asks to send packets into ``device`` until all are sent or ``seconds`` are over.
 
@@ -103,6 +111,8 @@ class _Server:
                 return self._load()
             case Change(command, text):
                 return _timed_run(command, text)
+            case LiveChange(text):
+                return self._live_change(text)
             case Flood():
                 return self._flood(message)
         raise TypeError(f"no such request: {message!r}")
@@ -121,6 +131,13 @@ class _Server:
         after = _memory()
         self.tap.apply_sysctls()
         return Loaded(spent, after - before)
+
+    def _live_change(self, text: str) -> float:
+        if not isinstance(self.loader, NftablesLoader):
+            raise TypeError("only nftables has a handle")
+        began = time.perf_counter()
+        self.loader.change(text)
+        return time.perf_counter() - began
 
     def _flood(self, asked: Flood) -> Flooded:
         tap = self.tap

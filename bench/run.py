@@ -18,7 +18,7 @@ from backends.kernel.worker import Worker
 from backends.packet import Packet
 from bench.figures import Cell
 from bench.node import Flood, Flooded, Load, Loaded, StartNode
-from bench.subjects import Material, NotMeasured, Subject
+from bench.subjects import AnyChange, Material, NotMeasured, Ready, Subject
 from translate.errors import MachineError, NfparityError
 from translate.ir import Protocol
 
@@ -63,17 +63,23 @@ class Run:
         self.cells += measured.values()
         with ExitStack() as stack:
             nodes: dict[str, Worker] = {}
+            loaded: dict[str, Ready] = {}
             for number in range(self.limits.rounds):
                 last = number == self.limits.rounds - 1
                 for subject in _turned(self.subjects, number):
                     cell = measured[subject.name]
-                    worker = self._loaded(subject, material, cell)
-                    if worker is not None and last:
-                        nodes[subject.name] = stack.enter_context(worker)
-                    elif worker is not None:
+                    found = self._loaded(subject, material, cell)
+                    if found is None:
+                        continue
+                    worker, ready = found
+                    if last:
+                        nodes[subject.name], loaded[subject.name] = stack.enter_context(worker), ready
+                    else:
                         worker.close()
             for subject in self.subjects:
-                self._changes(subject, material, measured[subject.name], nodes.get(subject.name))
+                if (node := nodes.get(subject.name)) is not None:
+                    pair = self._pair(subject, material, measured[subject.name], loaded.pop(subject.name))
+                    self._changes(pair, measured[subject.name], node)
             packets = _Packets.of(material)
             for number in range(self.limits.rounds):
                 for subject in _turned(self.subjects, number):
@@ -81,7 +87,7 @@ class Run:
 
     # Loading
 
-    def _loaded(self, subject: Subject, material: Material, cell: Cell) -> Worker | None:
+    def _loaded(self, subject: Subject, material: Material, cell: Cell) -> tuple[Worker, Ready] | None:
         """Load once into a fresh namespace, which the answer holds."""
         if (before := self._too_slow.get(subject.name)) is not None:
             cell.missing["load"] = f"over {self.limits.load_seconds:g} s at {before} services"
@@ -112,17 +118,21 @@ class Run:
         cell.load.append(loaded.seconds)
         cell.memory.append(loaded.memory)
         cell.size = ready.size
-        return worker
+        return worker, ready
 
     # Changing
 
-    def _changes(self, subject: Subject, material: Material, cell: Cell, node: Worker | None) -> None:
+    def _pair(
+        self, subject: Subject, material: Material, cell: Cell, loaded: Ready
+    ) -> tuple[AnyChange, AnyChange] | None:
         try:
-            pair = subject.changes(material)
+            return subject.changes(material, loaded)
         except NotMeasured as e:
             cell.missing["change"] = str(e)
-            return
-        if node is None:
+            return None
+
+    def _changes(self, pair: tuple[AnyChange, AnyChange] | None, cell: Cell, node: Worker) -> None:
+        if pair is None:
             return
         try:
             for _ in range(self.limits.rounds):

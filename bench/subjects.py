@@ -15,19 +15,21 @@ from backends.kernel.nftables import NftablesLoader
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.kernel.xtables import VARIANTS, IptablesLoader
 from bench.kubelayout import kube_proxy_nftables, service_again
-from bench.node import Change
+from bench.node import Change, LiveChange
 from harness.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
+from translate.bpf import MOST_LEVEL
 from translate.bpf import emit as emit_bpf
 from translate.errors import MachineError
 from translate.ir import Program
+from translate.nft import NftOutput
 from translate.nft import emit as emit_nft
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
-__all__ = ["PLAIN", "Material", "NotMeasured", "Ready", "Subject", "material", "subjects"]
+__all__ = ["PLAIN", "AnyChange", "Material", "NotMeasured", "Ready", "Subject", "material", "subjects"]
 
 PLAIN: Final = "plain forwarding"
-_HIGHEST: Final = max(LEVELS)
+AnyChange = Change | LiveChange
 
 T = TypeVar("T")
 
@@ -68,6 +70,8 @@ class Ready:
     loader: Loader | None
     size: int = 0
     pure: dict[str, float] = field(default_factory=dict)
+    output: NftOutput | None = None
+    """What a change of ours starts from."""
 
 
 class Subject(ABC):
@@ -79,7 +83,7 @@ class Subject(ABC):
     def prepare(self, material: Material) -> Ready:
         """Make what is to be loaded; raises an NfparityError when it cannot be expressed."""
 
-    def changes(self, material: Material) -> tuple[Change, Change]:
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
         """Return how a service gets an endpoint less, and gets it back. Raises NotMeasured."""
         raise NotMeasured("there are no rules")
 
@@ -98,7 +102,7 @@ class _Iptables(Subject):
     def prepare(self, material: Material) -> Ready:
         return Ready(IptablesLoader(self.name, material.text), len(material.text))
 
-    def changes(self, material: Material) -> tuple[Change, Change]:
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
         """As kube-proxy does it: the service's chains are emptied and written again, others untouched."""
         whole, less = material.changed
         command = (f"{self.name}-restore", "--noflush")
@@ -130,7 +134,7 @@ class _Translate(Subject):
         spent = time.perf_counter() - began
         return Ready(NftablesLoader(done.stdout), len(done.stdout), {"translate": spent})
 
-    def changes(self, material: Material) -> tuple[Change, Change]:
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
         raise NotMeasured("it translates whole files")
 
 
@@ -143,7 +147,7 @@ class _KubeProxy(Subject):
         text = kube_proxy_nftables(material.cluster)
         return Ready(NftablesLoader(text), len(text))
 
-    def changes(self, material: Material) -> tuple[Change, Change]:
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
         whole, less = material.changed
         texts = (service_again(material.cluster, s) for s in (less, whole))
         first, second = (Change(("nft", "-f", "-"), text) for text in texts)
@@ -167,15 +171,22 @@ class _Ours(Subject):
         ready.pure = pure
         return ready
 
-    def changes(self, material: Material) -> tuple[Change, Change]:
-        # Element updates through a persistent handle belong here, as soon as a translation can be
-        # compared with the one that is loaded.
-        raise NotMeasured("a change is a new load")
+    def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
+        """What ``translate --against`` writes, through the handle that loaded the rules."""
+        if loaded.output is None:
+            raise NotMeasured("a change is a new load")
+        whole, less = material.changed
+        services = tuple(less if s is whole else s for s in material.cluster.services)
+        cluster = replace(material.cluster, services=services)
+        other = self.prepare(Material(cluster, kube_proxy_rules(cluster))).output
+        assert other is not None
+        there, back = other.change_from(loaded.output), loaded.output.change_from(other)
+        return LiveChange(there.text), LiveChange(back.text)
 
 
 def _nftables(program: Program) -> Ready:
     output = emit_nft(program)
-    return Ready(NftablesLoader(output.text, flush=output.flush), len(output.text))
+    return Ready(NftablesLoader(output.text, flush=output.flush), len(output.text), output=output)
 
 
 def _tc_ebpf(program: Program) -> Ready:
@@ -194,5 +205,5 @@ def subjects() -> Mapping[str, Subject]:
     """Return every subject by its name, in the order of the tables; a translation at each level there is."""
     found: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
     found += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
-    found.append(_Ours("nfparity tc eBPF", _HIGHEST, _tc_ebpf))
+    found.append(_Ours("nfparity tc eBPF", MOST_LEVEL, _tc_ebpf))
     return {subject.name: subject for subject in found}

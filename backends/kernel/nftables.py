@@ -32,6 +32,12 @@ class NftablesLoader(Loader):
         self._handle = NftHandle()
         self._handle.run(self._text)
 
+    def change(self, text: str) -> None:
+        """Run one more transaction through the handle; raises MachineError, and nothing has changed."""
+        if self._handle is None:
+            raise ValueError("nothing is loaded")
+        self._handle.run(text)
+
     def forget(self, tap: TapNode) -> None:
         """Forget every connection, and empty the sets that packets fill."""
         super().forget(tap)
