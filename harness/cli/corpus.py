@@ -30,6 +30,7 @@ example:
   nfparity corpus coverage --corpus tests/corpus/cases
   nfparity corpus check tests/corpus/cases
   nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
+  nfparity corpus import capture.pcapng --rules rules.iptables-save --case cases/odd-reset
   nfparity corpus export flows.jsonl --node node.json -o flows.pcapng
 """
 
@@ -75,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="who counts: the simulator's trace, or the rule counters of the kernel",
     )
     add_format(coverage, "text", "json")
-    for name, what in (("import", "a capture as flows"), ("export", "flows as a capture")):
+    for name, what in (("import", "a capture as flows, or as a case"), ("export", "flows as a capture")):
         sub = actions.add_parser(name, help=what)
         source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
         sub.add_argument("source", metavar="FILE", help=source)
@@ -87,6 +88,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
             sub.add_argument("-o", dest="output", metavar="FILE", required=True, help="….pcap or ….pcapng")
         else:
+            sub.add_argument(
+                "--case",
+                metavar="FOLDER",
+                help="make a case of it: rules, node, flows, and what is expected (needs --rules)",
+            )
+            sub.add_argument("--purpose", metavar="TEXT", help="with --case: what the case is there to show")
             add_output(sub)
 
 
@@ -194,10 +201,27 @@ def _import(arguments: argparse.Namespace) -> int:
     from harness.corpus.jsonlines import write_flows
     from harness.corpus.pcap import import_packets
 
-    imported = import_packets(Path(arguments.source), node=_job(arguments).node)
-    write_text(arguments.output, write_flows(imported.flows))
-    for why, count in imported.left_out.items():
-        print(f"nfparity: left out {count} frames: {why}", file=sys.stderr)
+    if arguments.case is not None and arguments.rules is None:
+        raise InputError("a case needs rules; give --rules")
+    job = _job(arguments)
+    family = None if arguments.rules is None else job.ruleset.family
+    imported = import_packets(Path(arguments.source), node=job.node, family=family)
+    for line in imported.left_out_lines():
+        print(f"nfparity: left out {line}", file=sys.stderr)
+    if arguments.case is None:
+        write_text(arguments.output, write_flows(imported.flows))
+        return 0
+    from harness.newcase import write_case
+
+    source = Path(arguments.source).name
+    case = write_case(
+        Path(arguments.case),
+        job=job,
+        flows=imported.flows,
+        purpose=arguments.purpose or f"What {source} holds goes on as before.",
+        origin=f"{source}, with {Path(arguments.rules).name}",
+    )
+    print(f"{case.folder}: {len(case.flows)} flows")
     return 0
 
 

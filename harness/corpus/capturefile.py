@@ -1,4 +1,4 @@
-"""Capture files as lists of IPv4 packets: pcap and pcapng, read and written by scapy.
+"""Capture files as lists of IP packets: pcap and pcapng, read and written by scapy.
 
 The one module that imports scapy, and only when it is used: the library is large.
 """
@@ -25,15 +25,18 @@ _ETHERNET: Final = 1
 _RAW: Final = 101
 _SLL: Final = 113
 _IPV4: Final = 228
+_IPV6: Final = 229
 _SLL2: Final = 276
 _RAW_OLD: Final = (12, 14)
-_IPV4_ETHERTYPE: Final = 0x0800
+_ETHERTYPES: Final = {0x0800: 4, 0x86DD: 6}
+_NULL_FAMILIES: Final = {2: 4, 10: 6, 24: 6, 28: 6, 30: 6}
+"""AF_INET, and AF_INET6 of Linux, NetBSD, FreeBSD and Darwin, in the byte order of who captured."""
 _VLAN_ETHERTYPES: Final = (0x8100, 0x88A8)
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedFrame:
-    """One frame: its number in the file (from 1), and its IPv4 packet or why there is none."""
+    """One frame: its number in the file (from 1), and its IP packet or why there is none."""
 
     number: int
     data: bytes | None
@@ -55,14 +58,16 @@ def read_capture(path: Path) -> list[CapturedFrame]:
                 for number, (data, metadata) in enumerate(reader, start=1):
                     linktype = getattr(metadata, "linktype", None)
                     linktype = reader.linktype if linktype is None else linktype
-                    frames.append(_frame(number, bytes(data), int(linktype)))
+                    sent = int(getattr(metadata, "wirelen", None) or len(data))
+                    frames.append(_frame(number, bytes(data), int(linktype), sent))
     except (Scapy_Exception, EOFError, struct.error, ValueError) as e:
         raise ParseError((Diagnostic(Origin(str(path)), f"no pcap or pcapng capture: {e}"),)) from e
     return frames
 
 
-def _frame(number: int, data: bytes, linktype: int) -> CapturedFrame:
-    ethertype, header = _IPV4_ETHERTYPE, 0
+def _frame(number: int, data: bytes, linktype: int, sent: int) -> CapturedFrame:
+    """``sent`` is the length of the frame before the capture cut it (``snaplen``)."""
+    ethertype, version, header = None, None, 0
     if linktype == _ETHERNET:
         header = 14
         while len(data) >= header and data[header - 2 : header] in _tags():
@@ -76,12 +81,17 @@ def _frame(number: int, data: bytes, linktype: int) -> CapturedFrame:
         ethertype = int.from_bytes(data[0:2], "big")
     elif linktype == _NULL:
         header = 4
-        ethertype = _IPV4_ETHERTYPE if 2 in (data[0:1] + data[3:4]) else 0
-    elif linktype not in (_RAW, _IPV4, *_RAW_OLD):
+        version = _NULL_FAMILIES.get(max(data[0:1] + data[3:4], default=0), 0)
+    elif linktype not in (_RAW, _IPV4, _IPV6, *_RAW_OLD):
         return CapturedFrame(number, None, f"link type {linktype} is not known")
     packet = data[header:]
-    if ethertype != _IPV4_ETHERTYPE or not packet or packet[0] >> 4 != 4:
-        return CapturedFrame(number, None, "not IPv4")
+    if ethertype is not None:
+        version = _ETHERTYPES.get(ethertype, 0)
+    found = packet[0] >> 4 if packet else 0
+    if found not in (4, 6) or version not in (None, found):
+        return CapturedFrame(number, None, "not IP")
+    if len(data) < sent:
+        return CapturedFrame(number, None, "cut short by the capture")
     return CapturedFrame(number, packet)
 
 
@@ -90,9 +100,9 @@ def _tags() -> tuple[bytes, ...]:
 
 
 def write_capture(path: Path, packets: Iterable[tuple[float, bytes]]) -> None:
-    """Write IPv4 packets with their times in seconds, as pcapng if the name ends so, else as pcap.
+    """Write IP packets of either family with their times in seconds, as pcapng if the name ends so.
 
-    The link type is raw IP. Raises InputError when the file cannot be written.
+    Otherwise as pcap. The link type is raw IP. Raises InputError when the file cannot be written.
     """
     from scapy.utils import RawPcapNgWriter, RawPcapWriter
 

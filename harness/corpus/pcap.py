@@ -4,48 +4,72 @@ A capture is imported as conversations: packets of one 5-tuple in both direction
 begins with the first packet seen; later packets of its sender become :class:`Again`, those of the
 other side :class:`Reply`, an ICMP error about it :class:`IcmpError`, a new SYN another :class:`Send`.
 Payloads and TCP flags are kept where a flow can say them; sequence numbers and pauses are not.
-What cannot become a flow (fragments, frames that are not IPv4) is counted, and said.
+What cannot become a flow (fragments, frames that the capture cut, frames that are not IP, what keeps
+an IPv6 link going) is left out, and said by number.
 
 An export writes the packets that flows send, or those that came out at the other side.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from backends.exchange import Arrival, Exchange
 from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
-from backends.kernel.frames import FrameError, build, parse
+from backends.kernel.frames import FrameError, Parsed, build, parse
 from backends.node import Node
 from backends.outcome import FlowResult, Outcome, Verdict
-from backends.packet import IcmpType, Packet, Port, PortClass
+from backends.packet import Icmp6Type, IcmpType, Packet, Port, PortClass
 from harness.corpus.capturefile import read_capture, write_capture
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import protocol_name
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Origin, Protocol, TcpFlag
+from translate.ir import Family, Origin, Protocol, TcpFlag
 
 __all__ = ["Imported", "export_capture", "import_capture", "import_packets"]
+
+_LINK_MESSAGES: Final = frozenset({130, 131, 132, 133, 134, 135, 136, 137, 143})
+"""Multicast listener and neighbour discovery (RFC 2710, RFC 3810, RFC 4861)."""
+_MOST_NUMBERS: Final = 20
 
 _End = tuple[int, Port | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The flows of a capture, and what was left out: how many frames, for each reason."""
+    """The flows of a capture, and what was left out: the numbers of frames, for each reason."""
 
     flows: tuple[Flow, ...]
-    left_out: dict[str, int]
+    left_out: dict[str, tuple[int, ...]]
+
+    def left_out_lines(self) -> tuple[str, ...]:
+        """Say what was left out, a line for each reason."""
+        return tuple(
+            f"{len(numbers)} {'frame' if len(numbers) == 1 else 'frames'} ({_numbers(numbers)}): {why}"
+            for why, numbers in self.left_out.items()
+        )
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    """Return ascending numbers, runs as ranges; of many only the first."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    text = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:_MOST_NUMBERS]]
+    return ", ".join([*text, "…"] if len(runs) > _MOST_NUMBERS else text)
 
 
 def import_capture(path: Path, *, node: Node) -> tuple[Flow, ...]:
     """Return a capture's flows; ParseError when it has none, or a source has no interface."""
     imported = import_packets(path, node=node)
     if not imported.flows:
-        reasons = ", ".join(f"{n} frames: {why}" for why, n in imported.left_out.items()) or "it is empty"
+        reasons = "; ".join(imported.left_out_lines()) or "it is empty"
         raise ParseError((Diagnostic(Origin(str(path)), f"no flow in this capture ({reasons})"),))
     return imported.flows
 
@@ -60,26 +84,31 @@ class _Conversation:
     steps: list[Step] = field(default_factory=list)
 
 
-def import_packets(path: Path, *, node: Node) -> Imported:
-    """Return a capture's flows and what was left out of them.
+def import_packets(path: Path, *, node: Node, family: Family | None = None) -> Imported:
+    """Return a capture's flows and what was left out of them; only those of ``family``, if one is given.
 
     Interfaces are chosen by the reverse route of each flow's first source. Raises ParseError when
     the file is no capture, or a source is behind no interface of the node.
     """
-    left_out: Counter[str] = Counter()
+    left_out: dict[str, tuple[int, ...]] = {}
+
+    def leave_out(number: int, why: str) -> None:
+        left_out[why] = (*left_out.get(why, ()), number)
+
     talks: dict[object, _Conversation] = {}
     problems: list[Diagnostic] = []
     for frame in read_capture(path):
         if frame.data is None:
-            left_out[frame.why] += 1
+            leave_out(frame.number, frame.why)
             continue
         try:
             parsed = parse(frame.data)
         except FrameError:
-            left_out["not a whole IPv4 packet"] += 1
+            leave_out(frame.number, "not a whole IP header")
             continue
-        if "a fragment" in parsed.faults:
-            left_out["a fragment"] += 1
+        why = _unfit(parsed, family)
+        if why is not None:
+            leave_out(frame.number, why)
             continue
         # Captures are often taken before the network card fills in checksums, so that a wrong one
         # says nothing about the wire.
@@ -102,6 +131,20 @@ def import_packets(path: Path, *, node: Node) -> Imported:
         raise ParseError(tuple(problems))
     flows = tuple(Flow(id=t.id, steps=tuple(t.steps), source=t.source) for t in talks.values())
     return Imported(flows, dict(left_out))
+
+
+def _unfit(parsed: Parsed, family: Family | None) -> str | None:
+    """Return why a packet cannot be part of a flow."""
+    packet = parsed.packet
+    if family not in (None, packet.family):
+        return f"IPv{packet.family.version}, which the rules are not for"
+    if "a fragment" in parsed.faults:
+        return "a fragment"
+    if any("length" in fault or "cut short" in fault for fault in parsed.faults if "quoted" not in fault):
+        return "not a whole packet"
+    if packet.family is Family.IP6 and packet.is_icmp and packet.icmp_type in _LINK_MESSAGES:
+        return "neighbour or listener discovery"
+    return None
 
 
 def _client(packet: Packet) -> _End:
@@ -130,7 +173,8 @@ def _next(talk: _Conversation, packet: Packet) -> Step:
     if packet.has_ports:
         same = _client(packet) == talk.client
     elif packet.is_icmp:
-        same = packet.icmp_type != IcmpType.ECHO_REPLY
+        answer = IcmpType.ECHO_REPLY if packet.family is Family.IP else Icmp6Type.ECHO_REPLY
+        same = packet.icmp_type != answer
     if same and tcp and packet.flags == TcpFlag.SYN:
         return Send(packet=packet.changed(seq=0, ack=0), entry=first.entry)
     flags = packet.flags if tcp else None

@@ -267,6 +267,29 @@ def test_capture_there_and_back(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["dst"] == "10.96.0.10"
 
 
+def test_a_capture_becomes_a_case(tmp_path: Path) -> None:
+    path, case = str(tmp_path / "c.pcapng"), tmp_path / "cases" / "dns"
+    assert nfparity("corpus", "export", "-", "--node", NODE, "-o", path, stdin=FLOW).returncode == 0
+    words = ("corpus", "import", path, "--rules", RULES, "--node", NODE, "--case", str(case))
+    done = nfparity(*words, "--purpose", 'DNS, "as ever"')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(p.name for p in case.iterdir()) == [
+        "case.toml",
+        "expect.jsonl",
+        "flows.jsonl",
+        "node.json",
+        "rules.iptables-save",
+    ]
+    assert (case / "rules.iptables-save").read_bytes() == (ROOT / RULES).read_bytes()
+    assert nfparity("corpus", "check", str(case.parent)).stdout.startswith("1 cases, 1 flows, 0 not")
+    again = nfparity(*words)
+    assert again.returncode == 2
+    assert "cannot be made" in again.stderr
+    bare = nfparity("corpus", "import", path, "--node", NODE, "--case", str(tmp_path / "other"))
+    assert bare.returncode == 2
+    assert "give --rules" in bare.stderr
+
+
 def test_a_reader_that_leaves_early() -> None:
     flows = "".join(FLOW.replace('"dns"', f'"f{n}"') for n in range(2000))
     words = [sys.executable, "-m", "harness.cli", "simulate", RULES, "--node", NODE, "--corpus", "-"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,14 @@ import pytest
 from backends.contract import Job
 from backends.flow import Again, Flow, IcmpError, Reply, Send
 from backends.kernel.frames import build
+from backends.node import node_from_json
 from backends.packet import Packet
 from backends.simulator import simulate
 from harness.corpus.capturefile import read_capture, write_capture
 from harness.corpus.jsonlines import read_flows
 from harness.corpus.pcap import export_capture, import_capture, import_packets
 from translate.errors import InputError, ParseError
-from translate.ir import TcpFlag
+from translate.ir import Family, TcpFlag
 
 LINES = (
     b'{"id": "udp-1", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 40000,'
@@ -116,7 +118,123 @@ def test_frames_that_cannot_become_flows_are_counted(
     writer.close()
     imported = import_packets(path, node=worker.node)
     assert [f.steps[1:] for f in imported.flows] == [(Again(),)]
-    assert imported.left_out == {"not IPv4": 2, "a fragment": 1, "not a whole IPv4 packet": 1}
+    assert imported.left_out == {"not IP": (3, 4), "a fragment": (5,), "not a whole IP header": (6,)}
+    assert imported.left_out_lines() == (
+        "2 frames (3-4): not IP",
+        "1 frame (5): a fragment",
+        "1 frame (6): not a whole IP header",
+    )
+
+
+LINES6 = (
+    b'{"id": "udp-1", "in": "pod0", "src": "fd00:10:244::5", "dst": "fd00:10:96::a", "proto": "udp",'
+    b' "sport": 40000, "dport": 53, "payload": "0102", "then": [{"reply": {}}, {"again": {}}]}\n'
+    b'{"id": "tcp-2", "in": "eth0", "src": "2001:db8::9", "dst": "fd00:10:96::1", "proto": "tcp",'
+    b' "sport": 40001, "dport": 443, "then": [{"reply": {"flags": "SA"}}, {"again": {"flags": "A"}}]}\n'
+    b'{"id": "icmpv6-3", "in": "pod0", "src": "fd00:10:244::5", "dst": "2001:db8::7", "proto": "icmpv6",'
+    b' "icmp": "echo-request", "icmp_id": 7, "payload": "0102", "then": [{"reply": {}}, {"again": {}}]}\n'
+    b'{"id": "udp-4", "in": "pod0", "src": "fd00:10:244::5", "dst": "2001:db8::7", "proto": "udp",'
+    b' "sport": 5, "dport": 9, "payload": "00", "then": [{"error": "port-unreachable"}]}\n'
+)
+NODE6 = node_from_json(
+    """{"interfaces": {"eth0": ["2001:db8::2/64"], "pod0": ["fd00:10:244::1/64"]},
+    "routes": [{"dst": "::/0", "via": "2001:db8::1", "dev": "eth0"}]}""",
+    name="node6",
+)
+
+
+@pytest.mark.parametrize("name", ["c.pcap", "c.pcapng"])
+def test_ipv6_there_and_back(name: str, tmp_path: Path) -> None:
+    flows = read_flows(LINES6, name="f", node=NODE6)
+    path = tmp_path / name
+    assert export_capture(path, flows) == 11
+    assert import_capture(path, node=NODE6) == flows
+
+
+@pytest.mark.parametrize(
+    ("linktype", "header"),
+    [
+        (1, bytes(12) + b"\x86\xdd"),
+        (1, bytes(12) + b"\x81\x00\x00\x05\x86\xdd"),
+        (101, b""),
+        (229, b""),
+        (113, bytes(14) + b"\x86\xdd"),
+        (276, b"\x86\xdd" + bytes(18)),
+        (0, b"\x1e\0\0\0"),
+        (0, b"\0\0\0\x18"),
+    ],
+)
+def test_ipv6_in_every_link_type(linktype: int, header: bytes, tmp_path: Path) -> None:
+    (flow, *_) = read_flows(LINES6, name="f", node=NODE6)
+    path = tmp_path / "c.pcap"
+    write_frames(path, linktype, [header + build(flow.first.packet)])
+    assert import_packets(path, node=NODE6).flows[0].first.packet == flow.first.packet
+
+
+def write_frames(path: Path, linktype: int, frames: list[bytes], sent: int | None = None) -> None:
+    """Write a pcap by hand: scapy does not write every link type."""
+    contents = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, linktype)
+    for number, frame in enumerate(frames):
+        contents += struct.pack("<IIII", number, 0, len(frame), sent or len(frame)) + frame
+    path.write_bytes(contents)
+
+
+def extended(data: bytes, kind: int, header: bytes) -> bytes:
+    """An IPv6 packet with one extension header; ``header`` begins behind its next-header byte."""
+    length = int.from_bytes(data[4:6], "big") + len(header) + 1
+    return data[:4] + length.to_bytes(2, "big") + bytes((kind,)) + data[7:40] + data[6:7] + header + data[40:]
+
+
+def test_extension_headers_are_passed_over_and_fragments_named(tmp_path: Path) -> None:
+    (flow, *_) = read_flows(LINES6, name="f", node=NODE6)
+    whole = build(flow.first.packet)
+    path = tmp_path / "c.pcap"
+    frames = [
+        extended(whole, 60, bytes(7)),  # destination options
+        extended(whole, 44, bytes(7)),  # an atomic fragment
+        extended(whole, 44, b"\0\0\x01" + bytes(4)),  # the first fragment of some
+        extended(whole, 44, b"\0\x05\x00" + bytes(4)),  # the last one
+        whole[:-3],
+    ]
+    write_frames(path, 101, frames)
+    imported = import_packets(path, node=NODE6)
+    (found,) = imported.flows
+    assert found.first.packet == flow.first.packet
+    assert found.steps[1:] == (Again(),)
+    assert imported.left_out == {"a fragment": (3, 4), "not a whole packet": (5,)}
+
+
+def test_what_keeps_a_link_going_is_no_flow(tmp_path: Path) -> None:
+    solicitation = Packet(
+        family=Family.IP6,
+        src=0xFE80 << 112 | 1,
+        dst=0xFF02 << 112 | 1,
+        proto=58,
+        icmp_type=135,
+        icmp_code=0,
+        payload=bytes(16),
+    )
+    write_frames(tmp_path / "c.pcap", 101, [build(solicitation)])
+    assert import_packets(tmp_path / "c.pcap", node=NODE6).left_out == {
+        "neighbour or listener discovery": (1,)
+    }
+
+
+def test_a_capture_that_kept_only_heads_is_not_guessed(tmp_path: Path) -> None:
+    flows = read_flows(LINES6, name="f", node=NODE6)
+    whole = build(flows[0].first.packet)
+    write_frames(tmp_path / "c.pcap", 101, [whole[:48]], sent=len(whole))
+    with pytest.raises(ParseError, match=r"1 frame \(1\): cut short by the capture"):
+        import_capture(tmp_path / "c.pcap", node=NODE6)
+
+
+def test_only_the_family_of_the_rules(worker: Job, flows: tuple[Flow, ...], tmp_path: Path) -> None:
+    six = read_flows(LINES6, name="f", node=NODE6)
+    path = tmp_path / "c.pcapng"
+    export_capture(path, [flows[0], *six])
+    imported = import_packets(path, node=worker.node, family=Family.IP)
+    assert imported.flows == flows[:1]
+    assert imported.left_out == {"IPv6, which the rules are not for": tuple(range(5, 16))}
 
 
 def test_no_capture(worker: Job, tmp_path: Path) -> None:
