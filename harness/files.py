@@ -32,13 +32,16 @@ def read_text(path: Path | str) -> str:
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a file, or standard output when ``path`` is ``-``. InputError when it cannot be written."""
+    """Write a file, or standard output when ``path`` is ``-``. InputError when it cannot be written.
+
+    Bytes of the input that are not UTF-8 (an old comment) are written as they were.
+    """
     if str(path) == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8", errors="surrogateescape")
     except (OSError, ValueError) as e:
         raise InputError(f"{path}: cannot be written: {_reason(e)}") from e
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.files import STDIN_NAME, read_bytes
-from translate.errors import InputError
-from translate.ir import Family, Ruleset, TableName
+from translate.errors import Diagnostic, InputError, ParseError
+from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import InputForm, read_pieces, read_ruleset
 
-__all__ = ["AS_FOUND", "InputOptions", "load_pieces", "load_rules"]
+__all__ = ["AS_FOUND", "InputOptions", "load_pieces", "load_rules", "read_some"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     if not options.extract:
         if options.piece is not None:
             raise InputError("--piece is for pages; it needs --extract")
-        return (read_ruleset(data, name=name, family=family, form=options.form, table=table),)
+        return (read_some(data, name=name, options=options),)
     if options.form is not None:
         raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
     pieces = read_pieces(data, name=name, family=family, table=table)
@@ -71,6 +71,18 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     if not 1 <= options.piece <= len(pieces):
         raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
     return (pieces[options.piece - 1],)
+
+
+def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Read one ruleset; ParseError also when there is no table in it.
+
+    An iptables-save that prints nothing at all has most likely failed, or was not root.
+    """
+    ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
+    if not ruleset.tables:
+        hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
+        raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))
+    return ruleset
 
 
 def _line(ruleset: Ruleset) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import signal
 import sys
@@ -45,6 +46,9 @@ class _Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``nfparity`` with these words and return the exit status."""
     previous = signal.getsignal(signal.SIGTERM)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Rules are shown and written with the bytes that they have, also those that are not UTF-8.
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         signal.signal(signal.SIGTERM, _terminate)
     except ValueError:

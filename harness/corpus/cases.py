@@ -23,10 +23,10 @@ from backends.node import Node, node_from_json
 from backends.outcome import FlowResult
 from harness.corpus.jsonlines import read_flows
 from harness.files import read_bytes, read_text
+from harness.inputs import InputOptions, read_some
 from harness.outcomes import read_results
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset
-from translate.read import read_ruleset
 
 __all__ = ["CASE_FILE", "EXPECT_FILE", "FLOWS_FILE", "Case", "is_case_folder", "read_case", "read_cases"]
 
@@ -123,7 +123,9 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
     read_as = rules_path.resolve(), family
     if read_as not in rulesets:
         given = None if family is None else Family(family)
-        rulesets[read_as] = read_ruleset(read_bytes(rules_path), name=_shown(rules_path), family=given)
+        rulesets[read_as] = read_some(
+            read_bytes(rules_path), name=_shown(rules_path), options=InputOptions(family=given)
+        )
     node = node_from_json(read_text(node_path), name=_shown(node_path))
     flows_path = folder / FLOWS_FILE
     flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)

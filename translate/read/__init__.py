@@ -80,5 +80,6 @@ def _text(data: bytes, name: str) -> str:
     if zero >= 0:
         line = data.count(b"\n", 0, zero) + 1
         message = f"byte 0 at offset {zero}: this is a binary file, not rules"
-        raise ParseError((Diagnostic(Origin(name, line), message),))
+        column = zero - data.rfind(b"\n", 0, zero)
+        raise ParseError((Diagnostic(Origin(name, line, column), message),))
     return data.decode("utf-8-sig", "surrogateescape")

@@ -218,7 +218,7 @@ def test_after_twenty_faults_the_rest_is_counted() -> None:
 
 def test_binary_input_is_one_clear_fault() -> None:
     (found,) = faults(b"\x7fELF\x02\x01\n\x00\x00")
-    assert str(found.origin) == "rules:2"
+    assert str(found.origin) == "rules:2:1"
     assert found.message == "byte 0 at offset 7: this is a binary file, not rules"
 
 
