@@ -28,7 +28,7 @@ __all__ = [
 
 def qualified(table: TableName, chain: str) -> str:
     """Return the Program-wide name of a chain: tables may each have a chain of the same name."""
-    return f"{table.value}/{chain}"
+    return f"{table}/{chain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

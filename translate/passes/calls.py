@@ -46,10 +46,12 @@ def called(chain: LoweredChain) -> list[str]:
     """Return the chains that ``chain`` jumps or goes to, in order, once per place."""
     found = []
     for statement in chain.statements:
-        for actions in action_lists(statement):
-            name = callee(actions)
+        if isinstance(statement, Apply):
+            name = callee(statement.actions)
             if name is not None:
                 found.append(name)
+        else:
+            found += [name for actions in action_lists(statement) if (name := callee(actions)) is not None]
     return found
 
 
@@ -65,9 +67,13 @@ def callees_first(program: Program) -> tuple[LoweredChain, ...]:
         while stack:
             chain, rest = stack[-1]
             for target in rest:
-                if target not in done:
-                    stack.append((chains[target], iter(called(chains[target]))))
+                if target in done:
+                    continue
+                below = called(chains[target])
+                if below:
+                    stack.append((chains[target], iter(below)))
                     break
+                done[target] = chains[target]
             else:
                 done[chain.name] = chain
                 stack.pop()

@@ -41,6 +41,7 @@ from translate.ir import (
 )
 from translate.passes.control import leaves, plain
 from translate.passes.facts import Facts, entry_facts, refine
+from translate.passes.sharing import holding
 
 __all__ = ["choose"]
 
@@ -59,7 +60,7 @@ def choose(program: Program) -> Program:
     return replace(
         program,
         chains=tuple(
-            replace(chain, statements=_statements(chain, facts[chain.name], chains, program))
+            holding(chain, _statements(chain, facts[chain.name], chains, program))
             if any(map(_draws, chain.statements))
             else chain
             for chain in program.chains
@@ -69,7 +70,7 @@ def choose(program: Program) -> Program:
 
 def _statements(
     chain: LoweredChain, facts: Facts, chains: Mapping[str, LoweredChain], program: Program
-) -> tuple[Statement, ...]:
+) -> list[Statement]:
     kept: list[Statement] = []
     index = 0
     while index < len(chain.statements):
@@ -80,7 +81,7 @@ def _statements(
             drawn = _draw(piece)
             kept.extend([drawn] if drawn is not None else [rung.statement for rung in piece])
         index += max(len(ladder), 1)
-    return tuple(kept)
+    return kept
 
 
 def _provable(

@@ -38,7 +38,7 @@ from translate.ir import (
 from translate.passes.calls import CALLS, action_lists, callees_first
 from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
 
-__all__ = ["changed_by", "changed_fields", "leaves", "never_comes_back", "plain", "terminal"]
+__all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "never_comes_back", "plain", "terminal"]
 
 _PLAIN = (FieldTest, SetTest)
 _TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
@@ -94,6 +94,9 @@ _NONE: Final[frozenset[Field]] = frozenset()
 _MARK: Final = frozenset({Field.MARK})
 _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
+
+CHANGEABLE: Final = _MARK | _CONNMARK | _STATE
+"""Every field that :func:`changed_by` may name."""
 
 
 _DEPTH = 4

@@ -14,6 +14,7 @@ from typing import Final
 
 from translate.ir import (
     PORT_PROTOCOLS,
+    Apply,
     ConnectionState,
     Family,
     Field,
@@ -189,6 +190,11 @@ def _agreed(a: Facts, b: Facts) -> Facts:
 
 def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
     for statement in chain.statements:
+        if isinstance(statement, Apply):
+            name = callee(statement.actions)
+            if name is not None:
+                yield name, refine(known, statement.tests, family)
+            continue
         targets = [callee(actions) for actions in action_lists(statement)]
         if not any(targets):
             continue

@@ -87,7 +87,7 @@ def _chain(table: TableName, chain: Chain) -> LoweredChain:
 def _apply(table: TableName, rule: Rule) -> Apply:
     actions = rule.actions
     if actions and isinstance(actions[-1], CALLS):
-        actions = tuple([_action(table, action) for action in actions])
+        actions = (*actions[:-1], _action(table, actions[-1]))
     return Apply(tests=rule.tests, actions=actions, origin=rule.origin)
 
 

@@ -45,8 +45,9 @@ from translate.ir import (
     Test,
     Value,
 )
-from translate.passes.control import changed_by, changed_fields, leaves, plain
+from translate.passes.control import CHANGEABLE, changed_by, changed_fields, leaves, plain
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
+from translate.passes.sharing import holding
 
 __all__ = ["KEY_FIELDS", "lookup"]
 
@@ -124,7 +125,11 @@ class _Context:
         self.program = program
         self.family: Final = program.family
         self.chains: Final = {chain.name: chain for chain in program.chains}
-        self.changed: Final = changed_fields(program)
+
+    @cached_property
+    def changed(self) -> Mapping[str, frozenset[Field]]:
+        """The fields that each chain may change."""
+        return changed_fields(self.program)
 
     @cached_property
     def facts(self) -> Mapping[str, Facts]:
@@ -139,6 +144,8 @@ def lookup(program: Program) -> Program:
 
 
 def _chain(chain: LoweredChain, context: _Context) -> LoweredChain:
+    if len(chain.statements) < 2:
+        return chain
     asked = [_asked(statement) for statement in chain.statements]
     if not any(map(eq, asked, islice(asked, 1, None))):
         return chain  # no two statements in a row that one lookup could hold
@@ -158,7 +165,7 @@ def _chain(chain: LoweredChain, context: _Context) -> LoweredChain:
             _extend(run, candidate, chain.name, context)
     if run is not None:
         kept.append(_finished(run))
-    return replace(chain, statements=tuple(kept))
+    return holding(chain, kept)
 
 
 def _asked(statement: Statement) -> frozenset[Field] | None:
@@ -175,7 +182,10 @@ def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
     fields = tuple(f for f in KEY_FIELDS if f in tests)
     single = len(fields) == 1
     fields = tuple(f for f in fields if single or all(_few(v) for v in tests[f].values))
-    if not fields or not changed_by(statement.actions, context.changed).isdisjoint(fields):
+    if not fields or (
+        not CHANGEABLE.isdisjoint(fields)
+        and not changed_by(statement.actions, context.changed).isdisjoint(fields)
+    ):
         return None
     shared = tuple(t for t in statement.tests if not (isinstance(t, FieldTest) and tests.get(t.field) is t))
     shared = (*shared, *(tests[f] for f in tests if f not in fields))

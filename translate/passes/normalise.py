@@ -52,7 +52,7 @@ from translate.passes.calls import callee, callees_first
 from translate.passes.control import terminal
 from translate.passes.facts import ALWAYS_PRESENT, NOTHING, everything, implied, impossible, refine
 from translate.passes.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
-from translate.passes.sharing import is_same
+from translate.passes.sharing import holding, is_same
 
 __all__ = ["canonical", "normalise"]
 
@@ -69,8 +69,7 @@ def normalise(program: Program) -> Program:
     changed: dict[str, LoweredChain] = {}
     for chain in callees_first(program):
         statements = _statements(chain, bodies, program.family)
-        same = is_same(statements, chain.statements)
-        changed[chain.name] = chain if same else replace(chain, statements=statements)
+        changed[chain.name] = holding(chain, statements)
         if chain.hook is None and (body := _body(statements)) is not None:
             bodies[chain.name] = body
     return replace(program, chains=tuple(changed[chain.name] for chain in program.chains))
@@ -78,13 +77,13 @@ def normalise(program: Program) -> Program:
 
 def _statements(
     chain: LoweredChain, bodies: dict[str, tuple[Action, ...]], family: Family
-) -> tuple[Statement, ...]:
+) -> list[Statement]:
     kept: list[Statement] = []
     for statement in chain.statements:
-        tests = canonical(statement.tests, family)
+        tests = canonical(statement.tests, family) if statement.tests else ()
         if tests is not None:
             kept.append(_rebuilt(statement, tests, bodies))
-    return tuple(kept)
+    return kept
 
 
 def _rebuilt(
@@ -105,7 +104,7 @@ def _rebuilt(
             return replace(statement, tests=tests, branches=branches)
 
 
-def _body(statements: tuple[Statement, ...]) -> tuple[Action, ...] | None:
+def _body(statements: list[Statement]) -> tuple[Action, ...] | None:
     """The actions of a chain that does the same to every packet and does not branch; else None."""
     actions: list[Action] = []
     for statement in statements:
@@ -137,12 +136,12 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
 
     Tests that are canonical already are returned as they are, the same tuple.
     """
-    for index, test in enumerate(tests):
+    for test in tests:
         if isinstance(test, Recent):
-            return _around(tests, index, family)
+            return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     for test in tests:
-        found = _single(test, family)
+        found = _field_test(test, family) if isinstance(test, FieldTest) else _single(test, family)
         if found is False:
             return None
         if found is True or (flat and isinstance(found, _REPEATABLE) and found in flat):

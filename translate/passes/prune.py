@@ -33,7 +33,7 @@ from translate.ir import (
 )
 from translate.passes.calls import callee, callees_first, reachable
 from translate.passes.control import terminal
-from translate.passes.sharing import is_same
+from translate.passes.sharing import holding, is_same
 
 __all__ = ["prune"]
 
@@ -44,8 +44,7 @@ def prune(program: Program) -> Program:
     empty: set[str] = set()
     for chain in callees_first(program):
         statements = _statements(chain, empty)
-        same = is_same(statements, chain.statements)
-        slim[chain.name] = chain if same else replace(chain, statements=statements)
+        slim[chain.name] = holding(chain, statements)
         if chain.hook is None and not statements:
             empty.add(chain.name)
     slimmed = replace(program, chains=tuple(slim[chain.name] for chain in program.chains))
@@ -64,7 +63,7 @@ def _passes_all(chain: LoweredChain) -> bool:
     )
 
 
-def _statements(chain: LoweredChain, empty: set[str]) -> tuple[Statement, ...]:
+def _statements(chain: LoweredChain, empty: set[str]) -> list[Statement]:
     kept: list[Statement] = []
     for statement in chain.statements:
         slim = _slim(statement, empty)
@@ -75,7 +74,7 @@ def _statements(chain: LoweredChain, empty: set[str]) -> tuple[Statement, ...]:
             break
     while kept and _only_returns(kept[-1]):
         kept.pop()
-    return tuple(kept)
+    return kept
 
 
 def _slim(statement: Statement, empty: set[str]) -> Statement | None:

@@ -9,9 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
-__all__ = ["is_same"]
+from translate.ir import LoweredChain, Statement
+
+__all__ = ["holding", "is_same"]
 
 
 def is_same(new: Sequence[object], old: Sequence[object]) -> bool:
     """Whether both hold the same objects in the same order."""
     return len(new) == len(old) and all(map(is_, new, old))
+
+
+def holding(chain: LoweredChain, statements: Sequence[Statement]) -> LoweredChain:
+    """Return the chain with these statements: itself if they are its own."""
+    if is_same(statements, chain.statements):
+        return chain
+    return LoweredChain(
+        name=chain.name,
+        table=chain.table,
+        statements=tuple(statements),
+        hook=chain.hook,
+        priority=chain.priority,
+        policy=chain.policy,
+        origin=chain.origin,
+    )
