@@ -32,7 +32,9 @@ class Family(StrEnum):
 
 def format_address(family: Family, value: int) -> str:
     """Return the canonical text of an address given as an integer in network order."""
-    return socket.inet_ntop(family.socket_family, value.to_bytes(family.bits // 8, "big"))
+    if family is Family.IP:
+        return socket.inet_ntop(socket.AF_INET, value.to_bytes(4, "big"))
+    return socket.inet_ntop(socket.AF_INET6, value.to_bytes(16, "big"))
 
 
 def parse_address(family: Family, text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from translate.ir import Action, Dnat, Entry, Family, NatPorts, format_address
 from translate.nft.statements import nat_flags
@@ -49,14 +50,19 @@ class DnatMap:
 
 def dnat_map(entries: Sequence[Entry], family: Family) -> DnatMap | None:
     """Return the form of the map that the entries' targets can be put into, or None."""
-    found: set[DnatMap] = set()
+    found: set[tuple[bool, NatPorts]] = set()
     for entry in entries:
         match entry.actions:
             case (Dnat(addresses=addresses, ports=ports),) if addresses is not None and addresses.is_point:
                 port = ports.interval
                 if port is not None and not port.is_point:
                     return None
-                found.add(DnatMap(family, port is not None, replace(ports, interval=None)))
+                found.add((port is not None, _without_interval(ports)))
             case _:
                 return None
-    return found.pop() if len(found) == 1 else None
+    return DnatMap(family, *found.pop()) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=1024)
+def _without_interval(ports: NatPorts) -> NatPorts:
+    return replace(ports, interval=None)

@@ -106,4 +106,4 @@ def rule_text(rule: NftRule) -> str:
 
 
 def _place(origin: Origin) -> str:
-    return f" comment {comment(f'line {origin.line}')}" if origin.line else ""
+    return f' comment "line {origin.line}"' if origin.line else ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import blake2s
 from itertools import product
 from math import prod
@@ -31,6 +32,7 @@ from translate.ir import (
     Jump,
     Lookup,
     LoweredChain,
+    NatPorts,
     Origin,
     Random,
     Recent,
@@ -40,9 +42,11 @@ from translate.ir import (
     Test,
     Value,
 )
+from translate.passes.calls import callee
 from translate.passes.control import plain
 from translate.passes.facts import Facts, implied, impossible, refine
 from translate.passes.lookup import KEY_FIELDS
+from translate.passes.sharing import is_same
 
 __all__ = ["Copier", "Copy", "CopyError", "Part", "Row", "renamed"]
 
@@ -101,8 +105,8 @@ class Copy:
     def places(self, place: tuple[int, ...] = ()) -> Iterable[tuple[tuple[int, ...], Copy]]:
         """Yield this copy and all below it, each with the way to it: which callee, where there are more."""
         yield place, self
-        for index, callee in enumerate(self.callees.values()):
-            yield from callee.places(place if len(self.callees) == 1 else (*place, index))
+        for index, below in enumerate(self.callees.values()):
+            yield from below.places(place if len(self.callees) == 1 else (*place, index))
 
 
 @dataclass(slots=True)
@@ -187,6 +191,10 @@ class Copier:
                     raise CopyError("a test with state of its own")
         if isinstance(statement, Lookup):
             return self._lookup_left(statement, tuple(tests), facts)
+        if is_same(tests, statement.tests):
+            return statement
+        if isinstance(statement, Apply):
+            return Apply(tests=tuple(tests), actions=statement.actions, origin=statement.origin)
         return replace(statement, tests=tuple(tests))
 
     def _lookup_left(self, lookup: Lookup, tests: tuple[Test, ...], facts: Facts) -> Statement | None:
@@ -235,7 +243,7 @@ class _Calls:
                 case Dnat(addresses=addresses, ports=ports) if _is_point(addresses) and _is_point(
                     ports.interval
                 ):
-                    rest = replace(ports, interval=None)
+                    rest = _without_interval(ports)
                     found.append(("dnat", addresses is None, ports.interval is None, rest))
                 case _:
                     found.append(action)
@@ -256,10 +264,12 @@ class _Calls:
 def _parts(statement: Statement, calls: _Calls) -> list[Part]:
     match statement:
         case Choose():
-            branches = tuple(calls.chain_for(branch) for branch in statement.branches)
-            outlines = tuple((branch.weight, calls.outline(branch.actions)) for branch in branches)
+            branches = tuple([calls.chain_for(branch) for branch in statement.branches])
+            outlines = tuple([(branch.weight, calls.outline(branch.actions)) for branch in branches])
             outline = ("draw", statement.tests, statement.equal, outlines)
-            return [Part(outline, replace(statement, branches=branches), statement.tests)]
+            if not is_same(branches, statement.branches):
+                statement = replace(statement, branches=branches)
+            return [Part(outline, statement, statement.tests)]
         case Lookup():
             rows = tuple(Row(e.key, e.actions, e.origin) for e in statement.entries)
             kinds = tuple(dict.fromkeys(calls.outline(row.actions) for row in rows))
@@ -285,9 +295,12 @@ def _applied(apply: Apply, calls: _Calls) -> list[Part]:
     holes = {t.field: t.values for t in apply.tests if isinstance(t, FieldTest) and _is_hole(t)}
     if len(holes) > 1 and prod(len(values) for values in holes.values()) > _MOST_ROWS:
         holes = {}
-    rest = tuple(t for t in apply.tests if not (isinstance(t, FieldTest) and _is_hole(t) and holes))
-    fields = tuple(f for f in KEY_FIELDS if f in holes)
-    rows = tuple(Row(key, apply.actions, apply.origin) for key in product(*(holes[f] for f in fields)))
+    rest = apply.tests
+    fields: tuple[Field, ...] = ()
+    if holes:
+        rest = tuple(t for t in apply.tests if not (isinstance(t, FieldTest) and _is_hole(t)))
+        fields = tuple(holes) if len(holes) == 1 else tuple(f for f in KEY_FIELDS if f in holes)
+    rows = tuple([Row(key, apply.actions, apply.origin) for key in product(*[holes[f] for f in fields])])
     outline = ("rows", rest, fields, (calls.outline(apply.actions),))
     return [*done, Part(outline, apply, rest, fields, rows)]
 
@@ -300,15 +313,16 @@ def _constant(apply: Apply, outline: _Outline) -> Part:
 
 def renamed(actions: tuple[Action, ...], names: Mapping[str, str]) -> tuple[Action, ...]:
     """Return the actions with jumps to the chains that ``names`` gives instead."""
-    if not actions:
+    name = callee(actions)
+    if name is None or name not in names:
         return actions
-    match actions[-1]:
-        case Jump(chain=name) if name in names:
-            return (*actions[:-1], Jump(names[name]))
-        case Goto(chain=name) if name in names:
-            return (*actions[:-1], Goto(names[name]))
-        case _:
-            return actions
+    kind = Jump if isinstance(actions[-1], Jump) else Goto
+    return (*actions[:-1], kind(names[name]))
+
+
+@lru_cache(maxsize=1024)
+def _without_interval(ports: NatPorts) -> NatPorts:
+    return replace(ports, interval=None)
 
 
 def _holds(value: Value, known: Sequence[Interval]) -> bool:

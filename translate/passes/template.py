@@ -42,7 +42,7 @@ copied but called, which is always sound; so are chains with a dispatcher of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2s
 from typing import Final
@@ -134,6 +134,7 @@ class _Work:
     kept: set[str] = field(default_factory=set)
     original: dict[str, LoweredChain] = field(init=False)
     facts: dict[str, Facts] = field(init=False)
+    callees: dict[str, list[str]] = field(init=False)
     callers: dict[str, list[str]] = field(init=False)
     asked: dict[str, frozenset[Field]] = field(init=False)
     lists: dict[str, list[tuple[str, Recent]]] = field(init=False)
@@ -142,10 +143,11 @@ class _Work:
         self.original = {chain.name: chain for chain in self.program.chains}
         self.chains = dict(self.original)
         self.facts = entry_facts(self.program)
+        self.callees = {name: called(chain) for name, chain in self.original.items()}
         self.callers = {name: [] for name in self.original}
         self.lists = {}
         for chain in self.program.chains:
-            for name in called(chain):
+            for name in self.callees[chain.name]:
                 self.callers[name].append(chain.name)
             for statement in chain.statements:
                 for test in statement.tests:
@@ -154,7 +156,8 @@ class _Work:
         self.asked = {}
         for chain in callees_first(self.program):
             fields = {f for statement in chain.statements for f in _asked(statement)}
-            self.asked[chain.name] = frozenset(fields.union(*(self.asked[n] for n in called(chain))))
+            below = [self.asked[name] for name in self.callees[chain.name]]
+            self.asked[chain.name] = frozenset(fields.union(*below))
 
     # One dispatcher.
 
@@ -216,7 +219,7 @@ class _Work:
             seen = {root}
             todo = [root]
             while todo:
-                for name in called(self.original[todo.pop()]):
+                for name in self.callees[todo.pop()]:
                     if name not in seen:
                         seen.add(name)
                         todo.append(name)
@@ -294,7 +297,7 @@ def _merged(
             statements.append(replace(part.statement, branches=branches))
             continue
         rows = [
-            tuple(replace(row, actions=renamed(row.actions, names_)) for row in copy.parts[index].rows)
+            [_renamed_row(row, names_) for row in copy.parts[index].rows]
             for (_, copy), names_ in zip(members, calls, strict=True)
         ]
         if all(_same(rows[0], other) for other in rows) and not any(map(_is_own, rows[0])):
@@ -310,7 +313,12 @@ def _merged(
     )
 
 
-def _same(rows: tuple[Row, ...], other: tuple[Row, ...]) -> bool:
+def _renamed_row(row: Row, names: Mapping[str, str]) -> Row:
+    actions = renamed(row.actions, names)
+    return row if actions is row.actions else Row(row.key, actions, row.origin)
+
+
+def _same(rows: Sequence[Row], other: Sequence[Row]) -> bool:
     return [(r.key, r.actions) for r in rows] == [(r.key, r.actions) for r in other]
 
 
@@ -345,7 +353,8 @@ def _lookup(
     entries = []
     for key, row in rows:
         whole: tuple[Value, ...] = (*key, *row.key)
-        entries.append(Entry(key=tuple(whole[i] for i in order), actions=row.actions, origin=row.origin))
+        ordered = tuple([whole[i] for i in order])
+        entries.append(Entry(key=ordered, actions=row.actions, origin=row.origin))
     return Lookup(
         fields=tuple(fields[i] for i in order),
         entries=tuple(entries),
@@ -354,12 +363,9 @@ def _lookup(
     )
 
 
-def _asked(statement: Statement) -> Iterable[Field]:
-    for test in statement.tests:
-        if isinstance(test, FieldTest):
-            yield test.field
-    if isinstance(statement, Lookup):
-        yield from statement.fields
+def _asked(statement: Statement) -> list[Field]:
+    asked = [test.field for test in statement.tests if isinstance(test, FieldTest)]
+    return [*asked, *statement.fields] if isinstance(statement, Lookup) else asked
 
 
 def _name(identity: str, place: _Place) -> str:
