@@ -93,7 +93,11 @@ def _parser() -> argparse.ArgumentParser:
         help="numbers of services; default: 10 100 1000 10000",
     )
     parser.add_argument(
-        "--endpoints", type=_positive, default=3, metavar="N", help="of each service; default: 3"
+        "--endpoints",
+        type=_several,
+        default=3,
+        metavar="N",
+        help="of each service, at least 2, since a change takes one away; default: 3",
     )
     parser.add_argument("--rounds", type=_positive, default=default.rounds, metavar="N", help="default: 5")
     parser.add_argument(
@@ -125,9 +129,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
+    return _at_least(1, text)
+
+
+def _several(text: str) -> int:
+    return _at_least(2, text)
+
+
+def _at_least(least: int, text: str) -> int:
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+    if number < least:
+        raise argparse.ArgumentTypeError(f"must be at least {least}")
     return number
 
 

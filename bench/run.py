@@ -6,8 +6,6 @@ what else the machine does falls on all of them. Ratios are taken within a round
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -209,7 +207,7 @@ def _time_limit(worker: Worker, seconds: float) -> Iterator[threading.Event]:
 
     def end() -> None:
         expired.set()
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
 
     timer = threading.Timer(max(seconds, 0.0), end)
     timer.start()
