@@ -1,11 +1,11 @@
 # The front door. Every target installs what it needs first; `make` alone lists them.
 KERNEL ?= 6.1
-CASES ?= tests/corpus/cases
+CASES ?= tests/corpus/cases tests/corpus/cases6
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
 
 PYTHON_RUN := .venv/bin/python
-DIFF := sh vm/each-level.sh .venv/bin/nfparity diff --corpus $(CASES) --backends $(BACKENDS)
+DIFF := sh vm/each-level.sh "$(CASES)" .venv/bin/nfparity diff --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check diff-test diff-test-host diff-test-rules shares mutation translators bench golden clean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from backends.simulator import simulate
 from harness.backends import backend
 from harness.batches import load_batches
 from harness.compare import compare
-from translate.ir import Option, Ruleset
 from translate.nft import emit
 from translate.nft.recent import SIZE
 from translate.passes import lower
@@ -136,26 +134,6 @@ def test_lists_are_empty_for_every_flow(variant: str, kind_node: Node, flows) ->
             assert [verdicts(r) for r in session.replay(sent)] == [(Verdict.REJECT,)] * 3
 
 
-def without_sctp(ruleset: Ruleset) -> Ruleset:
-    """The rules that the tc program does not refuse: it cannot renew the checksum of SCTP."""
-    return replace(
-        ruleset,
-        tables=tuple(
-            replace(
-                table,
-                chains=tuple(
-                    replace(
-                        chain,
-                        rules=tuple(r for r in chain.rules if Option("-p", ("sctp",)) not in r.base),
-                    )
-                    for chain in table.chains
-                ),
-            )
-            for table in ruleset.tables
-        ),
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "level"),
     [
@@ -169,8 +147,7 @@ def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
     """These cases stand in a folder of their own, because they do not reach every rule of the ruleset."""
     folder = Path(__file__).parent.parent / "corpus" / "cases-kube-real"
     (batch,) = load_batches(rules=None, corpus=str(folder), node=None)
-    ruleset = without_sctp(batch.ruleset) if name == "tc-ebpf" else batch.ruleset
-    job = Job(ruleset=ruleset, node=batch.node, level=level)
+    job = Job(ruleset=batch.ruleset, node=batch.node, level=level)
     tested = backend(name)
     if not (found := tested.probe()).ok:
         pytest.skip(f"{name}: {found.reason}")

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from translate.ir import (
+    AddressType,
     AnyOf,
+    Family,
     Field,
     FieldTest,
     Interval,
@@ -22,7 +24,7 @@ from translate.ir import (
 )
 from translate.passes.recents import RecentList, inexact
 
-__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "present"]
+__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "literal", "present", "refuse_type"]
 
 
 class CannotExpress(Exception):  # noqa: N818  # caught inside this package, never shown
@@ -84,13 +86,22 @@ _REFUSED: Final[dict[type, tuple[str, str]]] = {
 }
 
 
-def conditions(tests: Iterable[Test], lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
+def literal(value: int) -> str:
+    """Return a number in C, which has no literals wider than 64 bits."""
+    if value >> 64:
+        return f"ADDRESS({value >> 64:#x}, {value & (1 << 64) - 1:#x})"
+    return f"{value:#x}"
+
+
+def conditions(
+    tests: Iterable[Test], family: Family, lists: Mapping[str, RecentList], counters: list[Nth]
+) -> str:
     """Return one C condition for all tests, in their order; ``1`` for none.
 
     ``lists`` are those of the whole Program, in the order that numbers them. Tests that count
     packets are added to ``counters``, whose places are their counters' numbers. Raises CannotExpress.
     """
-    return " && ".join(_test(test, lists, counters) for test in tests) or "1"
+    return " && ".join(_test(test, family, lists, counters) for test in tests) or "1"
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -98,17 +109,17 @@ def present(fields: Iterable[Field]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(FIELDS[f].present for f in fields if FIELDS[f].present))
 
 
-def equals(field: Field, value: Value) -> str:
-    """Return the condition that a field, if present, has ``value``."""
-    return _one(field, FIELDS[field].text, value)
+def equals(field: Field, value: Value, family: Family) -> str:
+    """Return the condition that a field, if present, has ``value``. Raises CannotExpress."""
+    return _one(field, FIELDS[field].text, value, family)
 
 
-def _test(test: Test, lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
+def _test(test: Test, family: Family, lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
     match test:
         case FieldTest():
-            return _field_test(test)
+            return _field_test(test, family)
         case AnyOf():
-            some = " || ".join(f"({_field_test(part)})" for part in test.tests)
+            some = " || ".join(f"({_field_test(part, family)})" for part in test.tests)
             return f"!({some})" if test.negated else f"({some})"
         case Random():
             return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
@@ -117,14 +128,14 @@ def _test(test: Test, lists: Mapping[str, RecentList], counters: list[Nth]) -> s
             due = f"count_up({len(counters) - 1}, {test.every:#x}) == {test.packet:#x}"
             return f"!({due})" if test.negated else due
         case Recent():
-            return _recent(test, lists)
+            return _recent(test, family, lists)
         case SetTest():
             raise CannotExpress(*_REFUSED[type(test)])
         case _:
             assert_never(test)
 
 
-def _recent(test: Recent, lists: Mapping[str, RecentList]) -> str:
+def _recent(test: Recent, family: Family, lists: Mapping[str, RecentList]) -> str:
     problem = inexact(test, lists[test.name])
     if problem is not None:
         raise CannotExpress(*problem)
@@ -132,47 +143,58 @@ def _recent(test: Recent, lists: Mapping[str, RecentList]) -> str:
         raise CannotExpress("recent-key", "lists of -m recent that are told apart by fields of the packet")
     number = list(lists).index(test.name)
     address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
-    if test.mask != 0xFFFFFFFF:
-        address = f"{address} & {test.mask:#x}"
+    if test.mask != (1 << family.bits) - 1:
+        address = f"{address} & {literal(test.mask)}"
     mode = f"RECENT_{test.mode.name}"
     return f"recent({number}, {address}, {test.seconds or 0}, {mode}, {int(test.negated)})"
 
 
-def _field_test(test: FieldTest) -> str:
+def _field_test(test: FieldTest, family: Family) -> str:
     column = FIELDS[test.field]
     text = column.text
     if test.mask is not None:
         if test.field.is_name:
             raise CannotExpress("interface-mask", "an interface name cannot be masked")
-        text = f"({text} & {test.mask:#x})"
-    some = " || ".join(_one(test.field, text, value) for value in test.values)
+        text = f"({text} & {literal(test.mask)})"
+    some = " || ".join(_one(test.field, text, value, family) for value in test.values)
     if len(test.values) > 1 or test.negated:
         some = f"{'!' if test.negated else ''}({some})"
     return f"{column.present} && {some}" if column.present else some
 
 
-def _one(field: Field, text: str, value: Value) -> str:
+def _one(field: Field, text: str, value: Value, family: Family) -> str:
     match value:
         case Name():
             return _name(text, value)
         case Interval():
-            return _interval(field, text, value)
+            return _interval(field, text, value, family)
         case _:
             assert_never(value)
 
 
-def _interval(field: Field, text: str, value: Interval) -> str:
+def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
+    refuse_type(field, value, family)
     if value.is_point:
-        return f"{text} == {value.low:#x}"
+        return f"{text} == {literal(value.low)}"
     if field.is_address:
-        length = value.prefix_length(32)
+        length = value.prefix_length(family.bits)
         if length == 0:
             return "1"
         if length is not None:
-            return f"({text} & {(1 << 32) - (1 << (32 - length)):#x}) == {value.low:#x}"
+            mask = (1 << family.bits) - (1 << (family.bits - length))
+            return f"({text} & {literal(mask)}) == {literal(value.low)}"
     if value.low == 0:
-        return f"{text} <= {value.high:#x}"
-    return f"({text} >= {value.low:#x} && {text} <= {value.high:#x})"
+        return f"{text} <= {literal(value.high)}"
+    return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
+
+
+def refuse_type(field: Field, value: Value, family: Family) -> None:
+    """Raise CannotExpress for an address type that ``match_type6`` gives to addresses of other types, too."""
+    if field.name.startswith("FIB_") and family is Family.IP6 and value != _LOCAL:
+        raise CannotExpress("addrtype6", "of the types of an IPv6 address, only LOCAL is looked up")
+
+
+_LOCAL: Final = Interval.point(AddressType.LOCAL)
 
 
 def _name(text: str, value: Name) -> str:

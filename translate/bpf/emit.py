@@ -13,15 +13,13 @@ from typing import Final
 
 from translate.bpf.conditions import CannotExpress
 from translate.bpf.maps import ARGUMENTS, BpfOutput
-from translate.bpf.runtime import AFTER_CHAINS, BEFORE_CHAINS, RECENT, runtime_text
+from translate.bpf.runtime import RECENT, after_chains, before_chains, runtime_text
 from translate.bpf.statements import Writer, called_chains
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
-    Family,
     LoweredChain,
-    Origin,
     Policy,
     Program,
     Statement,
@@ -54,15 +52,13 @@ def emit(program: Program) -> BpfOutput:
 
     Raises UnsupportedError with one refusal per rule and feature that it cannot carry exactly.
     """
-    if program.family is not Family.IP:
-        origin = Origin(program.source)
-        raise UnsupportedError((Refusal(origin, BACKEND, "ipv6", "the tc program carries IPv4 only"),))
     chains = {chain.name: chain for chain in program.chains}
     bases = [chain for chain in program.chains if chain.hook is not None]
     order = _callees_first(bases, chains)
     refusals = _too_large(bases, chains)
     lists = recent_lists(program)
-    writer = Writer({chain.name: _function(i, chain) for i, chain in enumerate(order)}, lists)
+    functions_of = {chain.name: _function(i, chain) for i, chain in enumerate(order)}
+    writer = Writer(functions_of, lists, program.family)
     functions: list[str] = []
     for chain in order:
         functions += _chain(chain, writer, refusals)
@@ -70,10 +66,11 @@ def emit(program: Program) -> BpfOutput:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
     text = "\n".join((*_PRELUDE, *writer.declarations, "", *_counters(writer), *functions, *_absent(bases)))
     return BpfOutput(
-        before="\n".join(map(runtime_text, (*BEFORE_CHAINS, *((RECENT,) if lists else ())))),
+        before="\n".join(map(runtime_text, (*before_chains(program.family), *((RECENT,) if lists else ())))),
         chains=f"{text}\n",
-        after="\n".join(map(runtime_text, AFTER_CHAINS)),
+        after="\n".join(map(runtime_text, after_chains(program.family))),
         maps=tuple(writer.maps),
+        family=program.family,
         lists=bool(lists),
         notes=tuple(_note(known) for known in lists.values() if known.limited),
     )

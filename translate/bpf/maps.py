@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import struct
+import sys
 from dataclasses import dataclass, field
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import NOWHERE, Origin
+from translate.ir import NOWHERE, Family, Origin
 
 __all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry"]
 
-ARGUMENTS: Final = 8
-"""Numbers that a lookup's entry can carry for its actions, besides which actions they are."""
+ARGUMENTS: Final = 12
+"""Numbers of 32 bits that a lookup's entry can carry for its actions, besides which actions they are.
+
+Two addresses of IPv6, two ports, a mark and its mask.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +28,6 @@ class MapEntry:
     arguments: tuple[int, ...]
     origin: Origin = field(default=NOWHERE, compare=False)
 
-    def packed_key(self) -> bytes:
-        """Return the key as the C structure has it, in this machine's byte order."""
-        return struct.pack(f"={len(self.key)}I", *self.key)
-
     def packed_value(self) -> bytes:
         """Return the value as the C structure has it."""
         padding = (0,) * (ARGUMENTS - len(self.arguments))
@@ -36,26 +36,45 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapContents:
-    """A map of the program and what belongs into it; ``fields`` names the parts of the key."""
+    """A map of the program and what belongs into it.
+
+    ``fields`` names the parts of the key; ``addresses`` gives the sizes in bytes of those that are
+    addresses, and 0 for the others, which are numbers.
+    """
 
     name: str
     fields: tuple[str, ...]
+    addresses: tuple[int, ...]
     entries: tuple[MapEntry, ...]
+
+    def packed(self) -> list[tuple[bytes, bytes]]:
+        """Return keys and values as the C structures have them.
+
+        Addresses stand there as in packets, numbers in this machine's byte order.
+        """
+        return [(self._packed_key(entry.key), entry.packed_value()) for entry in self.entries]
+
+    def _packed_key(self, key: tuple[int, ...]) -> bytes:
+        return b"".join(
+            part.to_bytes(width, "big") if width else part.to_bytes(4, sys.byteorder)
+            for part, width in zip(key, self.addresses, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
-    ``before`` and ``after`` are the runtime, the same for every ruleset (but for lists of ``-m recent``);
-    ``chains`` is generated. ``lists`` says whether there are any, in the map ``recents``; ``notes`` say
-    where iptables knows other limits.
+    ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` (but for lists of
+    ``-m recent``); ``chains`` is generated. ``lists`` says whether there are any, in the map ``recents``;
+    ``notes`` say where iptables knows other limits.
     """
 
     before: str
     chains: str
     after: str
     maps: tuple[MapContents, ...]
+    family: Family = Family.IP
     lists: bool = False
     notes: tuple[Note, ...] = ()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import Final, Protocol, assert_never
 
-from translate.bpf.conditions import FIELDS, CannotExpress, conditions, equals, present
+from translate.bpf.conditions import FIELDS, CannotExpress, conditions, equals, literal, present, refuse_type
 from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry
 from translate.ir import (
     RANDOM_RANGE,
@@ -16,8 +16,7 @@ from translate.ir import (
     Choose,
     Dnat,
     Drop,
-    Field,
-    FieldTest,
+    Family,
     Goto,
     Interval,
     Jump,
@@ -26,7 +25,6 @@ from translate.ir import (
     NatPorts,
     NoTrack,
     Nth,
-    Protocol,
     Recent,
     Redirect,
     Reject,
@@ -39,24 +37,40 @@ from translate.ir import (
     Snat,
     Statement,
     Test,
-    Value,
 )
 from translate.passes.recents import RecentList, changes_list
 
 __all__ = ["Number", "Writer", "called_chains"]
 
-Number = Callable[[int], str]
-"""Turns a number of an action into C: its literal, or the place in a map entry that holds it."""
+
+class Number(Protocol):
+    """Turns a number of an action into C: its literal, or the place in a map entry that holds it."""
+
+    def __call__(self, value: int, bits: int = 32) -> str:
+        """Return the text of a number of so many bits."""
+        ...
+
 
 _REJECTS: Final = {
-    RejectKind.ICMP_NET_UNREACHABLE: 0,
-    RejectKind.ICMP_HOST_UNREACHABLE: 1,
-    RejectKind.ICMP_PROTO_UNREACHABLE: 2,
-    RejectKind.ICMP_PORT_UNREACHABLE: 3,
-    RejectKind.ICMP_NET_PROHIBITED: 9,
-    RejectKind.ICMP_HOST_PROHIBITED: 10,
-    RejectKind.ICMP_ADMIN_PROHIBITED: 13,
-    RejectKind.TCP_RESET: 255,
+    Family.IP: {
+        RejectKind.ICMP_NET_UNREACHABLE: 0,
+        RejectKind.ICMP_HOST_UNREACHABLE: 1,
+        RejectKind.ICMP_PROTO_UNREACHABLE: 2,
+        RejectKind.ICMP_PORT_UNREACHABLE: 3,
+        RejectKind.ICMP_NET_PROHIBITED: 9,
+        RejectKind.ICMP_HOST_PROHIBITED: 10,
+        RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+        RejectKind.TCP_RESET: 255,
+    },
+    Family.IP6: {
+        RejectKind.ICMP6_NO_ROUTE: 0,
+        RejectKind.ICMP6_ADM_PROHIBITED: 1,
+        RejectKind.ICMP6_ADDR_UNREACHABLE: 3,
+        RejectKind.ICMP6_PORT_UNREACHABLE: 4,
+        RejectKind.ICMP6_POLICY_FAIL: 5,
+        RejectKind.ICMP6_REJECT_ROUTE: 6,
+        RejectKind.TCP_RESET: 255,
+    },
 }
 
 
@@ -86,16 +100,16 @@ class Writer:
 
     functions: dict[str, str]
     lists: Mapping[str, RecentList]
+    family: Family
     maps: list[MapContents] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
     counters: list[Nth] = field(default_factory=list)
 
     def _conditions(self, tests: Iterable[Test]) -> str:
-        return conditions(tests, self.lists, self.counters)
+        return conditions(tests, self.family, self.lists, self.counters)
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""
-        _refuse_sctp(statement)
         match statement:
             case Apply(tests=tests, actions=()) if any(map(_acts, tests)):
                 return [f"(void)({self._conditions(tests)});"]
@@ -135,9 +149,10 @@ class Writer:
             case Goto(chain):
                 return [f"return {self.functions[chain]}(skb, p);"]
             case Reject(kind):
-                if kind not in _REJECTS:
-                    raise CannotExpress("reject-kind", f"{kind.value} is no answer over IPv4")
-                return [f"p->reject = {_REJECTS[kind]};", "return REJECT;"]
+                code = _REJECTS[self.family].get(kind)
+                if code is None:
+                    raise CannotExpress("reject-kind", f"{kind.value} is no answer of this family")
+                return [f"p->reject = {code};", "return REJECT;"]
             case SetMark(value, mask):
                 kept = f"(p->mark & ~{number(mask)})"
                 return [f"p->mark = {kept} ^ {number(value)};"]
@@ -177,12 +192,12 @@ class Writer:
         if not flags:
             raise CannotExpress("empty-nat", "a NAT target that binds nothing")
         arguments = []
-        for interval in (addresses, ports.interval):
+        for interval, bits in ((addresses, self.family.bits), (ports.interval, 16)):
             if interval is None:
                 arguments += ["0", "0"]
             else:
-                low = number(interval.low)
-                arguments += [low, low if interval.is_point else number(interval.high)]
+                low = number(interval.low, bits)
+                arguments += [low, low if interval.is_point else number(interval.high, bits)]
         return [f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"]
 
     def _choose(self, statement: Choose) -> list[str]:
@@ -216,7 +231,7 @@ class Writer:
         lines: list[str] = []
         for entry in statement.entries:
             condition = " && ".join(
-                equals(f, value) for f, value in zip(statement.fields, entry.key, strict=True)
+                equals(f, value, self.family) for f, value in zip(statement.fields, entry.key, strict=True)
             )
             lead = "} else if" if lines else "if"
             lines += [f"{lead} ({condition}) {{", *_indent(self.actions(entry.actions, _literal))]
@@ -225,10 +240,11 @@ class Writer:
     def _hash(self, statement: Lookup) -> list[str]:
         number = len(self.maps)
         name = f"lookup_{number}"
-        parts = range(len(statement.fields))
         shapes: dict[tuple[str, ...], int] = {}
         entries = []
         for entry in statement.entries:
+            for tested, value in zip(statement.fields, entry.key, strict=True):
+                refuse_type(tested, value, self.family)
             arguments: list[int] = []
             shape = tuple(self.actions(entry.actions, _collect(arguments)))
             if len(arguments) > ARGUMENTS:
@@ -237,13 +253,18 @@ class Writer:
             key = tuple(value.low for value in entry.key if isinstance(value, Interval))
             entries.append(MapEntry(key=key, code=code, arguments=tuple(arguments), origin=entry.origin))
         fields = tuple(f.text for f in statement.fields)
-        self.maps.append(MapContents(name=name, fields=fields, entries=tuple(entries)))
-        members = " ".join(f"u32 k{i};" for i in parts)
+        addresses = [f.is_address for f in statement.fields]
+        widths = tuple(self.family.bits // 8 if one else 0 for one in addresses)
+        self.maps.append(MapContents(name=name, fields=fields, addresses=widths, entries=tuple(entries)))
+        members = " ".join(f"{'struct wire' if one else 'u32'} k{i};" for i, one in enumerate(addresses))
         self.declarations += [
             f"struct key_{number} {{ {members} }}; /* {' . '.join(fields)} */",
             f'BPF_TABLE("hash", struct key_{number}, struct entry, {name}, {max(len(entries), 1)});',
         ]
-        values = ", ".join(f".k{i} = {FIELDS[f].text}" for i, f in enumerate(statement.fields))
+        values = ", ".join(
+            f".k{i} = {f'to_wire({FIELDS[f].text})' if f.is_address else FIELDS[f].text}"
+            for i, f in enumerate(statement.fields)
+        )
         lines = [
             f"struct key_{number} key = {{ {values} }};",
             f"struct entry *e = {name}.lookup(&key);",
@@ -259,42 +280,18 @@ def _acts(test: Test) -> bool:
     return isinstance(test, Recent) and changes_list(test)
 
 
-def _refuse_sctp(statement: Statement) -> None:
-    """SCTP's CRC32c covers its ports: what binds them by rule would have to drop every packet."""
-    groups: list[tuple[Sequence[Test], Sequence[Value], tuple[Action, ...]]] = []
-    match statement:
-        case Apply(tests=tests, actions=actions):
-            groups.append((tests, (), actions))
-        case Lookup(fields=fields, entries=entries, tests=tests):
-            for entry in entries:
-                protocols = [v for f, v in zip(fields, entry.key, strict=True) if f is Field.L4PROTO]
-                groups.append((tests, protocols, entry.actions))
-        case Choose(branches=branches, tests=tests):
-            groups += [(tests, (), branch.actions) for branch in branches]
-        case _:
-            assert_never(statement)
-    for shared, keys, actions in groups:
-        asked = [*keys, *(value for test in shared for value in _protocols(test))]
-        of_sctp = any(isinstance(v, Interval) and Protocol.SCTP in v for v in asked)
-        for action in actions:
-            if of_sctp and isinstance(action, Dnat | Snat | Redirect) and action.ports.interval is not None:
-                raise CannotExpress("sctp-port", "SCTP's checksum cannot be updated for another port")
-
-
-def _protocols(test: Test) -> Sequence[Value]:
-    if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
-        return test.values
-    return ()
-
-
-def _literal(value: int) -> str:
-    return f"{value:#x}"
+def _literal(value: int, bits: int = 32) -> str:
+    return literal(value)
 
 
 def _collect(arguments: list[int]) -> Number:
-    def number(value: int) -> str:
-        arguments.append(value)
-        return f"e->argument[{len(arguments) - 1}]"
+    def number(value: int, bits: int = 32) -> str:
+        at = len(arguments)
+        if bits <= 32:
+            arguments.append(value)
+            return f"e->argument[{at}]"
+        arguments.extend(value >> shift & 0xFFFFFFFF for shift in range(bits - 32, -1, -32))
+        return f"ADDRESS_AT(e, {at})"
 
     return number
 

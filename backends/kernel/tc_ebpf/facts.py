@@ -2,7 +2,7 @@
 
 The kernel goes on routing. The program asks these maps where no helper of a tc program answers:
 what type an address is (``addrtype``, and whether INPUT is next), which address masquerading takes
-(``inet_select_addr``), and where a packet made here goes when its destination has changed.
+(``sources``), and where a packet made here goes when its destination has changed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from backends.kernel.tc_ebpf.sources import OwnAddress, select4, sources
 from backends.node import Node
 from translate.errors import MachineError
+from translate.ir import Family
 
 __all__ = ["Facts", "read_facts"]
 
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
-_SCOPE_UNIVERSE: Final = 0
-_IFA_F_SECONDARY: Final = 1
+_IFA_F_SECONDARY: Final = 0x01  # of IPv4; IPv6 calls it temporary
+_IFA_F_DADFAILED: Final = 0x08
+_IFA_F_DEPRECATED: Final = 0x20
+_IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
 _ROUTE_LOCALNET: Final = 1
 _RP_STRICT: Final = 2
 _RP_LOOSE: Final = 4
+_LINK: Final = 0xFE80 >> 6
 
 Entry = tuple[bytes, bytes]
 
@@ -42,29 +47,7 @@ class Facts:
     """The interfaces to attach to: all of them, ``lo`` too."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Address:
-    index: int
-    value: int
-    length: int
-    scope: int
-    secondary: bool
-
-    @property
-    def usable(self) -> bool:
-        """Whether packets that go anywhere may come from it."""
-        return not self.secondary and self.scope == _SCOPE_UNIVERSE
-
-    def holds(self, address: int) -> bool:
-        """Whether ``address`` is in this one's network."""
-        return self.value >> (32 - self.length) == address >> (32 - self.length)
-
-    def covers(self, other: _Address) -> bool:
-        """Whether the network of ``other`` lies in this one's."""
-        return other.length >= self.length and self.holds(other.value)
-
-
-def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
+def read_facts(node: Node, family: Family, *, rp_filter: dict[str, int]) -> Facts:
     """Read devices, addresses and routes of the current network namespace.
 
     ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises
@@ -75,107 +58,126 @@ def read_facts(node: Node, *, rp_filter: dict[str, int]) -> Facts:
     except ImportError as e:
         raise MachineError(f"pyroute2 is not installed for {sys.executable}") from e
 
+    number = family.socket_family
     with IPRoute() as ipr:
-        found = list(ipr.get_links())
-        addresses = [_address(a) for a in ipr.get_addr(family=socket.AF_INET)]
-        local = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_LOCAL))
-        main = list(ipr.get_routes(family=socket.AF_INET, table=_TABLE_MAIN))
-    links = {link["index"]: link.get_attr("IFLA_IFNAME") for link in found}
-    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in found}
+        links = list(ipr.get_links())
+        addresses = [_address(a) for a in ipr.get_addr(family=number)]
+        local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
+        main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
+    names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
+    reader = _Reader(family, names, addresses)
     entries = {
-        "devices": list(_devices(links, macs, addresses, rp_filter)),
-        "locals": list(_locals(local, {a.value: a.index for a in addresses})),
-        "routes": list(_routes(main, links, addresses)),
-        "primary": list(_primary(links, addresses)),
+        "devices": list(reader.devices(macs, rp_filter)),
+        "locals": list(reader.locals(local)),
+        "routes": list(reader.routes(main)),
+        "primary": list(reader.primary()),
         "settings": [(struct.pack("=I", 0), _settings(node))],
+        "crc_tables": [(struct.pack("=I", 0), _crc_table())],
     }
-    return Facts(entries, tuple(links))
+    return Facts(entries, tuple(names))
 
 
-def _address(message: Any) -> _Address:
-    value = _number(message.get_attr("IFA_LOCAL"))
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    family: Family
+    links: dict[int, str]
+    addresses: list[OwnAddress]
+
+    def devices(self, macs: dict[int, bytes], rp_filter: dict[str, int]) -> Iterator[Entry]:
+        for index, name in self.links.items():
+            here = [a.value for a in self.addresses if a.index == index]
+            first = next(iter(here), 0)
+            of_link = 0
+            flags = 0
+            if self.family is Family.IP:
+                flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(rp_filter.get(name, 0), 0)
+                if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
+                    flags |= _ROUTE_LOCALNET
+            else:
+                of_link = next((a for a in here if a >> 118 == _LINK), 0)
+            yield (
+                struct.pack("=I", index),
+                struct.pack("=16s", name.encode())
+                + self._host(first)
+                + self._host(of_link)
+                + struct.pack("=II8s", flags, 0, macs[index]),
+            )
+
+    def locals(self, routes: list[Any]) -> Iterator[Entry]:
+        # Of several devices with one IPv4 address, __ip_dev_find finds the one that got it last.
+        own = {a.value: a.index for a in self.addresses}
+        seen = set()
+        for route in routes:
+            address, length = self._destination(route)
+            if (address, length) in seen:
+                continue  # the same address on several devices: the first one is found
+            seen.add((address, length))
+            mine = route["type"] == _RTN_LOCAL and length == self.family.bits
+            home = own.get(address, 0) if mine else 0
+            value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, home)
+            yield self._prefix(address, length), value
+
+    def routes(self, routes: list[Any]) -> Iterator[Entry]:
+        best: dict[tuple[int, int], tuple[int, bytes]] = {}
+        for route in routes:
+            address, length = self._destination(route)
+            oif = route.get_attr("RTA_OIF")
+            if route["type"] != _RTN_UNICAST or oif is None:
+                raise MachineError("the tc program follows unicast routes through one device only")
+            gateway = route.get_attr("RTA_GATEWAY")
+            via = _number(gateway) if gateway else 0
+            source = 0
+            if self.family is Family.IP:
+                preferred = route.get_attr("RTA_PREFSRC")
+                source = _number(preferred) if preferred else select4(self.addresses, oif, via or None) or 0
+            metric = route.get_attr("RTA_PRIORITY") or 0
+            known = best.get((address, length))
+            if known is None or metric < known[0]:
+                value = self._host(via) + self._host(source) + struct.pack("=I12x", oif)
+                best[address, length] = metric, value
+        for (address, length), (_, value) in best.items():
+            yield self._prefix(address, length), value
+
+    def primary(self) -> Iterator[Entry]:
+        """The address to send from, as a trie of device and destination (IPv4: next hop)."""
+        for index in self.links:
+            for address, length, source in sources(self.family, self.addresses, index):
+                key = struct.pack("=II", 32 + length, index) + address.to_bytes(self._size, "big")
+                yield key, self._host(source)
+
+    @property
+    def _size(self) -> int:
+        return self.family.bits // 8
+
+    def _host(self, address: int) -> bytes:
+        return address.to_bytes(self._size, sys.byteorder)
+
+    def _prefix(self, address: int, length: int) -> bytes:
+        return struct.pack("=I", length) + address.to_bytes(self._size, "big")
+
+    def _destination(self, route: Any) -> tuple[int, int]:
+        text = route.get_attr("RTA_DST")
+        return (_number(text) if text else 0), route["dst_len"]
+
+
+def _address(message: Any) -> OwnAddress:
     flags = message.get_attr("IFA_FLAGS") or message["flags"]
-    return _Address(
-        message["index"], value, message["prefixlen"], message["scope"], bool(flags & _IFA_F_SECONDARY)
+    # IPv6 calls its own address IFA_ADDRESS where there is no peer.
+    text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
+    return OwnAddress(
+        index=message["index"],
+        value=_number(text),
+        length=message["prefixlen"],
+        scope=message["scope"],
+        secondary=bool(flags & _IFA_F_SECONDARY),
+        usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
+        aging=bool(flags & _IFA_F_DEPRECATED),
     )
 
 
 def _mac(text: str | None) -> bytes:
     return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
-
-
-def _devices(
-    links: dict[int, str], macs: dict[int, bytes], addresses: list[_Address], rp_filter: dict[str, int]
-) -> Iterator[Entry]:
-    for index, name in links.items():
-        first = next((a.value for a in addresses if a.index == index), 0)
-        flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(rp_filter.get(name, 0), 0)
-        if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
-            flags |= _ROUTE_LOCALNET
-        yield struct.pack("=I", index), struct.pack("=16sII8s", name.encode(), first, flags, macs[index])
-
-
-def _locals(routes: list[Any], own: dict[int, int]) -> Iterator[Entry]:
-    seen = set()
-    for route in routes:
-        address, length = _destination(route)
-        if (address, length) in seen:
-            continue  # the same address on several devices: the first one is found
-        seen.add((address, length))
-        # Of several devices with one address, __ip_dev_find finds the one that got it last.
-        home = own.get(address, 0) if route["type"] == _RTN_LOCAL and length == 32 else 0
-        value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, home)
-        yield _prefix(address, length), value
-
-
-def _routes(routes: list[Any], links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry]:
-    best: dict[tuple[int, int], tuple[int, bytes]] = {}
-    for route in routes:
-        address, length = _destination(route)
-        oif = route.get_attr("RTA_OIF")
-        if route["type"] != _RTN_UNICAST or oif is None:
-            raise MachineError("the tc program follows unicast routes through one device only")
-        gateway = route.get_attr("RTA_GATEWAY")
-        via = _number(gateway) if gateway else 0
-        preferred = route.get_attr("RTA_PREFSRC")
-        source = _number(preferred) if preferred else _select(links, addresses, oif, via or None) or 0
-        metric = route.get_attr("RTA_PRIORITY") or 0
-        known = best.get((address, length))
-        if known is None or metric < known[0]:
-            best[address, length] = metric, struct.pack("=III", oif, via, source)
-    for (address, length), (_, value) in best.items():
-        yield _prefix(address, length), value
-
-
-def _primary(links: dict[int, str], addresses: list[_Address]) -> Iterator[Entry]:
-    """``inet_select_addr(device, next hop, universe)`` as a trie of device and next hop."""
-    for index in links:
-        default = _select(links, addresses, index, None)
-        if default is None:
-            continue
-        yield _source(index, 0, 0), struct.pack("=I", default)
-        here = [a for a in addresses if a.index == index and a.usable]
-        for address in here:
-            # In the order of the list, not of the lengths: an earlier, wider network comes first.
-            first = next(a for a in here if a.covers(address))
-            if address.length:
-                yield _source(index, address.value, address.length), struct.pack("=I", first.value)
-
-
-def _select(links: dict[int, str], addresses: list[_Address], index: int, next_hop: int | None) -> int | None:
-    """``inet_select_addr``.
-
-    The first primary address of the device whose network holds the next hop; without one, its
-    first primary address; without any, the first usable address of the first device that has one.
-    """
-    usable = [a for a in addresses if a.usable]
-    here = [a for a in usable if a.index == index]
-    for address in here:
-        if next_hop is None or address.holds(next_hop):
-            return address.value
-    if here:
-        return here[0].value
-    return next((a.value for i in sorted(links) for a in usable if a.index == i), None)
 
 
 def _settings(node: Node) -> bytes:
@@ -184,22 +186,19 @@ def _settings(node: Node) -> bytes:
     return struct.pack("=3I", *(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0" for n in names))
 
 
-def _destination(route: Any) -> tuple[int, int]:
-    text = route.get_attr("RTA_DST")
-    return (_number(text) if text else 0), route["dst_len"]
+def _crc_table() -> bytes:
+    """Castagnoli's CRC of every byte, bit-reversed (RFC 9260, appendix A)."""
+    after = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        after.append(value)
+    return struct.pack("=256I", *after)
 
 
 def _number(text: str) -> int:
-    return int.from_bytes(socket.inet_aton(text), "big")
-
-
-def _prefix(address: int, length: int) -> bytes:
-    return struct.pack("=I", length) + address.to_bytes(4, "big")
-
-
-def _source(index: int, address: int, length: int) -> bytes:
-    mask = (1 << 32) - (1 << (32 - length))
-    return struct.pack("=II", 32 + length, index) + (address & mask).to_bytes(4, "big")
+    return int.from_bytes(socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text), "big")
 
 
 def _conf(device: str, name: str) -> bool:

@@ -19,6 +19,7 @@ from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.facts import Facts, read_facts
 from translate.bpf import BpfOutput
 from translate.errors import MachineError
+from translate.ir import Family
 
 __all__ = ["TcEbpfLoader"]
 
@@ -35,6 +36,9 @@ _STAGES: Final = (
     "postrouting",
     "leave",
     "bind",
+    "port",
+    "sctp_verify",
+    "sctp_sum",
     "reject",
     "answer",
 )
@@ -53,13 +57,14 @@ class TcEbpfLoader(Loader):
     def __init__(self, output: BpfOutput) -> None:
         self._output = output
         self.lists = output.lists
+        self.family = output.family
         self._bpf: Any = None
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with what BCC or the verifier said."""
         provide_headers()
         bcc = import_bcc()
-        rp_filter = self._take_over_sysctls(tap)
+        rp_filter = self._take_over_sysctls(tap) if self.family is Family.IP else {}
         with _captured() as said:
             try:
                 self._bpf = bcc.BPF(text=self._output.source.encode())
@@ -68,11 +73,11 @@ class TcEbpfLoader(Loader):
                 raise MachineError(f"the tc program does not load: {e}\n{said()[-_SHOWN:]}") from e
         for number, name in enumerate(_STAGES):
             self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptors[name])
-        facts = read_facts(tap.node, rp_filter=rp_filter)
+        facts = read_facts(tap.node, self.family, rp_filter=rp_filter)
         for name, entries in facts.entries.items():
             self._fill(name, entries)
         for contents in self._output.maps:
-            self._fill(contents.name, [(e.packed_key(), e.packed_value()) for e in contents.entries])
+            self._fill(contents.name, contents.packed())
         _attach(facts, descriptors)
 
     def forget(self, tap: TapNode) -> None:
@@ -84,16 +89,25 @@ class TcEbpfLoader(Loader):
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
 
     def _fill(self, name: str, entries: list[tuple[bytes, bytes]]) -> None:
+        # By descriptor: what BCC makes of numbers of 128 bits in Python has another size than in C.
+        lib = import_bcc().libbcc.lib
         table = self._bpf[name.encode()]
+        sizes = (
+            lib.bpf_table_key_size_id(ctypes.c_void_p(self._bpf.module), ctypes.c_size_t(table.map_id)),
+            lib.bpf_table_leaf_size_id(ctypes.c_void_p(self._bpf.module), ctypes.c_size_t(table.map_id)),
+        )
         for key, value in entries:
-            table[_as(table.Key, key)] = _as(table.Leaf, value)
+            if (len(key), len(value)) != sizes:
+                raise RuntimeError(f"{name} has {sizes} bytes, not {len(key), len(value)}")
+            if lib.bpf_update_elem(table.map_fd, key, value, 0):
+                raise MachineError(f"the map {name} takes no more: {os.strerror(ctypes.get_errno())}")
 
     def _take_over_sysctls(self, tap: TapNode) -> dict[str, int]:
         """Hand to the program the checks of a packet's source that the kernel would make too early.
 
         A reply to a packet made here has its source translated back at ingress, before the kernel
         routes it, where netfilter does so in INPUT, after the check. So the kernel is told to
-        accept any source, and the program checks (``martian_source``).
+        accept any source, and the program checks (``martian_source``). IPv6 has no such checks.
         """
         modes: dict[str, int] = {}
         names = [*tap.indexes, "lo"]
@@ -107,12 +121,6 @@ class TcEbpfLoader(Loader):
         # What was made here and sent here by DNAT comes in on lo without a route attached.
         _write("lo", "route_localnet", "1")
         return modes
-
-
-def _as(kind: Any, data: bytes) -> Any:
-    if ctypes.sizeof(kind) != len(data):
-        raise RuntimeError(f"{kind.__name__} has {ctypes.sizeof(kind)} bytes, not {len(data)}")
-    return kind.from_buffer_copy(data)
 
 
 def _attach(facts: Facts, descriptors: dict[str, int]) -> None:

@@ -6,8 +6,8 @@
 #define NAME(x) __builtin_bswap64(x##ULL)
 #endif
 
-struct entry { u32 code; u32 argument[8]; };
-struct key_0 { u32 k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
+struct entry { u32 code; u32 argument[12]; };
+struct key_0 { struct wire k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
 BPF_TABLE("hash", struct key_0, struct entry, lookup_0, 2);
 struct key_1 { u32 k0; }; /* l4.proto */
 BPF_TABLE("hash", struct key_1, struct entry, lookup_1, 2);
@@ -54,7 +54,7 @@ INLINE int c2_nat_PREROUTING(struct __sk_buff *skb, struct pkt *p)
 	/* line 26 */
 	if (p->has_ports) {
 		{
-			struct key_0 key = { .k0 = p->daddr, .k1 = p->proto, .k2 = p->dport };
+			struct key_0 key = { .k0 = to_wire(p->daddr), .k1 = p->proto, .k2 = p->dport };
 			struct entry *e = lookup_0.lookup(&key);
 			if (e) {
 				if (e->code == 1) {

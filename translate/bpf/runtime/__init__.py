@@ -1,7 +1,9 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
-Read in this order: ``types``, ``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, where the rules
-have lists ``recent``, then the generated chains, then ``hooks`` and ``reject``.
+Read in this order: ``base``, ``ipv4/address``, ``types``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``,
+``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists ``recent``, then the generated
+chains, then ``hooks``, ``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the same
+names in them; the rest is written once.
 """
 
 from __future__ import annotations
@@ -9,11 +11,36 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["AFTER_CHAINS", "BEFORE_CHAINS", "RECENT", "runtime_text"]
+from translate.ir import Family
 
-BEFORE_CHAINS: Final = ("types", "packet", "tcp", "conntrack", "nat", "route")
+__all__ = ["RECENT", "after_chains", "before_chains", "runtime_text"]
+
 RECENT: Final = "recent"
-AFTER_CHAINS: Final = ("hooks", "reject")
+
+_FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
+
+
+def before_chains(family: Family) -> tuple[str, ...]:
+    """Return the names of the parts that the chains of a family use."""
+    own = _FOLDERS[family]
+    return (
+        "base",
+        f"{own}/address",
+        "types",
+        f"{own}/header",
+        "sctp",
+        "packet",
+        "tcp",
+        "conntrack",
+        "nat",
+        "route",
+        f"{own}/route",
+    )
+
+
+def after_chains(family: Family) -> tuple[str, ...]:
+    """Return the names of the parts that use the chains."""
+    return ("hooks", f"{_FOLDERS[family]}/answer", "reject")
 
 
 def runtime_text(name: str) -> str:

@@ -29,12 +29,9 @@ INLINE int invert(struct tuple *to, struct tuple *from)
 	to->dst = from->src;
 	to->proto = from->proto;
 	if (from->proto == PROTO_ICMP) {
-		u8 type = from->dport >> 8;
-		if ((type & ~8) == 0)
-			type ^= 8; /* echo and its reply */
-		else if (type >= 13 && type <= 18)
-			type = ((type - 13) ^ 1) + 13; /* timestamp, information, address mask */
-		else
+		int type = icmp_answer(from->dport >> 8);
+
+		if (type < 0)
 			return -1;
 		to->sport = from->sport;
 		to->dport = (u16)type << 8 | (from->dport & 255);
@@ -107,7 +104,7 @@ INLINE int tuple_of(struct pkt *p, struct tuple *t)
 	} else if (p->has_icmp) {
 		t->sport = p->icmp_id;
 		t->dport = (u16)p->icmp_type << 8 | p->icmp_code;
-	} else if (p->proto == PROTO_ICMP || is_port_protocol(p->proto)) {
+	} else if (p->proto == PROTO_ICMP || is_port_protocol(p->proto) || is_no_protocol(p->proto)) {
 		return -1;
 	}
 	return 0;
@@ -136,25 +133,18 @@ INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
 /* An ICMP error belongs to the connection of the packet that it quotes (nf_conntrack_inet_error). */
 INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 {
-	u8 ip[20] = {};
 	u8 l4[8] = {};
 	struct tuple inner, inverse;
 	struct conn *c;
 	u8 dir = 0;
+	u16 id;
 
-	p->quoted = p->l4 + 8;
-	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
+	if (parse_quoted(skb, p, &inner, &id))
 		return;
-	if ((ip[0] >> 4) != 4 || (ip[0] & 15) < 5 || (ip[6] & 0x1f) || ip[7])
-		return;
-	p->quoted_l4 = p->quoted + ((ip[0] & 15) << 2);
-	p->quoted_proto = ip[9];
-	inner.proto = ip[9];
-	inner.src = (u32)ip[12] << 24 | ip[13] << 16 | ip[14] << 8 | ip[15];
-	inner.dst = (u32)ip[16] << 24 | ip[17] << 16 | ip[18] << 8 | ip[19];
+	inner.proto = p->quoted_proto;
 	inner.sport = inner.dport = 0;
-	p->quoted_ports = is_port_protocol(ip[9]);
-	if (p->quoted_ports || ip[9] == PROTO_ICMP) {
+	p->quoted_ports = is_port_protocol(p->quoted_proto);
+	if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
 		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
 			return;
 		if (p->quoted_ports) {
@@ -165,7 +155,7 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 			inner.dport = l4[0] << 8 | l4[1];
 		}
 	}
-	if (!p->incoming && attach_error(p, &inner, ip[4] << 8 | ip[5])) {
+	if (!p->incoming && attach_error(p, &inner, id)) {
 		/* done */
 	} else {
 		if (invert(&inverse, &inner))
@@ -221,7 +211,6 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	struct settings *s = settings.lookup(&zero);
 	u64 now = bpf_ktime_get_ns();
 	struct conn *c;
-	u16 payload = p->length - p->ihl;
 	u32 state;
 	u8 dir = 0, fresh = 0;
 	int done;
@@ -229,17 +218,21 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	if (!s)
 		return;
 	if (p->proto == PROTO_TCP) {
-		if (!p->has_tcp || p->tcp_doff < 20 || payload < p->tcp_doff || !tcp_flags_valid(p->tcp_flags))
+		if (!p->has_tcp || p->tcp_doff < 20 || p->segment < p->tcp_doff || !tcp_flags_valid(p->tcp_flags))
 			return;
 	} else if (p->proto == PROTO_UDP) {
-		if (!p->has_ports || p->udp_length > payload || p->udp_length < 8)
+		if (!p->has_ports || p->udp_length > p->segment || p->udp_length < 8)
 			return;
 	} else if (p->proto == PROTO_ICMP) {
-		if (!p->has_icmp || p->icmp_type > 18)
+		if (!p->has_icmp || is_icmp_unknown(p->icmp_type))
 			return;
 	}
 	if (p->bad_sum && s->checksum)
 		return;
+	if (p->has_icmp && is_icmp_untracked(p->icmp_type)) {
+		p->ct_state = CT_UNTRACKED;
+		return;
+	}
 	if (p->has_icmp && is_icmp_error(p->icmp_type)) {
 		track_error(skb, p, now);
 		return;
@@ -254,8 +247,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		c = 0;
 	}
 	if (!c) {
-		if (p->has_icmp && p->icmp_type != 8 && p->icmp_type != 13 && p->icmp_type != 15 &&
-		    p->icmp_type != 17)
+		if (p->has_icmp && !is_icmp_request(p->icmp_type))
 			return;
 		fresh = 1;
 		dir = 0;

@@ -15,7 +15,6 @@
  */
 
 #define SLOTS 4096
-#define ALL_HOSTS 0xe0000001 /* every device is a member of it */
 
 INLINE struct pkt *slot_at(u32 number)
 {
@@ -88,6 +87,18 @@ INLINE struct pkt *resume(struct __sk_buff *skb)
 	return p;
 }
 
+/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only this way
+ * it is forgotten. lo's hardware address is zero. */
+INLINE int into_loopback(struct __sk_buff *skb, struct pkt *p, u8 stage)
+{
+	u8 zero[12] = {};
+
+	skb->tc_index = p->slot;
+	pass(skb, p, stage);
+	bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
+	return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
+}
+
 /* BCC does not rewrite map calls inside macros. */
 INLINE int answer_reject(struct __sk_buff *skb)
 {
@@ -118,13 +129,12 @@ INLINE int answer_reject(struct __sk_buff *skb)
 /* MASQUERADE and REDIRECT name no address: it depends on the device. Returns -1 without one. */
 INLINE int resolve_bind(struct pkt *p)
 {
-	u32 address;
+	addr address;
 
 	if (p->bind_flags & BIND_MASQUERADE) {
 		address = masquerade_address(p);
 	} else if (p->bind_flags & BIND_REDIRECT) {
-		struct device *d = devices.lookup(&p->iif);
-		address = p->iif == 0 ? 0x7f000001 : d ? d->address : 0;
+		address = p->iif == 0 ? LOCALHOST : redirect_address(p);
 	} else {
 		return 0;
 	}
@@ -137,10 +147,12 @@ int nfparity_ingress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
 
-	if (skb->protocol != swap16(ETH_IPV4) || skb->pkt_type == OTHERHOST)
+	if (skb->protocol != swap16(ETH_TYPE) || skb->pkt_type == OTHERHOST)
 		return TC_ACT_OK;
 	if (skb->ifindex == LOOPBACK_INDEX && skb->tc_index) {
 		p = resume(skb);
+		if (p && p->stage == AT_END)
+			return pass(skb, p, AT_NOTHING);
 		if (!p || p->stage != AT_LOOPBACK)
 			return TC_ACT_SHOT;
 		p->looped = 1;
@@ -149,16 +161,20 @@ int nfparity_ingress(struct __sk_buff *skb)
 		if (!p)
 			return TC_ACT_SHOT;
 		if (parse(skb, p))
-			return TC_ACT_OK;
+			return TC_ACT_SHOT;
 		p->mark = skb->mark;
 	}
-	p->bad_sum = !p->looped && bad_checksum(skb, p);
 	set_in(p, skb->ifindex);
 	set_out(p, 0);
+	if (not_received(p))
+		return TC_ACT_SHOT;
+	p->bad_sum = !p->looped && bad_checksum(skb, p);
 	if (p->fragment)
 		return TC_ACT_SHOT; /* conntrack would put it together first; a tc program cannot */
 	RUN(chain_raw_prerouting);
 	p->incoming = 1;
+	if (p->proto == PROTO_SCTP && !p->looped)
+		programs.call(skb, PROGRAM_SCTP_VERIFY);
 	programs.call(skb, PROGRAM_TRACK);
 	return TC_ACT_SHOT;
 }
@@ -181,16 +197,69 @@ int nfparity_track(struct __sk_buff *skb)
 int nfparity_bind(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
+	int manip, done;
+
+	if (!p)
+		return TC_ACT_SHOT;
+	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
+	if (unbound(p, manip)) {
+		if (resolve_bind(p))
+			return TC_ACT_SHOT;
+		done = bind(p, manip);
+		if (done > 0)
+			programs.call(skb, PROGRAM_PORT);
+		if (done)
+			return TC_ACT_SHOT;
+	}
+	p->sctp_flipped = 0;
+	if (translate(skb, p, manip))
+		return TC_ACT_SHOT;
+	if (p->sctp_flipped)
+		programs.call(skb, PROGRAM_SCTP_SUM);
+	else
+		programs.call(skb, p->next);
+	return TC_ACT_SHOT;
+}
+
+/* Programs of their own for the verifier's sake: their loops are its longest. */
+int nfparity_sctp_verify(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
+	p->bad_sum = bad_sctp_checksum(skb, p);
+	programs.call(skb, PROGRAM_TRACK);
+	return TC_ACT_SHOT;
+}
+
+int nfparity_sctp_sum(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+
+	if (!p)
+		return TC_ACT_SHOT;
+	set_sctp_checksum(skb, p);
+	programs.call(skb, p->next);
+	return TC_ACT_SHOT;
+}
+
+/* Find a port for what is being bound: a program of its own, because the verifier goes through the search
+ * once for every state in which it may begin. */
+int nfparity_port(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->cb[0]);
+	struct tuple new;
 	int manip;
 
 	if (!p)
 		return TC_ACT_SHOT;
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
-	if (unbound(p, manip) && (resolve_bind(p) || bind(p, manip)))
+	copy_tuple(&new, &p->wanted);
+	unique_port(&new, p, manip);
+	if (take(&p->conn, &new, manip))
 		return TC_ACT_SHOT;
-	if (translate(skb, p, manip))
-		return TC_ACT_SHOT;
-	programs.call(skb, p->next);
+	programs.call(skb, PROGRAM_BIND);
 	return TC_ACT_SHOT;
 }
 
@@ -219,17 +288,17 @@ int nfparity_prerouting(struct __sk_buff *skb)
 int nfparity_arrived(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	u32 type;
+	int where;
 
 	if (!p)
 		return TC_ACT_SHOT;
 	if (!p->looped) {
 		if (martian(p))
 			return TC_ACT_SHOT;
-		type = address_type(p->daddr, 0);
-		if (type == RTN_MULTICAST && p->daddr != ALL_HOSTS)
-			return pass(skb, p, AT_NOTHING); /* nobody here has joined, the stack drops it */
-		if (type == RTN_UNICAST)
+		where = arrives_here(p);
+		if (where == NOWHERE)
+			return pass(skb, p, AT_NOTHING); /* the stack drops it */
+		if (where == AWAY)
 			return pass(skb, p, AT_FORWARD);
 	}
 	programs.call(skb, PROGRAM_INPUT);
@@ -255,6 +324,10 @@ int nfparity_deliver(struct __sk_buff *skb)
 
 	if (!p || confirm(p))
 		return TC_ACT_SHOT;
+	/* A reply to what was made here for the loopback address has it back before the stack looks at it,
+	 * which takes that from lo alone. */
+	if (p->iif != LOOPBACK_INDEX && is_loopback(p->saddr))
+		return into_loopback(skb, p, AT_END);
 	return pass(skb, p, AT_NOTHING);
 }
 
@@ -262,7 +335,7 @@ int nfparity_egress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
 
-	if (skb->protocol != swap16(ETH_IPV4))
+	if (skb->protocol != swap16(ETH_TYPE))
 		return TC_ACT_OK;
 	if (skb->tc_index) {
 		p = resume(skb);
@@ -298,7 +371,8 @@ int nfparity_egress(struct __sk_buff *skb)
 int nfparity_output(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	u32 mark, oif = 0, via = 0;
+	u32 mark, oif = 0;
+	addr via = 0;
 
 	if (!p)
 		return TC_ACT_SHOT;
@@ -317,7 +391,8 @@ int nfparity_output(struct __sk_buff *skb)
 int nfparity_routed(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	u32 oif = 0, via = 0;
+	u32 oif = 0;
+	addr via = 0;
 
 	if (!p)
 		return TC_ACT_SHOT;
@@ -360,22 +435,14 @@ int nfparity_postrouting(struct __sk_buff *skb)
 	return go_on(skb, p);
 }
 
-/* Onto a device as a group's packet: its hardware address follows from the group (arp_mc_map). */
 INLINE int redirect_to_group(struct __sk_buff *skb, struct pkt *p)
 {
 	struct device *d = devices.lookup(&p->oif);
-	u8 mac[12] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	u8 mac[12];
 
 	if (!d)
 		return TC_ACT_SHOT;
-	if (p->daddr != 0xffffffff) {
-		mac[0] = 1;
-		mac[1] = 0;
-		mac[2] = 0x5e;
-		mac[3] = (p->daddr >> 16) & 0x7f;
-		mac[4] = p->daddr >> 8;
-		mac[5] = p->daddr;
-	}
+	group_mac(mac, p->daddr);
 	__builtin_memcpy(mac + 6, d->mac, 6);
 	bpf_skb_store_bytes(skb, 0, mac, sizeof(mac), 0);
 	return bpf_redirect(p->oif, 0);
@@ -384,24 +451,18 @@ INLINE int redirect_to_group(struct __sk_buff *skb, struct pkt *p)
 int nfparity_leave(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	struct next_hop hop = {.family = 2};
+	struct next_hop hop = {.family = FAMILY};
 
 	if (!p || confirm(p))
 		return TC_ACT_SHOT;
 	if (p->oif == skb->ifindex && !p->answer && (!p->via || p->oif == LOOPBACK_INDEX))
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);
+	if (p->oif == LOOPBACK_INDEX)
+		return into_loopback(skb, p, AT_LOOPBACK);
 	skb->tc_index = p->slot;
-	if (p->oif == LOOPBACK_INDEX) {
-		/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only
-		 * this way it is forgotten. lo's hardware address is zero. */
-		u8 zero[12] = {};
-		pass(skb, p, AT_LOOPBACK);
-		bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
-		return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
-	}
 	pass(skb, p, AT_END);
-	if ((p->daddr >> 28) >= 14)
+	if (is_group(p->daddr))
 		return redirect_to_group(skb, p);
-	hop.address = swap32(p->via);
+	hop.address = to_wire(p->via);
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
 }

@@ -2,13 +2,13 @@
 
 enum manip { MANIP_SRC, MANIP_DST };
 
-INLINE u16 *key_of(struct tuple *t, int manip)
+INLINE tuple_port *key_of(struct tuple *t, int manip)
 {
 	/* For ICMP the identifier is the port, whichever side is bound. */
 	return manip == MANIP_SRC || t->proto == PROTO_ICMP ? &t->sport : &t->dport;
 }
 
-INLINE int in_range(struct tuple *t, struct pkt *p, u32 low, u32 high, u32 flags)
+INLINE int in_range(struct tuple *t, struct pkt *p, addr low, addr high, u32 flags)
 {
 	if ((flags & BIND_ADDRESS) && (t->src < low || t->src > high))
 		return 0;
@@ -26,19 +26,27 @@ INLINE int free_to_use(struct tuple *t, u64 now)
 
 INLINE u32 rol(u32 v, int n) { return v << n | v >> (32 - n); }
 
-/* jhash2 of the source address, as struct nf_inet_addr has it (an IPv4 address and three zeros). */
-INLINE u32 hash_address(u32 address, u32 seed)
+/* jhash2 of an address as struct nf_inet_addr has it: four words, zero where IPv4 has none. */
+INLINE u32 hash_address(addr address, u32 seed)
 {
+	struct wire w = to_wire(address);
 	u32 a, b, c;
 
 	a = b = c = 0xdeadbeef + (4 << 2) + seed;
-	a += swap32(address);
+	a += w.word[0];
+#if ADDRESS_WORDS == 4
+	b += w.word[1];
+	c += w.word[2];
+#endif
 	a -= c; a ^= rol(c, 4);  c += b;
 	b -= a; b ^= rol(a, 6);  a += c;
 	c -= b; c ^= rol(b, 8);  b += a;
 	a -= c; a ^= rol(c, 16); c += b;
 	b -= a; b ^= rol(a, 19); a += c;
 	c -= b; c ^= rol(b, 4);  b += a;
+#if ADDRESS_WORDS == 4
+	a += w.word[3];
+#endif
 	c ^= b; c -= rol(b, 14);
 	a ^= c; a -= rol(c, 11);
 	b ^= a; b -= rol(a, 25);
@@ -50,9 +58,11 @@ INLINE u32 hash_address(u32 address, u32 seed)
 }
 
 /* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). */
-INLINE void unique_port(struct tuple *new, struct pkt *p, int manip, u32 flags, u64 now)
+INLINE void unique_port(struct tuple *new, struct pkt *p, int manip)
 {
-	u16 *key = key_of(new, manip), *mirrored;
+	u64 now = bpf_ktime_get_ns();
+	u32 flags = p->bind_flags;
+	tuple_port *key = key_of(new, manip), *mirrored;
 	struct tuple reply;
 	u32 port = *key, low, size, offset;
 
@@ -88,17 +98,34 @@ INLINE void unique_port(struct tuple *new, struct pkt *p, int manip, u32 flags, 
 	}
 }
 
-/* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet. */
+/* What one side of a connection is bound to from now on. */
+INLINE int take(struct conn *c, struct tuple *new, int manip)
+{
+	struct tuple reply;
+
+	if (invert(&reply, new))
+		return -1;
+	if (!same_tuple(&reply, &c->reply)) {
+		copy_tuple(&c->reply, &reply);
+		c->status |= manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
+	}
+	return 0;
+}
+
+/* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet, and 1 when
+ * p->wanted needs another port. */
 INLINE int bind(struct pkt *p, int manip)
 {
 	struct tuple now_is, new;
 	struct conn *c = &p->conn;
-	u32 flags = p->bind_flags, low = p->bind_low, high = p->bind_high;
+	addr low = p->bind_low, high = p->bind_high;
+	u32 flags = p->bind_flags;
 	u64 now = bpf_ktime_get_ns();
 	int settled = 0;
 
 	c->status |= manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE;
-	invert(&now_is, &c->reply);
+	if (invert(&now_is, &c->reply))
+		return -1;
 	if (!flags) {
 		/* A null binding: as it is, but another source port if the tuple is taken. */
 		flags = BIND_ADDRESS;
@@ -132,11 +159,13 @@ INLINE int bind(struct pkt *p, int manip)
 	}
 	if (!settled) {
 		if (flags & BIND_ADDRESS) {
-			u32 address = low;
+			addr address = low;
 			if (high > low) {
 				/* find_best_ips_proto: by source, and by destination unless persistent. */
-				u32 seed = flags & BIND_PERSISTENT ? 0 : swap32(new.dst);
-				address += (u64)hash_address(new.src, seed) * (high - low + 1) >> 32;
+				struct wire there = to_wire(new.dst);
+				int persistent = flags & BIND_PERSISTENT;
+				u32 seed = persistent ? 0 : there.word[ADDRESS_WORDS - 1];
+				address = address_between(low, high, new.dst, hash_address(new.src, seed), persistent);
 			}
 			if (manip == MANIP_SRC)
 				new.src = address;
@@ -152,14 +181,12 @@ INLINE int bind(struct pkt *p, int manip)
 				settled = free_to_use(&new, now);
 			}
 		}
-		if (!settled && (new.proto == PROTO_ICMP || is_port_protocol(new.proto)))
-			unique_port(&new, p, manip, flags, now);
+		if (!settled && (new.proto == PROTO_ICMP || is_port_protocol(new.proto))) {
+			copy_tuple(&p->wanted, &new);
+			return 1;
+		}
 	}
-	if (!same_tuple(&new, &now_is)) {
-		invert(&c->reply, &new);
-		c->status |= manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
-	}
-	return 0;
+	return take(c, &new, manip);
 }
 
 /* Rewrite what an ICMP error quotes, and its own address (nf_nat_icmp_reply_translation). */
@@ -168,17 +195,16 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 	/* The quoted packet went the other way: where the error's source is rewritten, it is the
 	 * quoted destination. */
 	int which = manip == MANIP_SRC;
-	u32 address = swap32(manip == MANIP_SRC ? t->dst : t->src);
-	u32 offset = p->quoted + (which ? 16 : 12);
-	u32 old = 0, sum, check_at = 0;
+	struct wire address = to_wire(manip == MANIP_SRC ? t->dst : t->src), old;
+	u32 offset = p->quoted + (which ? DADDR_AT : SADDR_AT);
+	u32 sum, check_at = 0;
 	u16 port, old_port = 0, check = 0;
 
-	if (bpf_skb_load_bytes(skb, offset, &old, 4))
+	if (bpf_skb_load_bytes(skb, offset, &old, sizeof(old)))
 		return -1;
-	sum = bpf_csum_diff(&old, 4, &address, 4, 0);
-	/* The quoted header's own checksum makes up for its address; the error's stays right. */
-	bpf_l3_csum_replace(skb, p->quoted + 10, old, address, 4);
-	bpf_skb_store_bytes(skb, offset, &address, 4, 0);
+	sum = bpf_csum_diff((__be32 *)&old, sizeof(old), (__be32 *)&address, sizeof(address), 0);
+	quoted_address_changed(skb, p, sum);
+	bpf_skb_store_bytes(skb, offset, &address, sizeof(address), 0);
 
 	if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
 		u32 at = p->quoted_l4 + (p->quoted_ports ? (which ? 2 : 0) : 4);
@@ -187,13 +213,15 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 		port = swap16(p->quoted_ports && which ? t->dport : t->sport);
 		if (bpf_skb_load_bytes(skb, at, &old_port, 2))
 			return -1;
-		if (!p->quoted_ports)
-			sum = 0; /* ICMP has no pseudo header */
+		if (!p->quoted_ports && !ICMP_HAS_PSEUDO_HEADER)
+			sum = 0;
 		old_word = old_port;
 		new_word = port;
 		sum = bpf_csum_diff(&old_word, 4, &new_word, 4, sum);
 		if (old_port != port)
-			set_quoted(skb, p, at, old_port, port, 2);
+			set_quoted(skb, p, at, old_port, port);
+		if (p->quoted_proto == PROTO_SCTP)
+			port_of_sctp(p, p->quoted_l4, p->quoted_segment, which, old_port ^ port);
 		if (p->quoted_proto == PROTO_TCP)
 			check_at = p->quoted_l4 + 16;
 		else if (p->quoted_proto == PROTO_ICMP)
@@ -206,7 +234,7 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 			u16 changed = ~fold((u32)fold(sum) + (u16)~check);
 			if (!changed && p->quoted_proto == PROTO_UDP)
 				changed = 0xffff;
-			set_quoted(skb, p, check_at, check, changed, 2);
+			set_quoted(skb, p, check_at, check, changed);
 		}
 	}
 	if (manip == MANIP_SRC)
@@ -224,7 +252,7 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 
 	if (!p->has_ct)
 		return 0;
-	if (p->related && p->has_icmp && p->icmp_type == 5 && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
+	if (p->related && p->has_icmp && is_icmp_redirect(p->icmp_type) && (p->conn.status & (ST_SRC_NAT | ST_DST_NAT)))
 		return -1; /* a redirect would be a lie on either side of the NAT */
 	if (p->dir)
 		bit ^= ST_SRC_NAT | ST_DST_NAT;
@@ -238,10 +266,12 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 	else
 		set_address(skb, p, 1, t.src);
 	if (p->has_icmp) {
-		set_icmp_id(skb, p, t.sport);
+		if (icmp_has_id(p->icmp_type))
+			set_icmp_id(skb, p, t.sport);
 		return 0;
 	}
-	return set_port(skb, p, manip == MANIP_DST, manip == MANIP_SRC ? t.dport : t.sport);
+	set_port(skb, p, manip == MANIP_DST, manip == MANIP_SRC ? t.dport : t.sport);
+	return 0;
 }
 
 /* Whether the nat table is to be asked: only the first packet, and once for each side. */
@@ -252,7 +282,7 @@ INLINE int unbound(struct pkt *p, int manip)
 }
 
 /* What chains call. Each returns BIND, which ends the table. */
-INLINE int ask_nat(struct pkt *p, u32 low, u32 high, u16 port_low, u16 port_high, u16 flags)
+INLINE int ask_nat(struct pkt *p, addr low, addr high, u16 port_low, u16 port_high, u16 flags)
 {
 	p->bind_low = low;
 	p->bind_high = high;

@@ -7,14 +7,11 @@
 /* bpf_redirect_neigh of BCC 0.26 lacks the length of its parameters. */
 struct next_hop {
 	u32 family;
-	u32 address;
-	u32 spare[3];
+	struct wire address;
+	u32 spare[4 - ADDRESS_WORDS];
 };
 static long (*redirect_to_neighbour)(u32 ifindex, void *params, int length, u64 flags) =
 	(void *)BPF_FUNC_redirect_neigh;
-
-INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }
-INLINE u32 swap32(u32 v) { return __builtin_bswap32(v); }
 
 INLINE int is_port_protocol(u8 proto)
 {
@@ -22,46 +19,21 @@ INLINE int is_port_protocol(u8 proto)
 	       proto == PROTO_UDPLITE;
 }
 
-INLINE int is_icmp_query(u8 type)
-{
-	return type == 8 || type == 0 || (type >= 13 && type <= 18);
-}
-
-INLINE int is_icmp_error(u8 type)
-{
-	return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
-}
-
-/* Read the headers into p. Returns 0, or -1 when this is no sane IPv4 packet (the stack drops it). */
+/* Read the headers into p. Returns 0, or -1 when this is no sane packet, which the stack drops, too. */
 INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
-	u8 ip[20] = {};
 	u8 l4[20] = {};
 
-	if (bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+	if (parse_network(skb, p))
 		return -1;
-	p->ihl = (ip[0] & 15) << 2;
-	if ((ip[0] >> 4) != 4 || p->ihl < 20)
-		return -1;
-	p->tos = ip[1];
-	p->length = ip[2] << 8 | ip[3];
-	p->ip_id = ip[4] << 8 | ip[5];
-	p->ttl = ip[8];
-	p->proto = ip[9];
-	p->saddr = (u32)ip[12] << 24 | ip[13] << 16 | ip[14] << 8 | ip[15];
-	p->daddr = (u32)ip[16] << 24 | ip[17] << 16 | ip[18] << 8 | ip[19];
-	p->fragment = ((ip[6] & 0x3f) | ip[7]) != 0; /* more fragments, or an offset */
-	p->l4 = ETH_LENGTH + p->ihl;
 	p->has_ports = p->has_icmp = p->has_tcp = 0;
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
 	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
 	p->seq = p->ack = p->window = 0;
-	if (p->length < p->ihl)
-		return -1;
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
 		p->has_tcp = 1;
-		p->seq = (u32)l4[4] << 24 | l4[5] << 16 | l4[6] << 8 | l4[7];
-		p->ack = (u32)l4[8] << 24 | l4[9] << 16 | l4[10] << 8 | l4[11];
+		p->seq = read32(l4 + 4);
+		p->ack = read32(l4 + 8);
 		p->tcp_doff = (l4[12] >> 4) << 2;
 		p->tcp_flags = l4[13];
 		p->window = l4[14] << 8 | l4[15];
@@ -141,16 +113,6 @@ INLINE u16 fold(u32 sum)
 	return sum;
 }
 
-INLINE u32 pseudo_sum(struct pkt *p)
-{
-	u32 words[3];
-
-	words[0] = swap32(p->saddr);
-	words[1] = swap32(p->daddr);
-	words[2] = swap32((u32)p->proto << 16 | (u16)(p->length - p->ihl));
-	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), 0);
-}
-
 /* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING).
  *
  * A checksum that equals the bare sum of the pseudo header was left to hardware by another stack
@@ -166,12 +128,12 @@ INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p)
 		return 0;
 	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
 		return 0;
-	if (p->proto != PROTO_ICMP) {
-		sum = pseudo_sum(p);
+	if (p->proto != PROTO_ICMP || ICMP_HAS_PSEUDO_HEADER) {
+		sum = pseudo_sum(p->saddr, p->daddr, p->proto, p->segment);
 		if (fold(sum) == swap16(p->check))
 			return 0;
 	}
-	return fold(sum_of(skb, p->l4, (u16)(p->length - p->ihl), sum)) != 0xffff;
+	return fold(sum_of(skb, p->l4, p->segment, sum)) != 0xffff;
 }
 
 INLINE u32 check_offset(struct pkt *p)
@@ -188,41 +150,47 @@ INLINE u64 check_flags(struct pkt *p)
 	return p->proto == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
-/* Replace the source (which = 0) or the destination (1) address. */
-INLINE void set_address(struct __sk_buff *skb, struct pkt *p, int which, u32 value)
+INLINE int has_pseudo_header(struct pkt *p)
 {
-	u32 old = swap32(which ? p->daddr : p->saddr);
-	u32 new = swap32(value);
+	return (p->has_ports && p->proto != PROTO_SCTP) || (ICMP_HAS_PSEUDO_HEADER && p->has_icmp);
+}
 
-	if (old == new)
+/* Replace the source (which = 0) or the destination (1) address. */
+INLINE void set_address(struct __sk_buff *skb, struct pkt *p, int which, addr value)
+{
+	struct wire old = to_wire(which ? p->daddr : p->saddr);
+	struct wire new = to_wire(value);
+	u32 diff;
+
+	if (value == (which ? p->daddr : p->saddr))
 		return;
-	if (p->has_ports && p->proto != PROTO_SCTP)
-		bpf_l4_csum_replace(skb, check_offset(p), old, new, BPF_F_PSEUDO_HDR | check_flags(p) | 4);
-	bpf_l3_csum_replace(skb, ETH_LENGTH + 10, old, new, 4);
-	bpf_skb_store_bytes(skb, ETH_LENGTH + (which ? 16 : 12), &new, 4, 0);
+	diff = bpf_csum_diff((__be32 *)&old, sizeof(old), (__be32 *)&new, sizeof(new), 0);
+	if (has_pseudo_header(p))
+		bpf_l4_csum_replace(skb, check_offset(p), 0, diff, BPF_F_PSEUDO_HDR | check_flags(p));
+	address_changed(skb, diff);
+	bpf_skb_store_bytes(skb, ETH_LENGTH + (which ? DADDR_AT : SADDR_AT), &new, sizeof(new), 0);
 	if (which)
 		p->daddr = value;
 	else
 		p->saddr = value;
 }
 
-/* Replace a port. Returns -1 for SCTP, whose CRC32c covers the ports and cannot be updated here. */
-INLINE int set_port(struct __sk_buff *skb, struct pkt *p, int which, u16 value)
+INLINE void set_port(struct __sk_buff *skb, struct pkt *p, int which, u16 value)
 {
 	u16 old = swap16(which ? p->dport : p->sport);
 	u16 new = swap16(value);
 
 	if (!p->has_ports || old == new)
-		return 0;
+		return;
 	if (p->proto == PROTO_SCTP)
-		return -1;
-	bpf_l4_csum_replace(skb, check_offset(p), old, new, check_flags(p) | 2);
+		port_of_sctp(p, p->l4, p->segment, which, old ^ new);
+	else
+		bpf_l4_csum_replace(skb, check_offset(p), old, new, check_flags(p) | 2);
 	bpf_skb_store_bytes(skb, p->l4 + (which ? 2 : 0), &new, 2, 0);
 	if (which)
 		p->dport = value;
 	else
 		p->sport = value;
-	return 0;
 }
 
 INLINE void set_icmp_id(struct __sk_buff *skb, struct pkt *p, u16 value)
@@ -237,15 +205,9 @@ INLINE void set_icmp_id(struct __sk_buff *skb, struct pkt *p, u16 value)
 	p->icmp_id = value;
 }
 
-/* Replace bytes inside the packet that an ICMP error quotes: the outer checksum covers them. */
-INLINE void set_quoted(struct __sk_buff *skb, struct pkt *p, u32 offset, u32 old, u32 new, u32 size)
+/* Replace two bytes inside the packet that an ICMP error quotes: the outer checksum covers them. */
+INLINE void set_quoted(struct __sk_buff *skb, struct pkt *p, u32 offset, u16 old, u16 new)
 {
-	if (size == 4) {
-		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 4);
-		bpf_skb_store_bytes(skb, offset, &new, 4, 0);
-	} else {
-		u16 short_new = new;
-		bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 2);
-		bpf_skb_store_bytes(skb, offset, &short_new, 2, 0);
-	}
+	bpf_l4_csum_replace(skb, p->l4 + 2, old, new, 2);
+	bpf_skb_store_bytes(skb, offset, &new, 2, 0);
 }

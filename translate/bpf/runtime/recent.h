@@ -4,7 +4,7 @@
  */
 struct recent_key {
 	u32 list;
-	u32 address;
+	struct wire address;
 };
 
 BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
@@ -12,9 +12,9 @@ BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
 enum { RECENT_SET, RECENT_RCHECK, RECENT_UPDATE, RECENT_REMOVE };
 
 /* recent_mt, for one time per address. seconds 0: however long ago. */
-INLINE int recent(u32 list, u32 address, u32 seconds, u32 mode, int negated)
+INLINE int recent(u32 list, addr address, u32 seconds, u32 mode, int negated)
 {
-	struct recent_key key = { .list = list, .address = address };
+	struct recent_key key = { .list = list, .address = to_wire(address) };
 	u64 now = bpf_ktime_get_ns();
 	u64 *seen;
 	int matched;

@@ -158,7 +158,7 @@ INLINE void tcp_read_options(struct __sk_buff *skb, struct pkt *p)
 
 INLINE u32 segment_end(struct pkt *p)
 {
-	return p->seq + (p->length - p->ihl - p->tcp_doff) + !!(p->tcp_flags & FLAG_SYN) +
+	return p->seq + (p->segment - p->tcp_doff) + !!(p->tcp_flags & FLAG_SYN) +
 	       !!(p->tcp_flags & FLAG_FIN);
 }
 

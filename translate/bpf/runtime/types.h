@@ -1,23 +1,8 @@
-/* What a packet, a connection and a route are, and the maps that hold them.
- *
- * All addresses, ports and identifiers are in host byte order; only rewriting a packet converts.
- */
-#include <uapi/linux/bpf.h>
-#include <uapi/linux/pkt_cls.h>
-
-#define INLINE static __always_inline
+/* What a packet, a connection and a route are, and the maps that hold them. */
 
 #define ETH_LENGTH 14
-#define ETH_IPV4 0x0800
 #define OTHERHOST 3 /* PACKET_OTHERHOST */
 #define LOOPBACK_INDEX 1
-
-#define PROTO_ICMP 1
-#define PROTO_TCP 6
-#define PROTO_UDP 17
-#define PROTO_DCCP 33
-#define PROTO_SCTP 132
-#define PROTO_UDPLITE 136
 
 /* What a chain returns. CONTINUE is also RETURN: back to the caller, or to the policy. */
 enum verdict { CONTINUE = 0, ACCEPT, DROP, BIND, REJECT };
@@ -36,13 +21,14 @@ enum {
 	ST_DST_NAT_DONE = 1 << 8,
 };
 
-/* One direction of a connection. For ICMP sport is the identifier, dport type << 8 | code. */
+/* One direction of a connection. For ICMP sport is the identifier, dport type << 8 | code. A key of maps:
+ * the types of its members leave no hole. */
 struct tuple {
-	u32 src;
-	u32 dst;
-	u16 sport;
-	u16 dport;
-	u32 proto;
+	addr src;
+	addr dst;
+	tuple_port sport;
+	tuple_port dport;
+	tuple_proto proto;
 };
 
 /* What is known of one end of a TCP connection (struct ip_ct_tcp_state). */
@@ -77,10 +63,11 @@ enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER };
 
 /* A packet under way. tc_index carries the number of its slot through the stack. */
 struct pkt {
-	u32 saddr, daddr;
+	addr saddr, daddr;
 	u16 sport, dport;
-	u8 proto, ttl, tos, ihl;
-	u16 length, l4;        /* of the IP packet; offset of the transport header in the frame */
+	u8 proto, ttl, tos, spare;
+	u32 length;            /* of the IP packet */
+	u16 l4, segment;       /* offset of the transport header in the frame; its length with all data */
 	u8 has_ports, icmp_type, icmp_code, tcp_flags;
 	u8 has_icmp, has_tcp, fragment, tcp_doff;
 	u32 seq, ack, sack;
@@ -95,21 +82,26 @@ struct pkt {
 	u32 ct_state;
 	u8 has_ct, dir, fresh, related;
 	/* the quoted packet of an ICMP error */
-	u16 quoted, quoted_l4;
+	u16 quoted, quoted_l4, quoted_segment; /* as l4 and segment */
 	u8 quoted_proto, quoted_ports;
+	/* an SCTP port that has changed; see sctp.h */
+	u32 sctp_flipped;
+	u16 sctp_behind, sctp_sum;
 	/* what a NAT target asked for */
 	u16 bind_flags;
-	u32 bind_low, bind_high;
+	addr bind_low, bind_high;
 	u16 bind_port_low, bind_port_high;
+	struct tuple wanted;
 	u8 stage, reject, looped;
 	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
 	u8 answer;             /* to a packet that was rejected, for the node itself */
 	u8 spare9[2];
-	u32 first_daddr;       /* of a packet made here, when it was first routed */
-	u32 via, rerouted;     /* next hop and device of a packet made here that was routed again */
+	addr first_daddr;      /* of a packet made here, when it was first routed */
+	addr via;              /* next hop and device of a packet made here that was routed again */
+	u32 rerouted;
 	u32 slot;
 	/* as it left the last program: a slot is reused when its packet was lost */
-	u32 left_saddr, left_daddr;
+	addr left_saddr, left_daddr;
 	u16 left_id, ip_id;
 };
 
@@ -123,8 +115,10 @@ struct pkt {
 
 struct device {
 	u64 name[2];
-	u32 address;      /* the first one, for REDIRECT; 0: none */
+	addr address;     /* what REDIRECT binds; 0: none */
+	addr of_link;     /* and for what is sent to an address of the link (IPv6) */
 	u32 flags;
+	u32 spare;
 	u8 mac[8];        /* its hardware address, in six bytes */
 };
 #define DEVICE_ROUTE_LOCALNET 1
@@ -133,7 +127,7 @@ struct device {
 
 struct prefix {
 	u32 length;
-	u32 address; /* network byte order: the trie compares from the first byte */
+	struct wire address; /* the trie compares from the first byte */
 };
 
 struct local {
@@ -143,15 +137,16 @@ struct local {
 };
 
 struct route {
+	addr via;    /* 0: the destination is on the link */
+	addr source; /* what packets made here use, by preference; unused in IPv6 */
 	u32 oif;
-	u32 via;    /* 0: the destination is on the link */
-	u32 source; /* what packets made here use, by preference */
+	u32 spare[3];
 };
 
 struct source_prefix {
 	u32 length; /* at least 32: the interface counts in full */
 	u32 oif;
-	u32 address;
+	struct wire address;
 };
 
 struct settings {
@@ -173,7 +168,7 @@ BPF_TABLE("percpu_array", u32, struct bytes, scratch, 1);
 BPF_TABLE("hash", u32, struct device, devices, 1024);
 BPF_F_TABLE("lpm_trie", struct prefix, struct local, locals, 4096, BPF_F_NO_PREALLOC);
 BPF_F_TABLE("lpm_trie", struct prefix, struct route, routes, 4096, BPF_F_NO_PREALLOC);
-BPF_F_TABLE("lpm_trie", struct source_prefix, u32, primary, 4096, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("lpm_trie", struct source_prefix, addr, primary, 4096, BPF_F_NO_PREALLOC);
 BPF_TABLE("array", u32, struct settings, settings, 1);
 BPF_TABLE("prog", u32, u32, programs, 16);
 
@@ -190,6 +185,9 @@ enum program {
 	PROGRAM_POSTROUTING,
 	PROGRAM_LEAVE,
 	PROGRAM_BIND,
+	PROGRAM_PORT,
+	PROGRAM_SCTP_VERIFY,
+	PROGRAM_SCTP_SUM,
 	PROGRAM_REJECT,
 	PROGRAM_ANSWER,
 };

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
 from translate.bpf import BACKEND, BpfOutput, emit
 from translate.bpf.emit import MOST_STATEMENTS
+from translate.bpf.maps import ARGUMENTS
 from translate.errors import UnsupportedError
 from translate.ir import (
     Accept,
@@ -39,12 +41,16 @@ from translate.passes import lower
 from translate.read import read_ruleset
 
 
-def rules(table: str, *lines: str, level: int = 0) -> BpfOutput:
+def rules(table: str, *lines: str, level: int = 0, family: Family = Family.IP) -> BpfOutput:
     named = dict.fromkeys(line.split()[1] for line in lines)
     built_in = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
     heads = [f":{c} {'ACCEPT' if c in built_in else '-'} [0:0]" for c in named]
     text = "\n".join((f"*{table}", *heads, *lines, "COMMIT\n"))
-    return emit(lower(read_ruleset(text.encode(), name="rules"), level=level))
+    return emit(lower(read_ruleset(text.encode(), name="rules", family=family), level=level))
+
+
+def rules6(table: str, *lines: str, level: int = 0) -> BpfOutput:
+    return rules(table, *lines, level=level, family=Family.IP6)
 
 
 def body(output: BpfOutput, chain: str) -> list[str]:
@@ -214,9 +220,9 @@ def test_points_go_into_a_map_with_their_numbers() -> None:
         ((7, 53), 1, (0xFF, 7), 7),
         ((8, 53), 1, (0xFF, 8), 8),
     ]
-    first = contents.entries[0]
-    assert first.packed_key() == b"".join(n.to_bytes(4, "little") for n in (7, 53))
-    assert len(first.packed_value()) == 4 * 9
+    key, value = contents.packed()[0]
+    assert key == (7).to_bytes(4, "big") + (53).to_bytes(4, sys.byteorder)
+    assert len(value) == 4 * (1 + ARGUMENTS)
     assert "p->mark = (p->mark & ~e->argument[0]) ^ e->argument[1];" in output.chains
     assert "if (p->has_ports) {" in output.chains
 
@@ -265,21 +271,6 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
     ]
 
 
-@pytest.mark.parametrize("level", [0, 1])
-@pytest.mark.parametrize(
-    "rule",
-    ["-p sctp -j DNAT --to-destination 10.0.0.1:80", "-p sctp -m sctp --dport 8 -j REDIRECT --to-ports 9"],
-)
-def test_a_rule_that_binds_sctp_ports_is_refused(rule: str, level: int) -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        rules("nat", f"-A PREROUTING {rule}", level=level)
-    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "sctp-port")]
-
-
-def test_sctp_with_another_address_alone_is_carried() -> None:
-    assert "BIND_ADDRESS" in rules("nat", "-A PREROUTING -p sctp -j DNAT --to-destination 10.0.0.1").chains
-
-
 def test_what_would_be_too_large_when_expanded_is_refused() -> None:
     """Each chain calls the next one twice: twenty chains are a million."""
     mark = Apply(
@@ -294,9 +285,59 @@ def test_what_would_be_too_large_when_expanded_is_refused() -> None:
     assert str(MOST_STATEMENTS) in refusal.reason
 
 
-def test_ipv6_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="IPv4 only"):
-        emit(Program(family=Family.IP6, chains=()))
+@pytest.mark.parametrize(
+    ("rule", "condition"),
+    [
+        ("-s ::1/128", "p->saddr == 0x1"),
+        (
+            "! -d fd00:10::/32",
+            "!((p->daddr & ADDRESS(0xffffffff00000000, 0x0)) == ADDRESS(0xfd00001000000000, 0x0))",
+        ),
+        ("-p icmpv6 -m icmp6 --icmpv6-type 128", "p->proto == 0x3a && p->has_icmp && p->icmp_type == 0x80"),
+        ("-m addrtype --dst-type LOCAL", "address_type(p->daddr, 0) == 0x2"),
+    ],
+)
+def test_a_test_of_ipv6_becomes_a_condition(rule: str, condition: str) -> None:
+    lines = body(rules6("filter", f"-A FORWARD {rule} -j DROP"), "filter/FORWARD")
+    assert lines == [f"if ({condition}) {{", "return DROP;", "}"]
+
+
+@pytest.mark.parametrize(
+    ("table", "rule", "statement"),
+    [
+        ("filter", "-A INPUT -j REJECT --reject-with icmp6-policy-fail", "p->reject = 5;"),
+        (
+            "nat",
+            "-A PREROUTING -p tcp -j DNAT --to-destination [fd00::1]:80",
+            "return ask_nat(p, ADDRESS(0xfd00000000000000, 0x1), ADDRESS(0xfd00000000000000, 0x1), "
+            "0x50, 0x50, BIND_ADDRESS | BIND_PORTS);",
+        ),
+    ],
+)
+def test_an_action_of_ipv6_becomes_a_statement(table: str, rule: str, statement: str) -> None:
+    assert statement in body(rules6(table, rule), f"{table}/{rule.split()[1]}")
+
+
+def test_a_lookup_carries_addresses_of_ipv6_whole() -> None:
+    (contents,) = (
+        output := rules6(
+            "nat",
+            "-A PREROUTING -d fd00::a -j DNAT --to-destination fd00::1-fd00::2",
+            "-A PREROUTING -d fd00::b -j DNAT --to-destination fd00::3-fd00::4",
+            level=1,
+        )
+    ).maps
+    assert "struct key_0 { struct wire k0; };" in output.chains
+    assert "return ask_nat(p, ADDRESS_AT(e, 0), ADDRESS_AT(e, 4), 0, 0, BIND_ADDRESS);" in output.chains
+    assert contents.packed()[0][0] == bytes.fromhex(f"fd00{0:026x}0a")
+    assert contents.entries[0].arguments == (0xFD000000, 0, 0, 1, 0xFD000000, 0, 0, 2)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_an_address_type_of_ipv6_that_others_have_too_is_refused(level: int) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        rules6("filter", "-A INPUT -m addrtype --src-type UNICAST -j DROP", level=level)
+    assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "addrtype6")]
 
 
 def test_no_table_of_data_stands_in_the_text() -> None:

@@ -1,0 +1,25 @@
+/* What everything else is written in. All addresses, ports and identifiers are in host byte order;
+ * only rewriting a packet converts.
+ */
+#include <uapi/linux/bpf.h>
+#include <uapi/linux/pkt_cls.h>
+
+#define INLINE static __always_inline
+
+#define PROTO_TCP 6
+#define PROTO_UDP 17
+#define PROTO_DCCP 33
+#define PROTO_SCTP 132
+#define PROTO_UDPLITE 136
+
+INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }
+INLINE u32 swap32(u32 v) { return __builtin_bswap32(v); }
+INLINE u32 read32(u8 *at) { return (u32)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]; }
+
+INLINE void put32(u8 *at, u32 value)
+{
+	at[0] = value >> 24;
+	at[1] = value >> 16;
+	at[2] = value >> 8;
+	at[3] = value;
+}

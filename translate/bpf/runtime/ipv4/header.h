@@ -1,0 +1,82 @@
+/* The IPv4 header. ipv6/header.h has the same names. */
+
+#define SADDR_AT 12
+#define DADDR_AT 16
+#define HEADER_LENGTH 20
+#define ICMP_HAS_PSEUDO_HEADER 0
+
+/* Read the network header into p. Returns 0, or -1 when this is no sane IPv4 packet. */
+INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 ip[20] = {};
+	u32 header;
+
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+		return -1;
+	header = (ip[0] & 15) << 2;
+	if ((ip[0] >> 4) != 4 || header < HEADER_LENGTH)
+		return -1;
+	p->tos = ip[1];
+	p->length = ip[2] << 8 | ip[3];
+	p->ip_id = ip[4] << 8 | ip[5];
+	p->ttl = ip[8];
+	p->proto = ip[9];
+	p->saddr = read32(ip + SADDR_AT);
+	p->daddr = read32(ip + DADDR_AT);
+	p->fragment = ((ip[6] & 0x3f) | ip[7]) != 0; /* more fragments, or an offset */
+	p->l4 = ETH_LENGTH + header;
+	p->segment = p->length - header;
+	return p->length < header ? -1 : 0;
+}
+
+/* Read the header of the packet that an ICMP error quotes. Returns -1 when conntrack would not. */
+INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inner, u16 *id)
+{
+	u8 ip[20] = {};
+
+	p->quoted = p->l4 + 8;
+	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
+		return -1;
+	if ((ip[0] >> 4) != 4 || (ip[0] & 15) < 5 || (ip[6] & 0x1f) || ip[7])
+		return -1;
+	p->quoted_l4 = p->quoted + ((ip[0] & 15) << 2);
+	p->quoted_segment = (ip[2] << 8 | ip[3]) - ((ip[0] & 15) << 2);
+	p->quoted_proto = ip[9];
+	inner->src = read32(ip + SADDR_AT);
+	inner->dst = read32(ip + DADDR_AT);
+	*id = ip[4] << 8 | ip[5];
+	return 0;
+}
+
+INLINE u32 pseudo_sum(addr src, addr dst, u8 proto, u32 length)
+{
+	u32 words[3];
+
+	words[0] = swap32(src);
+	words[1] = swap32(dst);
+	words[2] = swap32((u32)proto << 16 | (u16)length);
+	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), 0);
+}
+
+/* An address has changed by diff, and the transport checksum with it: the header's own makes up for it. */
+INLINE void address_changed(struct __sk_buff *skb, u32 diff) { bpf_l3_csum_replace(skb, ETH_LENGTH + 10, 0, diff, 0); }
+
+/* The same in the quoted header: its checksum makes up for it, the error's own stays right. */
+INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 diff)
+{
+	bpf_l3_csum_replace(skb, p->quoted + 10, 0, diff, 0);
+}
+
+/* The hardware address of a group follows from the group (ip_eth_mc_map). */
+INLINE void group_mac(u8 *mac, addr group)
+{
+	__builtin_memset(mac, 0xff, 6);
+	if (group == 0xffffffff)
+		return;
+	mac[0] = 1;
+	mac[1] = 0;
+	mac[2] = 0x5e;
+	mac[3] = (group >> 16) & 0x7f;
+	mac[4] = group >> 8;
+	mac[5] = group;
+}

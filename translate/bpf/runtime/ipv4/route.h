@@ -1,0 +1,138 @@
+/* Routing as IPv4 does it. ipv6/route.h has the same names. */
+
+#define ALL_HOSTS 0xe0000001 /* every device is a member of it */
+
+/* inet_dev_addr_type: asks the local table alone. device 0: any. */
+INLINE u32 address_type(u32 address, u32 device)
+{
+	struct local *found;
+
+	if (address == 0 || address == 0xffffffff)
+		return RTN_BROADCAST;
+	if ((address >> 28) == 14)
+		return RTN_MULTICAST;
+	found = local_entry(address);
+	if (found && (!device || found->oif == device))
+		return found->type;
+	return RTN_UNICAST;
+}
+
+/* What ip_rcv does not even show to PREROUTING. */
+INLINE int not_received(struct pkt *p) { return 0; }
+
+/* Whether the stack would refuse the packet's addresses (ip_route_input_slow, ip_mc_validate_source,
+ * fib_validate_source). The loader sets accept_local and no rp_filter, because a source may become
+ * local, or not the one it came by, only when INPUT has translated it back. */
+INLINE int martian(struct pkt *p)
+{
+	u32 flags = device_flags(p->iif);
+	int localnet = flags & DEVICE_ROUTE_LOCALNET;
+	int group = (p->daddr >> 28) == 14;
+	struct local *found;
+	struct route *back;
+
+	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
+		return 1;
+	if (group) {
+		if (is_loopback(p->saddr) && !localnet)
+			return 1;
+		if (p->saddr == 0)
+			return (p->daddr >> 8) != 0xe00000; /* only to groups of the link */
+	} else if (p->daddr == 0xffffffff || (p->saddr == 0 && p->daddr == 0)) {
+		if (p->saddr == 0)
+			return 0;
+	} else {
+		if (p->saddr == 0 || p->daddr == 0)
+			return 1;
+		if ((is_loopback(p->daddr) || is_loopback(p->saddr)) && !localnet)
+			return 1;
+	}
+	found = local_entry(p->saddr);
+	if (found && found->own)
+		return 1;
+	if (flags & (DEVICE_RP_STRICT | DEVICE_RP_LOOSE)) {
+		if (found)
+			return 1;
+		back = route_entry(p->saddr);
+		if (!back)
+			return 1;
+		return (flags & DEVICE_RP_STRICT) && back->oif != p->iif;
+	}
+	return 0;
+}
+
+INLINE int arrives_here(struct pkt *p)
+{
+	u32 type = address_type(p->daddr, 0);
+
+	if (type == RTN_MULTICAST && p->daddr != ALL_HOSTS)
+		return NOWHERE; /* nobody here has joined */
+	return type == RTN_UNICAST ? AWAY : HERE;
+}
+
+/* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
+INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
+{
+	struct local *here = local_entry(p->daddr);
+	struct route *r;
+
+	*via = p->daddr;
+	if ((p->daddr >> 28) == 14 || p->daddr == 0xffffffff) {
+		/* Groups go out where the source is at home (ip_route_output_key_hash_rcu). */
+		struct local *home = local_entry(p->saddr);
+		if (home && home->type == RTN_LOCAL) {
+			*oif = home->own ? home->own : home->oif;
+			return 0;
+		}
+	}
+	if (here) {
+		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif; /* or a broadcast there */
+		return 0;
+	}
+	r = route_entry(p->daddr);
+	if (!r)
+		return -1;
+	*oif = r->oif;
+	if (r->via)
+		*via = r->via;
+	return is_loopback(p->saddr) && !(device_flags(r->oif) & DEVICE_ROUTE_LOCALNET) ? -1 : 0;
+}
+
+/* Route an answer to the packet's source, and choose its own address: the one that was asked when it was
+ * for the node itself, otherwise the one that the route back prefers. */
+INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
+{
+	struct local *here = local_entry(p->saddr);
+	struct route *r;
+
+	*via = *source = p->saddr;
+	if (here) {
+		*oif = here->type == RTN_LOCAL ? LOOPBACK_INDEX : here->oif;
+	} else {
+		r = route_entry(p->saddr);
+		if (!r || !r->source)
+			return -1;
+		*oif = r->oif;
+		*source = r->source;
+		if (r->via)
+			*via = r->via;
+	}
+	if (p->oif == 0 || p->oif == LOOPBACK_INDEX)
+		*source = p->daddr;
+	return 0;
+}
+
+/* inet_select_addr(device, next hop, universe). 0: none. */
+INLINE addr masquerade_address(struct pkt *p)
+{
+	struct route *r = route_entry(p->daddr);
+
+	return source_for(p->oif, r && r->via && r->oif == p->oif ? r->via : p->daddr);
+}
+
+INLINE addr redirect_address(struct pkt *p)
+{
+	struct device *d = devices.lookup(&p->iif);
+
+	return d ? d->address : 0;
+}

@@ -1,0 +1,84 @@
+/* IPv6: its addresses, and its ICMP. ipv4/address.h has the same names. */
+#define FAMILY 10 /* AF_INET6 */
+#define ETH_TYPE 0x86dd
+#define PROTO_ICMP 58
+#define LOCALHOST 1
+
+/* Compared, masked and shifted whole. BCC compiles for this machine and lowers for BPF, which only agree
+ * on where such a number lies in a structure when it lies at a multiple of 16; see struct tuple. */
+typedef unsigned __int128 addr;
+#define ADDRESS_WORDS 4
+typedef u32 tuple_port;
+typedef u64 tuple_proto;
+#define ADDRESS(high, low) ((addr)(high##ULL) << 64 | (low##ULL))
+
+/* An address that an entry of a lookup carries as numbers from the n-th on. */
+#define ADDRESS_AT(entry, n)                                                                   \
+	from_words((entry)->argument[n], (entry)->argument[(n) + 1], (entry)->argument[(n) + 2], \
+		   (entry)->argument[(n) + 3])
+
+INLINE addr from_words(u32 a, u32 b, u32 c, u32 d)
+{
+	return (addr)((u64)a << 32 | b) << 64 | ((u64)c << 32 | d);
+}
+
+/* An address in network byte order, as packets and the keys of maps have it. */
+struct wire {
+	u32 word[ADDRESS_WORDS];
+};
+
+INLINE struct wire to_wire(addr a)
+{
+	u64 high = a >> 64, low = a;
+	struct wire w = {{swap32(high >> 32), swap32(high), swap32(low >> 32), swap32(low)}};
+
+	return w;
+}
+
+INLINE addr read_address(u8 *at) { return from_words(read32(at), read32(at + 4), read32(at + 8), read32(at + 12)); }
+
+INLINE int is_loopback(addr a) { return a == LOCALHOST; }
+INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
+INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */
+
+/* The type of the answer to an ICMP query, or -1. */
+INLINE int icmp_answer(u8 type)
+{
+	if (type == 128 || type == 129)
+		return type ^ 1; /* echo and its reply */
+	if (type == 139 || type == 140)
+		return 279 - type; /* node information */
+	return -1;
+}
+
+INLINE int is_icmp_request(u8 type) { return type == 128 || type == 139; }
+INLINE int icmp_has_id(u8 type) { return type == 128 || type == 129; }
+INLINE int is_icmp_redirect(u8 type) { return type == 137; }
+INLINE int is_icmp_error(u8 type) { return type < 128 || is_icmp_redirect(type); }
+INLINE int is_icmp_unknown(u8 type) { return 0; }
+/* noct_valid_new: listener discovery, router and neighbour discovery. */
+INLINE int is_icmp_untracked(u8 type) { return (type >= 130 && type <= 136) || type == 143; }
+
+/* "No next header": ipv6_skip_exthdr finds no protocol there. */
+INLINE int is_no_protocol(u8 proto) { return proto == 59; }
+
+/* find_best_ips_proto: an address of a range, by `hash` over the source, a word at a time. */
+INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent)
+{
+	struct wire from = to_wire(low), to = to_wire(high), other = to_wire(dst);
+	u32 made[4] = {};
+	int whole = 0;
+
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		u32 least = whole ? 0 : swap32(from.word[i]);
+		u32 size = whole ? 0xffffffff : swap32(to.word[i]) - least + 1;
+
+		made[i] = least + (u32)((u64)hash * size >> 32); /* reciprocal_scale */
+		if (made[i] != swap32(to.word[i]))
+			whole = 1;
+		if (!persistent)
+			hash ^= other.word[i];
+	}
+	return from_words(made[0], made[1], made[2], made[3]);
+}

@@ -1,0 +1,139 @@
+/* The IPv6 header and what may stand between it and the transport header. ipv4/header.h has the
+ * same names. */
+
+#define SADDR_AT 8
+#define DADDR_AT 24
+#define HEADER_LENGTH 40
+#define ICMP_HAS_PSEUDO_HEADER 1
+
+/* More than any sender has a use for; a packet with more of them is dropped. */
+#define MOST_EXTENSIONS 8
+
+enum { NEXT_HOP_BY_HOP = 0, NEXT_ROUTING = 43, NEXT_FRAGMENT = 44, NEXT_AH = 51, NEXT_DESTINATION = 60 };
+
+/* Find the transport header (ipv6_skip_exthdr): offset and protocol are of the first header, and then
+ * of the last. Returns 1 for a fragment, -1 when the headers do not end. */
+INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto)
+{
+	int fragment = 0;
+	u8 head[4] = {};
+
+	for (u32 i = 0; i <= MOST_EXTENSIONS; i++) {
+		asm volatile("" : "+r"(i));
+		u8 kind = *proto;
+
+		if (kind != NEXT_HOP_BY_HOP && kind != NEXT_ROUTING && kind != NEXT_FRAGMENT && kind != NEXT_AH &&
+		    kind != NEXT_DESTINATION)
+			return fragment;
+		if (bpf_skb_load_bytes(skb, *offset, head, sizeof(head)))
+			return -1;
+		*proto = head[0];
+		if (kind == NEXT_FRAGMENT) {
+			if (head[2] | (head[3] & 0xf9)) /* an offset, or more of them */
+				fragment = 1;
+			if (head[2] | (head[3] & 0xf8))
+				return 1; /* what follows is no header */
+			*offset += 8;
+		} else if (kind == NEXT_AH) {
+			*offset += (head[1] + 2) << 2;
+		} else {
+			*offset += (head[1] + 1) << 3;
+		}
+	}
+	return -1;
+}
+
+/* What tells a packet from most others, and does not change on its way: length and flow label. */
+INLINE u16 id_of(u8 *ip) { return (ip[2] ^ ip[4]) << 8 | (ip[3] ^ ip[5]); }
+
+/* Read the network headers into p. Returns 0, or -1 when this is no sane IPv6 packet. */
+INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 ip[40] = {};
+	u32 offset = ETH_LENGTH + HEADER_LENGTH;
+	u8 proto;
+	int found;
+
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+		return -1;
+	if ((ip[0] >> 4) != 6)
+		return -1;
+	p->tos = ip[0] << 4 | ip[1] >> 4;
+	p->length = HEADER_LENGTH + (ip[4] << 8 | ip[5]);
+	p->ip_id = id_of(ip);
+	p->ttl = ip[7];
+	p->saddr = read_address(ip + SADDR_AT);
+	p->daddr = read_address(ip + DADDR_AT);
+	proto = ip[6];
+	found = skip_extensions(skb, &offset, &proto);
+	p->proto = proto;
+	p->fragment = found == 1;
+	p->l4 = offset;
+	p->segment = p->length + ETH_LENGTH - offset;
+	return found < 0 || p->length + ETH_LENGTH < offset ? -1 : 0;
+}
+
+/* Read the headers of the packet that an ICMPv6 error quotes. Returns -1 when conntrack would not. */
+INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inner, u16 *id)
+{
+	u8 ip[40] = {};
+	u8 option = 0, proto;
+	u32 offset;
+
+	p->quoted = p->l4 + 8;
+	if (is_icmp_redirect(p->icmp_type)) {
+		/* nf_conntrack_icmpv6_redirect: from a router of the link, with the packet as its first option */
+		p->quoted = p->l4 + 48;
+		if (p->icmp_code || p->ttl != 255 || !is_of_link(p->saddr))
+			return -1;
+		if (bpf_skb_load_bytes(skb, p->l4 + 40, &option, 1) || option != 4)
+			return -1;
+	}
+	if (bpf_skb_load_bytes(skb, p->quoted, ip, sizeof(ip)))
+		return -1;
+	if ((ip[0] >> 4) != 6)
+		return -1;
+	offset = p->quoted + HEADER_LENGTH;
+	proto = ip[6];
+	if (skip_extensions(skb, &offset, &proto))
+		return -1;
+	p->quoted_l4 = offset;
+	p->quoted_segment = (ip[4] << 8 | ip[5]) - (offset - p->quoted - HEADER_LENGTH);
+	p->quoted_proto = proto;
+	inner->src = read_address(ip + SADDR_AT);
+	inner->dst = read_address(ip + DADDR_AT);
+	*id = id_of(ip);
+	return 0;
+}
+
+INLINE u32 pseudo_sum(addr src, addr dst, u8 proto, u32 length)
+{
+	struct wire parts[2] = {to_wire(src), to_wire(dst)};
+	u32 words[2] = {swap32(length), swap32(proto)};
+	u32 sum = bpf_csum_diff(0, 0, (__be32 *)parts, sizeof(parts), 0);
+
+	return bpf_csum_diff(0, 0, (__be32 *)words, sizeof(words), sum);
+}
+
+/* An address has changed by diff, and the transport checksum, if there is one, by as much the other way.
+ *
+ * Where hardware has summed the whole packet (CHECKSUM_COMPLETE), the helper has counted the latter
+ * alone, as IPv4's header, which sums to nothing, would need it.
+ */
+INLINE void address_changed(struct __sk_buff *skb, u32 diff) { bpf_csum_update(skb, diff); }
+
+/* The same in the quoted header, which has no checksum: the error's own covers it. */
+INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 diff)
+{
+	bpf_l4_csum_replace(skb, p->l4 + 2, 0, diff, 0);
+}
+
+/* The hardware address of a group follows from the group (ipv6_eth_mc_map). */
+INLINE void group_mac(u8 *mac, addr group)
+{
+	mac[0] = mac[1] = 0x33;
+	mac[2] = group >> 24;
+	mac[3] = group >> 16;
+	mac[4] = group >> 8;
+	mac[5] = group;
+}

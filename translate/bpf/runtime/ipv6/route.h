@@ -1,0 +1,99 @@
+/* Routing as IPv6 does it. ipv4/route.h has the same names. */
+
+/* match_lookup_rt6, as far as rules ask: LOCAL, or something else. device 0: any. */
+INLINE u32 address_type(addr address, u32 device)
+{
+	struct local *found;
+
+	if (is_group(address))
+		return RTN_MULTICAST;
+	found = local_entry(address);
+	if (!found)
+		return RTN_UNICAST;
+	if (device && found->type == RTN_LOCAL && found->own != device)
+		return RTN_UNICAST;
+	return found->type;
+}
+
+/* What ip6_rcv_core does not even show to PREROUTING. */
+INLINE int not_received(struct pkt *p)
+{
+	u8 scope = (u8)(p->daddr >> 112) & 15;
+
+	if (is_group(p->saddr))
+		return 1;
+	if (p->iif == LOOPBACK_INDEX)
+		return is_group(p->daddr) && scope == 0;
+	if (is_loopback(p->saddr) || is_loopback(p->daddr))
+		return 1;
+	return is_group(p->daddr) && scope <= 1;
+}
+
+/* IPv6 asks nobody whether a source may come from where it came from. */
+INLINE int martian(struct pkt *p) { return 0; }
+
+/* Groups are delivered, and the stack drops those that nobody here has joined. An address of the link,
+ * or ::1, is here on its own device alone (rt6_need_strict). */
+INLINE int arrives_here(struct pkt *p)
+{
+	int strict = is_of_link(p->daddr) || is_loopback(p->daddr);
+	u32 type = address_type(p->daddr, strict ? p->iif : 0);
+
+	return type == RTN_UNICAST ? AWAY : HERE;
+}
+
+/* Find device and next hop for an address, one of the link on `device`. Returns -1 when there is none. */
+INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
+{
+	struct local *here = local_entry(there);
+	struct route *r;
+
+	*via = there;
+	if (here && (!is_of_link(there) || here->own == device)) {
+		*oif = LOOPBACK_INDEX;
+		return 0;
+	}
+	if (is_of_link(there) || is_group(there)) {
+		*oif = device;
+		return 0;
+	}
+	r = route_entry(there);
+	if (!r)
+		return -1;
+	*oif = r->oif;
+	if (r->via)
+		*via = r->via;
+	return 0;
+}
+
+/* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
+INLINE int route_output(struct pkt *p, u32 *oif, addr *via) { return route_to(p->daddr, p->oif, oif, via); }
+
+/* Route an answer to the packet's source, and choose its own address (icmp6_send): the one that was
+ * asked if it is the node's, else the one that the device it came by would use. */
+INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
+{
+	u32 type = address_type(p->daddr, 0);
+	u32 device = p->iif ? p->iif : p->oif;
+
+	if (route_to(p->saddr, device, oif, via))
+		return -1;
+	if (type == RTN_LOCAL || type == RTN_ANYCAST)
+		*source = p->daddr;
+	else
+		*source = source_for(p->iif ? p->iif : *oif, p->saddr);
+	return *source ? 0 : -1;
+}
+
+/* ipv6_dev_get_saddr for the destination itself, not for the next hop (nf_nat_masquerade_ipv6). 0: none. */
+INLINE addr masquerade_address(struct pkt *p) { return source_for(p->oif, p->daddr); }
+
+/* nf_nat_redirect_ipv6 */
+INLINE addr redirect_address(struct pkt *p)
+{
+	struct device *d = devices.lookup(&p->iif);
+
+	if (!d)
+		return 0;
+	return is_of_link(p->daddr) ? d->of_link : d->address;
+}
