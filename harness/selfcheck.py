@@ -27,7 +27,7 @@ from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
 from harness.parity import ParityReport, Plan, choose_backends, run_parity
 from harness.report.text import print_parity
 from translate.errors import InputError, MachineError
-from translate.ir import Family, Protocol, Ruleset
+from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 
 __all__ = [
@@ -102,35 +102,16 @@ def check(
     subject: Subject, backends: Sequence[Backend], *, level: int, repeat: int = REPEAT
 ) -> Iterator[ParityReport]:
     """Yield the reports on every flow once, and on a flow to each service ``repeat`` times."""
-    for carriers in _groups(backends):
-        flows = _carried(carriers[0].name, subject.flows)
-        uses = tuple(f for f in flows if f.id.startswith("service-") and f.id.endswith("-inside"))
-        for some, times in ((flows, 0), (uses, repeat)):
-            if some and (times or some is flows):
-                yield run_parity(
-                    Plan(batches=(_batch(subject, some),), level=level, repeat=times),
-                    carriers,
-                    reference=backend(REFERENCE),
-                    rules=deciding_rules,
-                    progress=lambda *_: None,
-                )
-
-
-def _groups(backends: Sequence[Backend]) -> Iterator[list[Backend]]:
-    """Backends that carry the same flows."""
-    for tc in (False, True):
-        if found := [b for b in backends if (b.name == "tc-ebpf") is tc]:
-            yield found
-
-
-def _carried(name: str, flows: Sequence[Flow]) -> tuple[Flow, ...]:
-    """The flows that a backend carries.
-
-    The tc program cannot renew the CRC32c that covers SCTP's ports; it drops what would need that.
-    """
-    if name != "tc-ebpf":
-        return tuple(flows)
-    return tuple(f for f in flows if f.first.packet.proto != Protocol.SCTP)
+    uses = tuple(f for f in subject.flows if f.id.startswith("service-") and f.id.endswith("-inside"))
+    for flows, times in ((subject.flows, 0), (uses, repeat)):
+        if flows and (times or flows is subject.flows):
+            yield run_parity(
+                Plan(batches=(_batch(subject, flows),), level=level, repeat=times),
+                backends,
+                reference=backend(REFERENCE),
+                rules=deciding_rules,
+                progress=lambda *_: None,
+            )
 
 
 def _batch(subject: Subject, flows: tuple[Flow, ...]) -> Batch:

@@ -16,7 +16,6 @@ from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.coverage import CoverageReport, count_in_kernel, coverage
 from harness.parity import Plan, run_parity
 from harness.repeat import repetitions
-from translate.ir import Family, Protocol
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"
@@ -102,11 +101,6 @@ def test_every_rule_of_a_cluster(cluster: Job) -> None:
 def test_parity_on_a_cluster(cluster: Job, name: str) -> None:
     able(name)
     flows = generate_corpus(cluster, seed=0).flows
-    if name == "tc-ebpf":
-        if cluster.ruleset.family is Family.IP6:
-            pytest.skip("the tc program carries IPv4 only")
-        # A tc program cannot renew the CRC32c that covers SCTP's ports, and drops what needs it.
-        flows = tuple(f for f in flows if f.first.packet.proto != Protocol.SCTP)
     batch = Batch(
         rules_path="kube", ruleset=cluster.ruleset, node=cluster.node, flows=flows, corpus="generated"
     )

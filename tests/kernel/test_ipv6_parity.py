@@ -48,7 +48,9 @@ def differences(name: str, job: Job, flows) -> list[str]:
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda b: Path(b.rules_path).parent.name)
-@pytest.mark.parametrize(("name", "level"), [*((k, 2) for k in KERNELS), ("nftables", 0), ("nftables", 1), ("tc-ebpf", 0)])
+@pytest.mark.parametrize(
+    ("name", "level"), [*((k, 2) for k in KERNELS), ("nftables", 0), ("nftables", 1), ("tc-ebpf", 0)]
+)
 def test_committed_cases(name: str, level: int, batch: Batch):
     assert batch.ruleset.family is Family.IP6
     job = Job(ruleset=batch.ruleset, node=batch.node, level=level)
