@@ -17,7 +17,7 @@ from translate.errors import InputError, MachineError, NfparityError
 
 _EXAMPLE = """\
 examples:
-  python -m bench --sizes 10 100 --rounds 3
+  python -m bench --sizes 10 100 --load-rounds 1
   python -m bench --only iptables-legacy "nfparity -O1" --output build/bench
 """
 
@@ -45,6 +45,7 @@ def _run(given: argparse.Namespace) -> None:
         raise InputError(f"no subject {unknown[0]!r}; there are {', '.join(every)}")
     chosen = [subject for name, subject in every.items() if not given.only or name in given.only]
     limits = Limits(
+        load_rounds=given.load_rounds,
         rounds=given.rounds,
         packets=given.packets,
         load_seconds=given.load_seconds,
@@ -54,7 +55,7 @@ def _run(given: argparse.Namespace) -> None:
         machine=machine(),
         options={
             "cluster": f"{given.endpoints} endpoints per service",
-            "rounds": str(limits.rounds),
+            "rounds": f"{limits.load_rounds} of loads, {limits.rounds} of changes and packets",
             "packets": f"at most {limits.packets:,}, or {limits.sample_seconds:g} s, a sample",
             "load average at the beginning": load_average(),
         },
@@ -99,7 +100,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="of each service, at least 2, since a change takes one away; default: 3",
     )
-    parser.add_argument("--rounds", type=_positive, default=default.rounds, metavar="N", help="default: 5")
+    parser.add_argument(
+        "--load-rounds", type=_positive, default=default.load_rounds, metavar="N", help="of loads; default: 3"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=_positive,
+        default=default.rounds,
+        metavar="N",
+        help="of changes and packets; default: 5",
+    )
     parser.add_argument(
         "--packets", type=_positive, default=default.packets, metavar="N", help="per sample at most"
     )

@@ -29,12 +29,14 @@ _WARM = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of everything: ``rounds``, ``packets`` per sample at most, and seconds.
+    """How much of everything: rounds, ``packets`` per sample at most, and seconds.
 
+    ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets.
     ``load_seconds``: for all steps of one load; who needs more is not tried at larger sizes.
     ``sample_seconds``: for the packets of one sample.
     """
 
+    load_rounds: int = 3
     rounds: int = 5
     packets: int = 10_000
     load_seconds: float = 120.0
@@ -62,8 +64,8 @@ class Run:
         with ExitStack() as stack:
             nodes: dict[str, Worker] = {}
             loaded: dict[str, Ready] = {}
-            for number in range(self.limits.rounds):
-                last = number == self.limits.rounds - 1
+            for number in range(self.limits.load_rounds):
+                last = number == self.limits.load_rounds - 1
                 for subject in _turned(self.subjects, number):
                     cell = measured[subject.name]
                     found = self._loaded(subject, material, cell)
@@ -133,9 +135,10 @@ class Run:
         if pair is None:
             return
         try:
-            for _ in range(self.limits.rounds):
+            for number in range(self.limits.rounds + 1):
                 there, back = (node.ask(change) for change in pair)
-                cell.change.append((there + back) / 2)
+                if number:  # the first one fills the caches of a handle, and of the machine
+                    cell.change.append((there + back) / 2)
         except MachineError as e:
             cell.missing["change"] = _reason(e)
 

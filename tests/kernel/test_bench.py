@@ -32,7 +32,18 @@ def _can_run():
 
 
 def test_the_smallest_run_measures_everything(tmp_path):
-    options = ["--sizes", "10", "--rounds", "1", "--packets", "200", "--sample-seconds", "0.05"]
+    options = [
+        "--sizes",
+        "10",
+        "--load-rounds",
+        "1",
+        "--rounds",
+        "1",
+        "--packets",
+        "200",
+        "--sample-seconds",
+        "0.05",
+    ]
     assert main([*options, "--output", str(tmp_path)]) == 0
     cells = {c["subject"]: c for c in json.loads((tmp_path / "results.json").read_text())["cells"]}
     assert list(cells) == list(subjects())
