@@ -89,9 +89,10 @@ class Run:
 
     def _loaded(self, subject: Subject, material: Material, cell: Cell) -> tuple[Worker, Ready] | None:
         """Load once into a fresh namespace, which the answer holds."""
+        if "load" in cell.missing:
+            return None
         if (before := self._too_slow.get(subject.name)) is not None:
             cell.missing["load"] = f"over {self.limits.load_seconds:g} s at {before} services"
-        if "load" in cell.missing:
             return None
         self.say(f"{cell.services} services: {subject.name}")
         worker = None
