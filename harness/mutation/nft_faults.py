@@ -13,14 +13,17 @@ from translate.ir import Family, format_address, parse_address
 __all__ = ["nft_faults"]
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
-_PREFIX: Final = re.compile(r"(?<![\d.])(\d+\.\d+\.\d+\.\d+)(?:/(\d+))?(?![\d.])")
+_PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
 _MARK: Final = re.compile(r"0x([0-9a-f]+)")
 
 
 def nft_faults(text: str) -> Iterator[Fault]:
     """Yield every single fault of the text, in the order of its lines."""
     following = _following(text)
-    operators = (*_OPERATORS, ("target", each(_CALL, lambda m: _other_target(m, following))))
+    target = each(_CALL, lambda m: _other_target(m, following))
+    lists = tuple(dict.fromkeys(re.findall(r"@(recent_\S+)", text)))
+    other_list = each(r"@(recent_\S+)", lambda m: _other_list(m, lists))
+    operators = (*_OPERATORS, ("target", target), ("list", other_list))
     for place in _places(text):
         yield from faults_at(place, operators)
 
@@ -39,6 +42,11 @@ def _other_target(match: re.Match[str], following: Mapping[str, str]) -> str | N
     return None if other == match[2] else match[1] + other
 
 
+def _other_list(match: re.Match[str], lists: Sequence[str]) -> str | None:
+    other = lists[(lists.index(match[1]) + 1) % len(lists)]
+    return None if other == match[1] else f"@{other}"
+
+
 def _places(text: str) -> Iterator[Place]:
     """Rules, elements and hook lines; comments, declarations and braces are no place for a fault."""
     block = ""
@@ -50,28 +58,35 @@ def _places(text: str) -> Iterator[Place]:
 
 
 def _is_declaration(line: str) -> bool:
-    return line.startswith(("comment ", "typeof ", "flags ", "elements", "}", "size "))
+    return line.startswith(("comment ", "typeof ", "flags ", "elements", "}", "size ", "timeout "))
 
 
 def _drop(line: str) -> Sequence[str | None]:
     return [] if line.strip().startswith("type ") else [None]
 
 
+def _family(address: str) -> Family:
+    return Family.IP6 if ":" in address else Family.IP
+
+
 def _address(match: re.Match[str]) -> str | None:
-    value = parse_address(Family.IP, match[1])
+    family = _family(match[1])
+    value = parse_address(family, match[1])
     length = match[2]
-    step = 1 << (32 - int(length)) if length else 1
-    moved = format_address(Family.IP, (value ^ step) & 0xFFFFFFFF)
+    step = 1 << (family.bits - int(length)) if length else 1
+    moved = format_address(family, value ^ step)
     return moved if length is None else f"{moved}/{length}"
 
 
 def _length(delta: int) -> Callable[[re.Match[str]], str | None]:
     def change(match: re.Match[str]) -> str | None:
-        length = int(match[2]) + delta
-        if not 0 < length <= 32:
+        if match[2] is None:
             return None
-        value = parse_address(Family.IP, match[1]) & ~((1 << (32 - length)) - 1)
-        return f"{format_address(Family.IP, value)}/{length}"
+        family, length = _family(match[1]), int(match[2]) + delta
+        if not 0 < length <= family.bits:
+            return None
+        value = parse_address(family, match[1]) & ~((1 << (family.bits - length)) - 1)
+        return f"{format_address(family, value)}/{length}"
 
     return change
 
@@ -89,7 +104,7 @@ def _flip(match: re.Match[str]) -> str:
 
 
 _TESTS: Final = (
-    r"ip [sd]addr (?:!= )?[\d./]+ |(?:tcp|udp|th) [sd]port [\d-]+ |meta l4proto \w+ |"
+    r"ip6? [sd]addr (?:!= )?[\w@./:-]+ |(?:tcp|udp|th) [sd]port [\d-]+ |meta l4proto \w+ |"
     r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
     r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ "
 )
@@ -98,14 +113,20 @@ _CALL: Final = r"((?:jump|goto) )([\w-]+)"
 _OPERATORS: Final[Operators] = (
     ("lost-line", _drop),
     ("lost-test", each(_TESTS, lambda m: "")),
-    ("inverted-test", each(r"(ip [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
-    ("inverted-test", each(r"((?:ip [sd]addr|[tu]\wp [sd]port) )(?=\d)", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(r"(ip6? [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
+    ("inverted-test", each(r"((?:ip6? [sd]addr|[tu]\wp [sd]port) )(?=[@\da-f:])", lambda m: f"{m[1]}!= ")),
     ("inverted-test", each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),
     ("inverted-test", each(r"[=!]=(?= (?:0x|dnat))", _flip)),
-    ("address", each(_PREFIX.pattern, _address)),
-    ("prefix-length", each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(-1))),
-    ("prefix-length", each(r"(\d+\.\d+\.\d+\.\d+)/(\d+)", _length(1))),
-    ("port", each(r"((?:[sd]port |\d:|p \. ))(\d+)\b", _port)),
+    ("inverted-test", each(r"(fib [sd]addr type )(?=\w)", lambda m: f"{m[1]}!= ")),
+    ("side", each(r"(ip6? )saddr (?=[@}])", lambda m: f"{m[1]}daddr ")),
+    ("side", each(r"(fib )([sd])(addr type)", lambda m: f"{m[1]}{'d' if m[2] == 's' else 's'}{m[3]}")),
+    ("reject-kind", each(r"(reject with icmp type )port-", lambda m: f"{m[1]}host-")),
+    ("reject-kind", each(r"(reject with icmpv6 type )port-", lambda m: f"{m[1]}addr-")),
+    ("verdict", each(r"reject with \S+ type \S+", lambda m: "drop")),
+    ("address", each(_PREFIX, _address)),
+    ("prefix-length", each(_PREFIX, _length(-1))),
+    ("prefix-length", each(_PREFIX, _length(1))),
+    ("port", each(r"((?:[sd]port |\.\d{1,3}:|\]:|p \. ))(\d+)\b", _port)),
     ("tcp-udp", each(r"\btcp\b", lambda m: "udp")),
     ("tcp-udp", each(r"\budp\b", lambda m: "tcp")),
     ("mark-bit", each(_MARK.pattern + r"(?![^\"]*< )", _other_bit)),

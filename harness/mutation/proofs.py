@@ -1,7 +1,7 @@
 """Faults that no packet can show, each with the reason: the proofs, and when they hold.
 
-A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translation of the kind
-node's rules on the corpus's nodes. A fault that survives without a proof is a hole in the corpus.
+A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translations of one arena's
+rules on its nodes. A fault that survives without a proof is a hole in the corpus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Proof:
     reason: str
 
 
-PROOFS: Final = (
+_KIND: Final = (
     Proof(
         r"^(hook|priority|policy|lost-line): mangle_(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING): "
         r"type .*policy accept; → type .*policy accept;",
@@ -99,12 +99,16 @@ PROOFS: Final = (
         "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same",
     ),
 )
-"""The proofs that are known, tried in order."""
+
+_CLUSTER: Final[tuple[Proof, ...]] = ()
+
+PROOFS: Final[dict[str, tuple[Proof, ...]]] = {"kind": _KIND, "cluster": _CLUSTER, "cluster6": _CLUSTER}
+"""The proofs that are known of each arena, tried in order."""
 
 
-def proof_of(fault: Fault) -> Proof | None:
-    """Return the first proof that is meant for ``fault``, or None."""
-    for proof in PROOFS:
+def proof_of(arena: str, fault: Fault) -> Proof | None:
+    """Return the first proof that is meant for ``fault`` in ``arena``, or None."""
+    for proof in PROOFS.get(arena, ()):
         if re.search(proof.pattern, fault.key):
             return proof
     return None

@@ -14,36 +14,34 @@ __all__ = ["print_table"]
 
 def print_table(trials: Sequence[Trial], stream: TextIO) -> None:
     """Print what became of the faults, by subject and kind, then the proofs, then what is wrong."""
-    print(
-        f"{'subject':10}{'kind of fault':18}{'planted':>8}{'caught':>8}{'refused':>8}{'no change':>10}",
-        file=stream,
-    )
+    counted = "".join(f"{word:>10}" for word in ("planted", "caught", "refused", "no change"))
+    print(f"{'rules':12}{'subject':10}{'kind of fault':18}{counted}", file=stream)
     for trial in trials:
         for operator in dict.fromkeys(one.caught.fault.operator for one in trial.judged):
             _row(
-                trial.subject,
+                trial,
                 operator,
                 [o for o in trial.judged if o.caught.fault.operator == operator],
                 stream,
             )
-        _row(trial.subject, "all", trial.judged, stream)
-        print(f"{'':10}mutation score: {_score(trial)}\n", file=stream)
+        _row(trial, "all", trial.judged, stream)
+        print(f"{'':22}mutation score: {_score(trial)}\n", file=stream)
     _print_proofs(trials, stream)
     for trial in trials:
         for one in trial.judged:
             if one.hole:
-                print(f"NOT CAUGHT  {trial.subject}  {one.caught.fault.key}", file=stream)
+                print(f"NOT CAUGHT  {trial.arena} {trial.subject}  {one.caught.fault.key}", file=stream)
             if one.disproved and one.proof is not None:
-                print(f"WRONG PROOF {trial.subject}  {one.caught.fault.key}", file=stream)
+                print(f"WRONG PROOF {trial.arena} {trial.subject}  {one.caught.fault.key}", file=stream)
                 print(f"            {one.proof.reason}; but {one.caught.by}", file=stream)
 
 
-def _row(subject: str, operator: str, judged: Sequence[Judged], stream: TextIO) -> None:
+def _row(trial: Trial, operator: str, judged: Sequence[Judged], stream: TextIO) -> None:
     counts = Counter(one.caught.verdict for one in judged)
     holes = sum(one.hole for one in judged)
     proven = counts[Verdict.SURVIVED] - holes
-    line = f"{subject:10}{operator:18}{len(judged):8}{counts[Verdict.CAUGHT]:8}"
-    line += f"{counts[Verdict.REFUSED]:8}{proven:10}"
+    line = f"{trial.arena:12}{trial.subject:10}{operator:18}{len(judged):10}{counts[Verdict.CAUGHT]:10}"
+    line += f"{counts[Verdict.REFUSED]:10}{proven:10}"
     print(line + (f"   {holes} NOT CAUGHT" if holes else ""), file=stream)
 
 

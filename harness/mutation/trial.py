@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TextIO
 
 import translate.bpf
@@ -12,7 +12,7 @@ from backends.kernel.loader import Loader
 from backends.kernel.nftables import NftablesLoader
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch, load_batches
+from harness.batches import Batch
 from harness.mutation.bpf_faults import bpf_faults, output_of
 from harness.mutation.fault import Fault
 from harness.mutation.hunt import Caught, Verdict, hunt, prepare
@@ -60,8 +60,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All faults of one subject, judged."""
+    """All faults of one subject in one arena, judged."""
 
+    arena: str
     subject: str
     judged: tuple[Judged, ...]
 
@@ -76,48 +77,45 @@ class Trial:
 
 
 def try_all(
-    corpus: str, *, prefix: str, subjects: Sequence[str], every: int = 1, progress: TextIO | None = None
-) -> tuple[Trial, ...]:
-    """Plant every ``every``-th fault of each subject, and judge it by the cases called ``prefix…``.
+    arena: str,
+    batches: Sequence[Batch],
+    *,
+    subjects: Sequence[str],
+    every: int = 1,
+    progress: TextIO | None = None,
+) -> Iterator[Trial]:
+    """Plant every ``every``-th fault of each subject, and judge it by the flows of ``batches``.
 
-    Raises InputError for an unknown subject or a corpus of several rulesets.
+    The batches are of one ruleset; ``arena`` is what proofs know it by. Raises InputError for an
+    unknown subject, UnsupportedError when a translation cannot express the rules.
     """
-    batches = _batches(corpus, prefix)
-    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
-    trials: list[Trial] = []
     for name in subjects:
         if name not in SUBJECTS:
             raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
+    if len({batch.rules_path for batch in batches}) != 1:
+        raise InputError(f"{arena}: faults are planted in one ruleset")
+    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
+    for name in subjects:
         kind, level = SUBJECTS[name]
         text, faults, loader = _subject(kind, lower(batches[0].ruleset, level=level))
         chosen = faults[::every]
         judged: list[Judged] = []
         for one in hunt(chosen, text, loader, grounds):
-            judged.append(Judged(one, proof_of(one.fault)))
+            judged.append(Judged(one, proof_of(arena, one.fault)))
             if progress is not None:
-                progress.write(f"\r{name}: {len(judged)} of {len(chosen)} faults ")
+                progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
                 progress.flush()
-        trials.append(Trial(name, tuple(judged)))
-    if progress is not None:
-        progress.write("\r" + " " * 40 + "\r")
-    return tuple(trials)
-
-
-def _batches(corpus: str, prefix: str) -> tuple[Batch, ...]:
-    found = []
-    for batch in load_batches(rules=None, corpus=corpus, node=None):
-        flows = tuple(flow for flow in batch.flows if flow.id.startswith(prefix))
-        if flows:
-            found.append(replace(batch, flows=flows))
-    if len({batch.rules_path for batch in found}) != 1:
-        raise InputError(f"{corpus}: faults are planted in one ruleset; name its cases with --only")
-    return tuple(sorted(found, key=lambda batch: -len(batch.flows)))
+        if progress is not None:
+            progress.write("\r" + " " * 60 + "\r")
+        yield Trial(arena, name, tuple(judged))
 
 
 def _subject(kind: str, program: Program) -> tuple[str, list[Fault], Callable[[str], Loader]]:
     if kind == "nft":
-        text = translate.nft.emit(program).text
-        return text, list(nft_faults(text)), NftablesLoader
-    output = translate.bpf.emit(program)
-    text = output.render()
-    return text, list(bpf_faults(text)), lambda planted: TcEbpfLoader(output_of(planted, output))
+        output = translate.nft.emit(program)
+        text = output.text
+        family, flush = program.family, output.flush
+        return text, list(nft_faults(text)), lambda planted: NftablesLoader(planted, family, flush=flush)
+    compiled = translate.bpf.emit(program)
+    text = compiled.render()
+    return text, list(bpf_faults(text)), lambda planted: TcEbpfLoader(output_of(planted, compiled))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.backends import backend
+from harness.mutation.arenas import arena
 from harness.mutation.hunt import Verdict
 from harness.mutation.trial import try_all
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
-CASES = Path(__file__).parent.parent / "corpus" / "cases"
 BACKENDS = {"nft": "nftables", "tc": "tc-ebpf"}
 
 
@@ -25,7 +23,7 @@ def test_every_planted_fault_is_caught_or_proven_to_change_nothing(
     able = backend(BACKENDS[subject.partition("-")[0]]).probe()
     if not able.ok:
         pytest.skip(able.reason)
-    (trial,) = try_all(str(CASES), prefix="kind-", subjects=[subject], every=every)
+    (trial,) = try_all("kind", arena("kind"), subjects=[subject], every=every)
     assert [j.caught.fault.key for j in trial.judged if j.hole] == []
     assert [j.caught.fault.key for j in trial.judged if j.disproved] == []
     assert trial.count(Verdict.CAUGHT) >= least

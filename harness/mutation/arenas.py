@@ -1,0 +1,96 @@
+"""Where faults are planted: rules on nodes, with the flows that must show every fault.
+
+``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
+that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
+endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
+of a real kube-proxy, likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from backends.flow import Flow, Send
+from harness.batches import Batch, load_batches, load_node, load_rules
+from harness.inputs import InputOptions
+from harness.kuberules import Shape
+from harness.selfcheck import Subject, cluster_subject, subject_of
+from translate.errors import InputError
+from translate.ir import Family
+
+__all__ = ["ARENAS", "CLUSTER", "arena"]
+
+CLUSTER: Final = Shape(
+    services=7,
+    endpoints=2,
+    node_ports=1,
+    load_balancers=2,
+    source_ranges=1,
+    external_local=2,
+    internal_local=1,
+    affinity=1,
+    without_endpoints=2,
+    udp=2,
+    base=False,
+    seed=3,
+)
+"""Few services, so that many faults can be planted, which have everything that a Service can have."""
+
+_RULESETS: Final = "tests/corpus/rulesets"
+
+
+def arena(name: str) -> tuple[Batch, ...]:
+    """Return the batches of an arena, the largest first; InputError for an unknown one."""
+    if name not in ARENAS:
+        raise InputError(f"unknown rules {name!r}; known are {', '.join(ARENAS)}")
+    return ARENAS[name]()
+
+
+def _kind() -> tuple[Batch, ...]:
+    found = []
+    for batch in load_batches(rules=None, corpus="tests/corpus/cases", node=None):
+        flows = tuple(flow for flow in batch.flows if flow.id.startswith("kind-"))
+        if flows:
+            found.append(replace(batch, flows=flows))
+    return tuple(sorted(found, key=lambda batch: -len(batch.flows)))
+
+
+def _cluster(family: Family) -> tuple[Batch, ...]:
+    return _batches(cluster_subject(f"cluster-{family.value}", replace(CLUSTER, family=family)))
+
+
+def _real(family: Family) -> tuple[Batch, ...]:
+    four = family is Family.IP
+    rules = f"{_RULESETS}/kube-real/rules.{'iptables' if four else 'ip6tables'}-save"
+    node = f"{_RULESETS}/kube-real/{'node' if four else 'node6'}.json"
+    ruleset = load_rules(rules, InputOptions(family=family))
+    return _batches(subject_of(rules, ruleset, load_node(node, ruleset)))
+
+
+def _batches(subject: Subject) -> tuple[Batch, ...]:
+    flows = (*subject.flows, *_again(subject.flows))
+    return (
+        Batch(rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None),
+    )
+
+
+def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
+    """Each use of a service with three more connections of the same client: affinity, where there is any."""
+    for flow in flows:
+        packet = flow.first.packet
+        if flow.id.startswith("service-") and isinstance(packet.sport, int):
+            more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
+            sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
+            yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+
+
+ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
+    "kind": _kind,
+    "cluster": lambda: _cluster(Family.IP),
+    "cluster6": lambda: _cluster(Family.IP6),
+    "kube-real": lambda: _real(Family.IP),
+    "kube-real6": lambda: _real(Family.IP6),
+}
+"""Every arena by name."""
