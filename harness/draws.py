@@ -43,6 +43,7 @@ SUBJECTS: Final = {
     "iptables-nft": ("iptables-nft", 0),
     "nft-O0": ("nftables", 0),
     "nft-O1": ("nftables", 1),
+    "nft-O2": ("nftables", 2),
     "tc-O0": ("tc-ebpf", 0),
     "tc-O1": ("tc-ebpf", 1),
 }

@@ -44,7 +44,7 @@ __all__ = [
 CLUSTERS: Final = "tests/corpus/kube-proxy.toml"
 """The clusters that are checked when nothing else is named; relative to the project's root."""
 
-LEVELS: Final = (0, 1)
+LEVELS: Final = (0, 1, 2)
 """The optimisation levels that are checked."""
 
 REPEAT: Final = 24
@@ -165,8 +165,7 @@ def _run(given: argparse.Namespace) -> int:
         print(f"{subject.name}: {rules} rules, {made}", flush=True)
         levels = [int(level) for level in given.levels.split(",")]
         for level in levels:
-            # The iptables backends take the rules as they are; there is no level to them.
-            carriers = [b for b in able if level == levels[0] or not b.name.startswith("iptables-")]
+            carriers = [b for b in able if level == levels[0] or level <= _highest(b.name)]
             reports = tuple(check(subject, carriers, level=level, repeat=given.repeat))
             for carrier in carriers:
                 _print(carrier.name, level, reports)
@@ -175,6 +174,11 @@ def _run(given: argparse.Namespace) -> int:
                     print_parity(report, sys.stdout)
                     worst = 1
     return worst
+
+
+def _highest(name: str) -> int:
+    """The level above which nothing changes: iptables takes the rules as they are, the tc program no -O2."""
+    return 0 if name.startswith("iptables-") else 1 if name == "tc-ebpf" else max(LEVELS)
 
 
 def _print(name: str, level: int, reports: Sequence[ParityReport]) -> None:

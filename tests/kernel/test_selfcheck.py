@@ -26,8 +26,9 @@ TOOL = ROOT.parent / "shared/tools/gen_kube_rules.py"
 @pytest.mark.parametrize("name", ["nobody-home", "six-plain"])
 def test_every_backend_agrees_on_a_cluster(name: str) -> None:
     subject = cluster_subject(name, SHAPES[name])
-    able, _ = choose_backends(tuple(BACKENDS), requested=False)
+    able = list(choose_backends(tuple(BACKENDS), requested=False)[0])
     for level in LEVELS:
+        able = [b for b in able if level == 0 or not b.name.startswith("iptables-")]
         for report in check(subject, able, level=level, repeat=6):
             assert report.parity, report.differences[:3]
             assert {b.name for b in report.backends} <= set(BACKENDS)
@@ -65,4 +66,4 @@ def test_rules_of_another_generator(tmp_path: Path) -> None:
         [sys.executable, "-m", "harness.selfcheck", *words], capture_output=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stdout.decode()[-3000:]
-    assert done.stdout.count(b" 0 different") == 3
+    assert done.stdout.count(b" 0 different") == 4
