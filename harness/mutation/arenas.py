@@ -24,7 +24,7 @@ __all__ = ["ARENAS", "CLUSTER", "arena"]
 
 CLUSTER: Final = Shape(
     services=7,
-    endpoints=2,
+    endpoints=3,
     node_ports=1,
     load_balancers=2,
     source_ranges=1,
@@ -34,10 +34,11 @@ CLUSTER: Final = Shape(
     without_endpoints=2,
     udp=2,
     base=False,
-    seed=3,
+    seed=272,
 )
 """Few services, so that many faults can be planted, which have everything that a Service can have."""
 
+_MARK: Final = 0x4000
 _RULESETS: Final = "tests/corpus/rulesets"
 
 
@@ -77,13 +78,21 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 
 
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
-    """Each use of a service with three more connections of the same client: affinity, where there is any."""
+    """What a corpus that is made for rules leaves out and faults can show.
+
+    Each use of a service with three more connections of the same client, for affinity; and from the node
+    with the bit of the mark set that rules set themselves.
+    """
     for flow in flows:
         packet = flow.first.packet
-        if flow.id.startswith("service-") and isinstance(packet.sport, int):
-            more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
-            sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
-            yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+        if not flow.id.startswith("service-") or not isinstance(packet.sport, int):
+            continue
+        more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
+        sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
+        yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+        if flow.first.entry is None:
+            marked = Send(packet=packet.changed(mark=_MARK), entry=None)
+            yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 
 ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {

@@ -24,7 +24,7 @@ from harness.shares import unfair_shares
 from harness.tallies import share_tallies
 from translate.errors import InputError, MachineError
 
-__all__ = ["Caught", "Ground", "Verdict", "hunt", "prepare"]
+__all__ = ["Caught", "Ground", "Verdict", "first_difference", "hunt", "prepare"]
 
 FALSE_ALARM_RATE = 1e-6
 """The chance that fair shares count as a catch, for each fault."""
@@ -102,7 +102,7 @@ def hunt(
     for fault in faults:
         planted = fault.plant(text)
         try:
-            by = _first_difference(loader(planted), grounds)
+            by = first_difference(loader(planted), grounds)
         except (InputError, MachineError) as e:
             yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
             continue
@@ -110,7 +110,8 @@ def hunt(
         yield Caught(fault=fault, verdict=verdict, by=by or "")
 
 
-def _first_difference(loader: Loader, grounds: Sequence[Ground]) -> str | None:
+def first_difference(loader: Loader, grounds: Sequence[Ground]) -> str | None:
+    """Return what the first flow is that ends as the reference says that it cannot, or None."""
     for ground in grounds:
         seen: list[FlowResult] = []
         with open_session(ground.batch.node, loader) as session:

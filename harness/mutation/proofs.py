@@ -23,7 +23,7 @@ class Proof:
     reason: str
 
 
-_KIND: Final = (
+_ANYWHERE: Final = (
     Proof(
         r"^(hook|priority|policy|lost-line): mangle_(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING): "
         r"type .*policy accept; → type .*policy accept;",
@@ -45,6 +45,21 @@ _KIND: Final = (
         r"^\S+: (nat|mangle|filter)_(\S*CANARY|KUBE.MARK.DROP|KUBE-IPTABLES-HINT): ",
         "nothing jumps to the chain",
     ),
+    Proof(
+        r"^lost-test: nat_KUBE.SEP.\w+: .*p->proto == 0x(6|11)\) \{ → if \(1\)",
+        "KUBE-SERVICES has looked the protocol up",
+    ),
+    Proof(
+        r"^inverted-test: nat_KUBE.SV[CL].\w+: if \(drawn < 0x40000000\) ",
+        "both halves of the draw are one half",
+    ),
+    Proof(
+        r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
+    ),
+)
+
+_KIND: Final = (
     Proof(
         r"^\S+: (nat|filter)_\S+: .*(jump |c\d+_)(filter|nat)_"
         r"KUBE.(PROXY.FIREWALL|NODEPORTS|EXTERNAL.SERVICES|SERVICES)\b.*"
@@ -77,21 +92,9 @@ _KIND: Final = (
         "172.18.0.3 is outside 10.244.0.0/16, so the service's rule has marked it before; so is 172.18.0.2",
     ),
     Proof(
-        r"^lost-test: nat_KUBE.SEP.\w+: .*p->proto == 0x(6|11)\) \{ → if \(1\)",
-        "KUBE-SERVICES has looked the protocol up",
-    ),
-    Proof(
         r"^lost-test: nat_KUBE.SVC.\w+: .*→ .*"
         r"(ip saddr != 10\.244\.0\.0/16|p->saddr & 0xffff0000\) == 0xaf40000)",
         "KUBE-SERVICES has asked for the same destination, protocol and port",
-    ),
-    Proof(
-        r"^inverted-test: nat_KUBE.SVC.\w+: if \(drawn < 0x40000000\) ",
-        "both halves of the draw are one half",
-    ),
-    Proof(
-        r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
-        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
     ),
     Proof(
         r"^\S+: filter_KUBE.FORWARD: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
@@ -100,9 +103,28 @@ _KIND: Final = (
     ),
 )
 
-_CLUSTER: Final[tuple[Proof, ...]] = ()
+_CLUSTER: Final = (
+    Proof(
+        r"^lost-test: nat_KUBE.SEP.\w+: meta l4proto \w+ update .* → update ",
+        "KUBE-SERVICES has looked the protocol up",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SV[CL].\w+: .*(ip6? saddr != |p->saddr).*→ .*(ip6? saddr != |p->saddr)",
+        "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked or a pod",
+    ),
+    Proof(
+        r"^\S+: filter_KUBE.NODEPORTS(_2)?: .*accept",
+        "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts",
+    ),
+)
 
-PROOFS: Final[dict[str, tuple[Proof, ...]]] = {"kind": _KIND, "cluster": _CLUSTER, "cluster6": _CLUSTER}
+PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
+    "kind": (*_ANYWHERE, *_KIND),
+    "cluster": (*_ANYWHERE, *_CLUSTER),
+    "cluster6": (*_ANYWHERE, *_CLUSTER),
+    "kube-real": _ANYWHERE,
+    "kube-real6": _ANYWHERE,
+}
 """The proofs that are known of each arena, tried in order."""
 
 

@@ -15,14 +15,14 @@ from backends.simulator import SimulatorBackend
 from harness.batches import Batch
 from harness.mutation.bpf_faults import bpf_faults, output_of
 from harness.mutation.fault import Fault
-from harness.mutation.hunt import Caught, Verdict, hunt, prepare
+from harness.mutation.hunt import Caught, Verdict, first_difference, hunt, prepare
 from harness.mutation.nft_faults import nft_faults
 from harness.mutation.proofs import Proof, proof_of
-from translate.errors import InputError
+from translate.errors import InputError, MachineError
 from translate.ir import Program
 from translate.passes import lower
 
-__all__ = ["SUBJECTS", "Judged", "Trial", "try_all"]
+__all__ = ["BACKENDS", "SUBJECTS", "Judged", "Trial", "try_all"]
 
 SUBJECTS: Final = {
     "nft-O0": ("nft", 0),
@@ -32,6 +32,9 @@ SUBJECTS: Final = {
     "tc-O1": ("tc", 1),
 }
 """What faults are planted in: a translation at a level."""
+
+BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
+"""Which backend carries the packets of a translation."""
 
 FEW: Final = 24
 """How often each flow with a random outcome is repeated: a branch of one half is missed once in 2**24."""
@@ -87,7 +90,8 @@ def try_all(
     """Plant every ``every``-th fault of each subject, and judge it by the flows of ``batches``.
 
     The batches are of one ruleset; ``arena`` is what proofs know it by. Raises InputError for an
-    unknown subject, UnsupportedError when a translation cannot express the rules.
+    unknown subject, UnsupportedError when a translation cannot express the rules, MachineError when
+    flows show a difference before anything is planted.
     """
     for name in subjects:
         if name not in SUBJECTS:
@@ -98,6 +102,8 @@ def try_all(
     for name in subjects:
         kind, level = SUBJECTS[name]
         text, faults, loader = _subject(kind, lower(batches[0].ruleset, level=level))
+        if flaw := first_difference(loader(text), grounds):
+            raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
         chosen = faults[::every]
         judged: list[Judged] = []
         for one in hunt(chosen, text, loader, grounds):

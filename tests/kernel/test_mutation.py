@@ -7,23 +7,29 @@ import pytest
 from harness.backends import backend
 from harness.mutation.arenas import arena
 from harness.mutation.hunt import Verdict
-from harness.mutation.trial import try_all
+from harness.mutation.trial import BACKENDS, SUBJECTS, try_all
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
-BACKENDS = {"nft": "nftables", "tc": "tc-ebpf"}
-
 
 @pytest.mark.parametrize(
-    ("subject", "every", "least"), [("nft-O0", 7, 40), ("nft-O1", 5, 50), ("tc-O1", 13, 20)]
+    ("rules", "subject", "every", "least"),
+    [
+        ("kind", "nft-O0", 7, 40),
+        ("kind", "nft-O1", 5, 50),
+        ("kind", "tc-O1", 13, 20),
+        ("cluster", "nft-O1", 41, 8),
+        ("cluster6", "nft-O0", 61, 6),
+        ("cluster", "tc-O1", 97, 4),
+    ],
 )
 def test_every_planted_fault_is_caught_or_proven_to_change_nothing(
-    subject: str, every: int, least: int
+    rules: str, subject: str, every: int, least: int
 ) -> None:
-    able = backend(BACKENDS[subject.partition("-")[0]]).probe()
+    able = backend(BACKENDS[SUBJECTS[subject][0]]).probe()
     if not able.ok:
         pytest.skip(able.reason)
-    (trial,) = try_all("kind", arena("kind"), subjects=[subject], every=every)
+    (trial,) = try_all(rules, arena(rules), subjects=[subject], every=every)
     assert [j.caught.fault.key for j in trial.judged if j.hole] == []
     assert [j.caught.fault.key for j in trial.judged if j.disproved] == []
     assert trial.count(Verdict.CAUGHT) >= least

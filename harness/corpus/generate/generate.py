@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from backends.contract import Job
 from backends.flow import Flow
+from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.goals import HIT, Goal, Seen
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Found, Search
@@ -55,6 +56,8 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
+    models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
+    flows += edge_flows(job.ruleset, models, search.places, {flow.id for flow in flows})
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),
