@@ -18,9 +18,6 @@ pytestmark = [pytest.mark.kernel, pytest.mark.slow]
         ("kind", "nft-O0", 7, 40),
         ("kind", "nft-O1", 5, 50),
         ("kind", "tc-O1", 13, 20),
-        ("cluster", "nft-O1", 41, 8),
-        ("cluster6", "nft-O0", 61, 6),
-        ("cluster", "tc-O1", 97, 4),
     ],
 )
 def test_every_planted_fault_is_caught_or_proven_to_change_nothing(
