@@ -116,7 +116,9 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
             side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
             address = state.get(side)
             assert isinstance(address, int)
-            key = f"list {test.name} {address & test.mask}"
+            key = " ".join(
+                ("list", test.name, *(str(state.get(f)) for f in test.key), str(address & test.mask))
+            )
             found = bool(state.recall(key))
             match test.mode:
                 case RecentMode.SET:
