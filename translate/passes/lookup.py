@@ -49,7 +49,7 @@ from translate.passes.control import CHANGEABLE, changed_by, changed_fields, lea
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
 from translate.passes.sharing import holding
 
-__all__ = ["KEY_FIELDS", "lookup"]
+__all__ = ["KEY_FIELDS", "Candidate", "Context", "Key", "candidate_of", "lookup"]
 
 KEY_FIELDS: Final = (
     Field.IIF,
@@ -73,6 +73,7 @@ _MOST_KEYS: Final = 64
 """The most entries that one rule with lists of values (``multiport``) is spread over."""
 
 Key = tuple[Value, ...]
+"""One value per field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ class _Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
+    """A rule that may be part of a lookup: the keys that it would add, and what it shares with others."""
+
     shape: _Shape
     shared: tuple[Test, ...]
     keys: tuple[Key, ...]
@@ -95,7 +98,7 @@ class _Candidate:
 class _Run:
     """A run as it grows: entries so far, and which keys they take."""
 
-    first: _Candidate
+    first: Candidate
     entries: dict[Key, Entry] = field(default_factory=dict)
     intervals: list[Interval] = field(default_factory=list)
     rules: int = 0
@@ -118,7 +121,7 @@ class _Run:
             insort(self.intervals, entry.key[0])
 
 
-class _Context:
+class Context:
     """What is known of the whole Program."""
 
     def __init__(self, program: Program) -> None:
@@ -139,11 +142,11 @@ class _Context:
 
 def lookup(program: Program) -> Program:
     """Return the Program with runs of constant comparisons as lookups."""
-    context = _Context(program)
+    context = Context(program)
     return replace(program, chains=tuple([_chain(chain, context) for chain in program.chains]))
 
 
-def _chain(chain: LoweredChain, context: _Context) -> LoweredChain:
+def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
     if len(chain.statements) < 2:
         return chain
     asked = [_asked(statement) for statement in chain.statements]
@@ -152,7 +155,7 @@ def _chain(chain: LoweredChain, context: _Context) -> LoweredChain:
     kept: list[Statement] = []
     run: _Run | None = None
     for statement in chain.statements:
-        candidate = _candidate(statement, context)
+        candidate = candidate_of(statement, context)
         if run is not None and candidate is not None and _extend(run, candidate, chain.name, context):
             continue
         if run is not None:
@@ -175,7 +178,8 @@ def _asked(statement: Statement) -> frozenset[Field] | None:
     return frozenset([test.field for test in statement.tests if isinstance(test, FieldTest)])
 
 
-def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
+def candidate_of(statement: Statement, context: Context) -> Candidate | None:
+    """Return what the statement would add to a lookup, or None when it can be no part of one."""
     if not isinstance(statement, Apply):
         return None
     tests = {t.field: t for t in statement.tests if isinstance(t, FieldTest) and _is_key(t)}
@@ -192,7 +196,7 @@ def _candidate(statement: Statement, context: _Context) -> _Candidate | None:
     if not plain(shared) or prod(_spread(tests[f]) for f in fields) > _MOST_KEYS:
         return None
     keys = tuple(product(*[_values(tests[f], single=single) for f in fields]))
-    return _Candidate(_Shape(fields, frozenset(shared)), shared, keys, statement)
+    return Candidate(_Shape(fields, frozenset(shared)), shared, keys, statement)
 
 
 def _is_key(test: FieldTest) -> bool:
@@ -221,7 +225,7 @@ def _values(test: FieldTest, *, single: bool) -> list[Value]:
     return found
 
 
-def _extend(run: _Run, candidate: _Candidate, chain: str, context: _Context) -> bool:
+def _extend(run: _Run, candidate: Candidate, chain: str, context: Context) -> bool:
     """Add the candidate's keys to the run; False, and nothing done, when that would be unsound."""
     if run.first.shape != candidate.shape:
         return False

@@ -8,7 +8,8 @@ Level 1
     from, which lets ``choose`` prove more; ``choose`` runs before ``lookup``, which could take a
     ladder's last rung for the beginning of a run.
 Level 2
-    Level 1, ``template``, ``prune``: chains of equal shape become one, whose constants are looked up.
+    The same with ``gather`` before ``lookup``, for longer runs, and then ``template`` and ``prune``: chains
+    of equal shape become one, whose constants are looked up.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from translate.collector import collector_paused
 from translate.ir import Program, Ruleset
 from translate.passes.choose import choose
 from translate.passes.flatten import flatten
+from translate.passes.gather import gather
 from translate.passes.lookup import lookup
 from translate.passes.normalise import normalise
 from translate.passes.prune import prune
@@ -32,7 +34,9 @@ Pass = Callable[[Program], Program]
 
 _ONE: Final[tuple[Pass, ...]] = (prune, normalise, choose, lookup, prune)
 
-LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: _ONE, 2: (*_ONE, template, prune)})
+_TWO: Final[tuple[Pass, ...]] = (prune, normalise, choose, gather, lookup, prune, template, prune)
+
+LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: _ONE, 2: _TWO})
 """The passes of each optimisation level, in order, after ``flatten``."""
 
 

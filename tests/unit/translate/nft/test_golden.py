@@ -12,8 +12,10 @@ from translate.read import read_ruleset
 RULESETS = Path(__file__).parents[3] / "corpus" / "rulesets"
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["affinity", "kind-node", "nft-traps"])
+SMALL = ["affinity", "kind-node", "nft-traps"]
+
+
+@pytest.mark.parametrize(("name", "level"), [*((n, o) for n in SMALL for o in LEVELS), ("kube-real", 2)])
 def test_the_text_is_the_golden_one(name: str, level: int, golden: Callable[[str, str], None]) -> None:
     data = (RULESETS / name / "rules.iptables-save").read_bytes()
     output = emit(lower(read_ruleset(data, name=name), level=level))

@@ -189,6 +189,26 @@ def rulesets(draw: st.DrawFn) -> Ruleset:
 
 
 @st.composite
+def mixtures(draw: st.DrawFn) -> Ruleset:
+    """One chain whose rules are of a few kinds, in any order, so that kinds take turns."""
+    kinds = (
+        ((Field.DADDR, ADDRESSES), (Field.DPORT, PORTS)),
+        ((Field.SADDR, ADDRESSES), (Field.DPORT, PORTS)),
+        ((Field.DPORT, PORTS),),
+        ((Field.MARK, (0, 1, 2, 3)),),
+        ((Field.SADDR, ADDRESSES), (Field.MARK, (0, 1))),
+    )
+    some_actions = st.one_of(st.sampled_from(((Accept(),), (Drop(),), (SetMark(1, 3),))), actions(("one",)))
+    rules = [
+        rule(tuple(is_(f, draw(st.sampled_from(values))) for f, values in kind), draw(some_actions))
+        for kind in draw(st.lists(st.sampled_from(kinds), min_size=3, max_size=12))
+    ]
+    one = Chain(name="one", rules=(rule((), (SetMark(2, 3),)),))
+    base = Chain(name="PREROUTING", rules=tuple(rules), hook=Hook.PREROUTING, policy=Policy.ACCEPT)
+    return Ruleset(family=Family.IP, tables=(Table(name=TableName.NAT, chains=(base, one)),))
+
+
+@st.composite
 def packets(draw: st.DrawFn) -> State:
     proto = draw(st.sampled_from((1, 6, 17)))
     fields: dict[Field, int | str] = {

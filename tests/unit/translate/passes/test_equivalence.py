@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.translate.passes.evaluate import State, distance, run
-from tests.unit.translate.passes.rulesets import packets, rulesets
+from tests.unit.translate.passes.rulesets import mixtures, packets, rulesets
 from tests.unit.translate.passes.services import service_packets, service_rulesets
 from translate.ir import Choose, Lookup, Program, Ruleset
 from translate.passes import LEVELS, lower, verify
+from translate.passes.gather import gather
 from translate.passes.pipeline import Pass
 
 BASE = "nat/PREROUTING"
@@ -46,6 +47,16 @@ def test_templates_of_services_mean_what_was_written(ruleset: Ruleset, sent: lis
     event(f"with constants of several: {merged}")
     for packet in sent:
         same(written, lowered, packet)
+
+
+@given(ruleset=mixtures(), sent=st.lists(packets(), min_size=4, max_size=12))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_rules_come_together_without_a_packet_noticing(ruleset: Ruleset, sent: list[State]) -> None:
+    written = lower(ruleset, level=0)
+    gathered = verify(gather(written))
+    event(f"moved: {gathered != written}")
+    for packet in sent:
+        same(written, gathered, packet)
 
 
 @pytest.mark.parametrize("step", dict.fromkeys(LEVELS[2]), ids=lambda step: step.__name__)
