@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from translate.ir import (
@@ -55,11 +56,14 @@ def called(chain: LoweredChain) -> list[str]:
     return found
 
 
-def callees_first(program: Program) -> tuple[LoweredChain, ...]:
-    """Return all chains so that each comes after every chain that it calls (no chain reaches itself)."""
+def callees_first(program: Program, starts: Iterable[LoweredChain] | None = None) -> tuple[LoweredChain, ...]:
+    """Return chains so that each comes after every chain that it calls (no chain reaches itself).
+
+    They are all chains, or with ``starts`` those and what they reach.
+    """
     chains = {chain.name: chain for chain in program.chains}
     done: dict[str, LoweredChain] = {}
-    for start in program.chains:
+    for start in program.chains if starts is None else starts:
         if start.name in done:
             continue
         # An explicit stack: x_tables allows jumps far deeper than Python's recursion limit.

@@ -42,12 +42,13 @@ def prune(program: Program) -> Program:
     """Return the Program without what has no effect."""
     slim: dict[str, LoweredChain] = {}
     empty: set[str] = set()
-    for chain in callees_first(program):
+    # What no packet reaches now it does not reach later: after ``template`` that is nearly everything.
+    for chain in callees_first(program, [chain for chain in program.chains if chain.hook is not None]):
         statements = _statements(chain, empty)
         slim[chain.name] = holding(chain, statements)
         if chain.hook is None and not statements:
             empty.add(chain.name)
-    slimmed = replace(program, chains=tuple(slim[chain.name] for chain in program.chains))
+    slimmed = replace(program, chains=tuple(slim[c.name] for c in program.chains if c.name in slim))
     reached = reachable(slimmed)
     return replace(
         slimmed, chains=tuple(c for c in slimmed.chains if c.name in reached and not _passes_all(c))
