@@ -83,6 +83,6 @@ def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
     if value >> places.family.bits or not places.usable(value):
         return None
     entry = places.behind(value) if field is Field.SADDR else model.entry
-    if not entry or value in (packet.src, packet.dst):
+    if not entry or (field is Field.SADDR and value == packet.dst):
         return None
     return Send(packet=packet.changed(**{_FIELDS[field]: value}), entry=entry)
