@@ -125,6 +125,7 @@ class Copier:
     list_name: Callable[[str, int], str]
     budget: int
     shapes: dict[_Outline, str] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
 
     def copy(self, root: str, facts: Facts) -> tuple[Copy, tuple[str, ...]]:
         """Return the copy of ``root`` for packets of which ``facts`` are true, and the lists that it names.
@@ -161,8 +162,9 @@ class Copier:
         shape = self.shapes.get(outline)
         if shape is None:
             shape = blake2s(repr(outline).encode(), digest_size=5).hexdigest()
-            while shape in self.shapes.values():
+            while shape in self._taken:
                 shape += "x"
+            self._taken.add(shape)
             self.shapes[outline] = shape
         return shape
 
