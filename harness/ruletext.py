@@ -11,6 +11,7 @@ from typing import assert_never
 from harness.corpus.packets import flags_to_text, protocol_name
 from translate.ir import (
     Accept,
+    Account,
     Action,
     AddressType,
     AnyOf,
@@ -24,9 +25,11 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Log,
     Masquerade,
     Name,
     NatPorts,
+    NfLog,
     NoTrack,
     Nth,
     Random,
@@ -108,6 +111,8 @@ def test_text(test: Test, family: Family) -> str:
         case SetTest():
             sides = ",".join(test.directions)
             return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"
+        case Account():
+            return f"counted in {test.name}"
         case Recent():
             return f"{'not ' if test.negated else ''}recent {test.mode} in list {test.name}"
         case _:
@@ -164,6 +169,10 @@ def action_text(action: Action, family: Family) -> str:
         case Redirect():
             ports = _to(None, action.ports, family)
             return f"redirects to this node{f' {ports}' if ports else ''}"
+        case Log():
+            return f"logs it{f' as {action.prefix!r}' if action.prefix else ''}"
+        case NfLog():
+            return f"logs it to group {action.group}"
         case NoTrack():
             return "keeps it out of conntrack"
         case _:

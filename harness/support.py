@@ -29,6 +29,7 @@ __all__ = ["SAMPLES", "markdown", "support"]
 SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/ip.rules",
     "tests/corpus/rulesets/every-option/set.rules",
+    "tests/corpus/rulesets/every-option/nfacct.rules",
 )
 """Rules that together use every option; relative to the project's root."""
 

@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from translate.ir import Family
 
-__all__ = ["Conntrack", "Routing"]
+__all__ = ["Accounting", "Conntrack", "Routing"]
 
 _HEADER: Final = struct.Struct("=IHHII")
 _NLMSG_ERROR: Final = 2
@@ -43,6 +43,8 @@ _SCOPE_LINK: Final = 253
 _RTN_UNICAST: Final = 1
 
 _NETLINK_NETFILTER: Final = 12
+_ACCT_NEW: Final = 7 << 8 | 0  # NFNL_SUBSYS_ACCT, NFNL_MSG_ACCT_NEW
+_NFACCT_NAME: Final = 1
 _CT_DELETE: Final = 1 << 8 | 2  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE
 
 
@@ -143,6 +145,18 @@ class Conntrack(_Netlink):
         namespace has no connection at all: milliseconds where memory is large.
         """
         self._demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
+
+
+class Accounting(_Netlink):
+    """The objects that ``-m nfacct`` counts in (``nfnetlink_acct``), of the current network namespace."""
+
+    def __init__(self) -> None:
+        super().__init__(_NETLINK_NETFILTER)
+
+    def add(self, name: str) -> None:
+        """Make an object that counts from zero and has no quota."""
+        body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + _attribute(_NFACCT_NAME, name.encode() + b"\0")
+        self._demand(_ACCT_NEW, _CREATE | _EXCL, body)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

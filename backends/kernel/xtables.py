@@ -19,10 +19,11 @@ from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
 from backends.kernel.command import find_tool, run
 from backends.kernel.loader import Loader, RuleId
+from backends.kernel.netlink import Accounting
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from translate.errors import MachineError
-from translate.ir import Family
+from translate.ir import Account, Family, Ruleset
 
 __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
 
@@ -34,15 +35,25 @@ _LISTS: Final = Path("/proc/self/net/xt_recent")
 
 
 class IptablesLoader(Loader):
-    """Loads ``iptables-save`` text with the restore command of one variant, in its family's form."""
+    """Loads ``iptables-save`` text with the restore command of one variant, in its family's form.
 
-    def __init__(self, variant: str, text: str, family: Family = Family.IP) -> None:
+    ``accounts`` are the nfacct objects to make before.
+    """
+
+    def __init__(
+        self, variant: str, text: str, family: Family = Family.IP, accounts: tuple[str, ...] = ()
+    ) -> None:
         self._variant = _command(variant, family)
         self.family = family
         self._text = text
+        self._accounts = accounts
 
     def load(self, tap: TapNode) -> None:
         """Load the rules; raises MachineError with what the command said."""
+        if self._accounts:
+            with Accounting() as objects:
+                for name in self._accounts:
+                    objects.add(name)
         self._run(f"{self._variant}-restore", self._text)
         self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
 
@@ -110,8 +121,15 @@ class IptablesBackend:
         """Load the job's rules as they were read into a fresh node."""
         from translate.write import write_save
 
-        loader = IptablesLoader(self.name, write_save(job.ruleset), job.ruleset.family)
+        ruleset = job.ruleset
+        loader = IptablesLoader(self.name, write_save(ruleset), ruleset.family, _accounts(ruleset))
         return open_session(job.node, loader)
+
+
+def _accounts(ruleset: Ruleset) -> tuple[str, ...]:
+    """The objects that the rules count in: ``nfacct_mt_checkentry`` wants them to be there."""
+    tests = (t for table in ruleset.tables for c in table.chains for rule in c.rules for t in rule.tests)
+    return tuple(dict.fromkeys(test.name for test in tests if isinstance(test, Account)))
 
 
 def _command(variant: str, family: Family) -> str:

@@ -15,6 +15,7 @@ from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.recent import RecentLists
 from translate.ir import (
     RANDOM_RANGE,
+    Account,
     AnyOf,
     FieldTest,
     Interval,
@@ -67,6 +68,8 @@ def condition(test: Test, place: object) -> Condition:
             return _nth(test, place)
         case Recent():
             return _recent(test)
+        case Account():
+            return lambda _view, _memory: True
         case SetTest():
             raise AssertionError(test)  # refused by prepare()
         case _:

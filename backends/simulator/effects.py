@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from backends.simulator.skb import Skb
-from translate.ir import Action, ConnectionState, NoTrack, RestoreMark, SaveMark, SetConnmark, SetMark
+from translate.ir import (
+    Action,
+    ConnectionState,
+    Log,
+    NfLog,
+    NoTrack,
+    RestoreMark,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+)
 
 __all__ = ["EFFECTS", "take_effect"]
 
-EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack)
+EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Log, NfLog)
 """The actions after which the next rule follows."""
 
 

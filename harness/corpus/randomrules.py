@@ -34,6 +34,12 @@ _ADDRESSES: Final = (
     "10.244.1.0/25",
 )
 _PREFIXES: Final = tuple(a for a in _ADDRESSES if len(a.partition("/")[2]) < 3)
+_RANGES: Final = ("10.244.0.3-10.244.0.5", "10.96.0.1-10.96.0.10", "10.244.0.4", "172.18.0.0-198.51.100.7")
+_LOGS: Final = (
+    "LOG",
+    'LOG --log-prefix "to be seen: " --log-level 7 --log-tcp-options --log-uid',
+    "NFLOG --nflog-group 5 --nflog-prefix seen --nflog-size 64",
+)
 _PORTS: Final = ("53", "80", "81", "443", "80:443", "1024:65535", ":1023", "53:", "30000:30010", "8080")
 _MULTI: Final = ("53,80", "80,81,443", "50:53,80", "8000:8100,53", "443", "1:65535", "79,80,81,82")
 _MARKS: Final = ("0x1", "0x2", "0x3", "0x1/0x1", "0x2/0x3", "0x0/0x3", "0x4000/0x4000", "0x0", "0x10/0x1")
@@ -241,6 +247,11 @@ class _Table:
             self.chances -= 1
             words.append(f"-m statistic --mode nth {self._not()}--every 3 --packet {self.draw.randint(0, 2)}")
         if self.draw.random() < 0.05:
+            words.append(f"-m nfacct --nfacct-name {self.draw.choice(('one', 'two'))}")
+        if self.draw.random() < 0.08:
+            side = self.draw.choice(("--src-range", "--dst-range"))
+            words.append(f"-m iprange {self._not()}{side} {self.draw.choice(_RANGES)}")
+        if self.draw.random() < 0.05:
             words.append('-m comment --comment "a \\"quoted\\" remark; { with # marks }"')
         self.draw.shuffle(words)
         return words
@@ -288,6 +299,8 @@ class _Table:
             return "-j ACCEPT"
         if roll < 0.53:
             return ""
+        if roll < 0.57:
+            return f"-j {self.draw.choice(_LOGS)}"
         match self.name:
             case "raw":
                 return self.draw.choice(("-j NOTRACK", "-j CT --notrack", "-j DROP", self._marked()))

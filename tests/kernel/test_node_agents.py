@@ -19,7 +19,12 @@ from translate.ir import Family
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"
-AGENTS = ("aws-vpc-cni/rules.iptables-save",)
+AGENTS = (
+    "aws-vpc-cni/rules.iptables-save",
+    "flannel/rules.iptables-save",
+    "ip-masq-agent/rules.iptables-save",
+    "ip-masq-agent/rules.ip6tables-save",
+)
 KERNELS = tuple(name for name in BACKENDS if name != REFERENCE)
 LEVELS = (0, 1)
 

@@ -14,6 +14,7 @@ from typing import Final
 from translate.bpf.conditions import CannotExpress
 from translate.bpf.maps import ARGUMENTS, BpfOutput
 from translate.bpf.runtime import RECENT, after_chains, before_chains, runtime_text
+from translate.bpf.silences import silences
 from translate.bpf.statements import Writer, called_chains
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
@@ -72,7 +73,7 @@ def emit(program: Program) -> BpfOutput:
         maps=tuple(writer.maps),
         family=program.family,
         lists=bool(lists),
-        notes=tuple(_note(known) for known in lists.values() if known.limited),
+        notes=(*(_note(known) for known in lists.values() if known.limited), *silences(program)),
     )
 
 

@@ -20,9 +20,11 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Log,
     Lookup,
     Masquerade,
     NatPorts,
+    NfLog,
     NoTrack,
     Nth,
     Recent,
@@ -165,6 +167,8 @@ class Writer:
             case RestoreMark(nfmask, ctmask):
                 kept = f"(p->mark & ~{number(nfmask)})"
                 return ["if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"]
+            case Log() | NfLog():
+                return ["; /* not logged */"]  # emit notes it
             case NoTrack():
                 return ["if (!p->has_ct)", "\tp->ct_state = CT_UNTRACKED;"]
             case Dnat(addresses, ports):

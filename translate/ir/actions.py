@@ -19,8 +19,11 @@ __all__ = [
     "Drop",
     "Goto",
     "Jump",
+    "Log",
+    "LogDetail",
     "Masquerade",
     "NatPorts",
+    "NfLog",
     "NoTrack",
     "Redirect",
     "Reject",
@@ -178,6 +181,39 @@ class NoTrack:
     """Keep the packet out of connection tracking (``-j CT --notrack``, ``-j NOTRACK``)."""
 
 
+class LogDetail(StrEnum):
+    """What else LOG writes of a packet, spelled as the option behind ``--log-``."""
+
+    TCP_SEQUENCE = "tcp-sequence"
+    TCP_OPTIONS = "tcp-options"
+    IP_OPTIONS = "ip-options"
+    UID = "uid"
+    MACDECODE = "macdecode"
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Write the packet to the kernel's log at ``level`` (0 to 7); it goes on as it is (``log_tg``)."""
+
+    prefix: str
+    level: int
+    details: tuple[LogDetail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NfLog:
+    """Send the packet to listeners of a netlink ``group``; it goes on as it is (``nflog_tg``).
+
+    ``size`` is how many bytes of it are sent, ``threshold`` how many packets are gathered; None when
+    not given.
+    """
+
+    prefix: str
+    group: int
+    size: int | None = None
+    threshold: int | None = None
+
+
 Action = (
     Accept
     | Drop
@@ -194,4 +230,6 @@ Action = (
     | Masquerade
     | Redirect
     | NoTrack
+    | Log
+    | NfLog
 )

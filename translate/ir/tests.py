@@ -16,6 +16,7 @@ from translate.ir.values import Value
 
 __all__ = [
     "RANDOM_RANGE",
+    "Account",
     "AnyOf",
     "FieldTest",
     "Nth",
@@ -122,4 +123,11 @@ class Recent:
     key: tuple[Field, ...] = ()
 
 
-Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """``-m nfacct``: always true, and counts the packet in the object ``name`` (``nfacct_mt``)."""
+
+    name: str
+
+
+Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from translate.nft.model import NftChain, NftElement, NftMap, NftTable
-from translate.nft.render import chain_head, element_text, map_head, rule_text, set_lines, structure_text
+from translate.nft.render import chain_head, counter_lines, element_text, map_head, rule_text, set_lines, structure_text
 
 __all__ = ["ChangeKind", "NftChange", "change"]
 
@@ -105,6 +105,8 @@ class _Change:
         self.new_chains = {c.name: c for c in new.chains}
         self.old_sets = {s.name for s in old.sets}
         self.new_sets = {s.name for s in new.sets}
+        self.old_counters = {c.name for c in old.counters}
+        self.new_counters = {c.name for c in new.counters}
         self.changed = [
             c
             for c in new.chains
@@ -118,8 +120,9 @@ class _Change:
         self.deleted = sum(len(deleted) for _, deleted, _ in self.elements)
 
     def declared(self) -> Iterator[str]:
-        """New sets, maps and chains, the latter two empty."""
+        """New counters, sets, maps and chains, the latter two empty."""
         blocks: list[Sequence[str]] = []
+        blocks += [tuple(counter_lines(c)) for c in self.new.counters if c.name not in self.old_counters]
         blocks += [tuple(set_lines(s)) for s in self.new.sets if s.name not in self.old_sets]
         blocks += [(*map_head(m), "}") for m in self.new.maps if m.name not in self.old_maps]
         blocks += [(*chain_head(c), "}") for c in self.new.chains if c.name not in self.old_chains]
@@ -145,7 +148,10 @@ class _Change:
                 yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
 
     def gone(self) -> Iterator[str]:
-        """Maps and sets that go, and then the chains that they may have jumped to."""
+        """Counters, maps and sets that go, and then the chains that they may have jumped to."""
+        for counter in self.old.counters:
+            if counter.name not in self.new_counters:
+                yield f"delete counter {self.where} {counter.name}"
         for name in self.old_maps:
             if name not in self.new_maps:
                 yield f"delete {'set' if self.old_maps[name].data is None else 'map'} {self.where} {name}"

@@ -38,6 +38,7 @@ from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     PORT_PROTOCOLS,
     RANDOM_RANGE,
+    Account,
     Action,
     AnyOf,
     Apply,
@@ -65,15 +66,17 @@ from translate.ir import (
     TableName,
     Test,
 )
+from translate.nft.accounts import counters_of, notes_on
 from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.depth import too_deep
 from translate.nft.matches import CT_PORTS, expression, keys, matches, protocols, transports
-from translate.nft.model import BaseHook, NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import BaseHook, NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import NameGiver
 from translate.nft.recent import address_key, notes_about, sets_of
 from translate.nft.refusal import CannotSay
 from translate.nft.statements import comes_back, needs_transport, statement, verdict
+from translate.passes.accounts import account_origins
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
 from translate.passes.recents import RecentList, changes_list, inexact, recent_lists
@@ -97,19 +100,22 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
         builder.declare(chain)
     for known in lists.values():
         builder.sets |= sets_of(known, builder.names, program.family)
+    accounts = account_origins(program)
+    builder.counters |= counters_of(accounts, builder.names)
     for chain in program.chains:
         builder.fill(chain)
     table = NftTable(
         family=program.family.value,
         name=TABLE,
         sets=tuple(builder.sets.values()),
+        counters=tuple(builder.counters.values()),
         maps=builder.maps,
         chains=builder.chains,
     )
     refusals = [*builder.refusals, *too_deep(table)]
     if refusals:
         raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
-    return table, notes_about(lists.values())
+    return table, (*notes_about(lists.values()), *notes_on(accounts, builder.counters))
 
 
 @dataclass(slots=True)
@@ -121,6 +127,7 @@ class _Builder:
     called: dict[str, str] = field(default_factory=dict)
     chains: list[NftChain] = field(default_factory=list)
     sets: dict[tuple[str, int | None], NftSet] = field(default_factory=dict)
+    counters: dict[str, NftCounter] = field(default_factory=dict)
     maps: list[NftMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
@@ -164,38 +171,43 @@ class _Builder:
             return
         any_of = apply.tests[index]
         assert isinstance(any_of, AnyOf)
-        rest = (*apply.tests[:index], *apply.tests[index + 1 :])
+        counts = _last_counts(apply.tests)
+        behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
+        rest = (*apply.tests[:index], *behind)
         if apply.actions and isinstance(apply.actions[-1], Return | Goto):
             self._repeat(chain, apply)
-        elif any(not isinstance(test, FieldTest | AnyOf) for test in apply.tests[index + 1 :]):
+        elif any(not isinstance(test, FieldTest | AnyOf) for test in behind):
             # Chance and counters behind the AnyOf must see only what passed it.
             raise CannotSay("any-of-then-state", "a test with state follows a list of alternatives")
         else:
             aside = self._aside(chain, apply.origin)
             self._apply(chain, replace(apply, tests=rest, actions=(self._jump(aside),)))
-            self._any_of(aside, any_of, apply)
+            self._any_of(aside, any_of, apply, counts)
 
-    def _any_of(self, aside: NftChain, any_of: AnyOf, apply: Apply) -> None:
-        """Fill the chain that the rule's other tests jump to."""
+    def _any_of(self, aside: NftChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
+        """Fill the chain that the rule's other tests jump to; ``counts`` see what has passed them all."""
         if any_of.negated:
             for part in any_of.tests:
                 self._rule(aside, replace(apply, tests=(*_transport(apply, part), part), actions=(Return(),)))
-            self._rule(aside, replace(apply, tests=_transport(apply), actions=apply.actions))
+            self._rule(aside, replace(apply, tests=(*_transport(apply), *counts)))
             return
         actions = _leaving(apply.actions)
         for part in any_of.tests:
-            self._rule(aside, replace(apply, tests=(*_transport(apply, part), part), actions=actions))
+            tests = (*_transport(apply, part), part, *counts)
+            self._rule(aside, replace(apply, tests=tests, actions=actions))
 
     def _repeat(self, chain: NftChain, apply: Apply) -> None:
         """Write the rule once for every way in which its alternatives can hold."""
-        plain = tuple(test for test in apply.tests if not isinstance(test, AnyOf))
+        counts = _last_counts(apply.tests)
+        asked = apply.tests[: len(apply.tests) - len(counts)]
+        plain = tuple(test for test in asked if not isinstance(test, AnyOf))
         if any(not isinstance(test, FieldTest) for test in plain):
             raise CannotSay("any-of-with-state", "a list of alternatives stands beside a test with state")
-        ways = [_ways(test) for test in apply.tests if isinstance(test, AnyOf)]
+        ways = [_ways(test) for test in asked if isinstance(test, AnyOf)]
         for way in product(*ways):
             tests = canonical((*plain, *(test for part in way for test in part)), self.family)
             if tests is not None:
-                self._rule(chain, replace(apply, tests=tests))
+                self._rule(chain, replace(apply, tests=(*tests, *counts)))
 
     def _rule(self, chain: NftChain, apply: Apply) -> None:
         if stands_apart(apply.actions):
@@ -222,10 +234,15 @@ class _Builder:
         parts: list[str] = []
         start = 0
         for index, test in enumerate(tests):
-            if isinstance(test, Recent):
-                parts += [*matches(tests[start:index], self.family), self._seen(test)]
+            if isinstance(test, Recent | Account):
+                said = self._seen(test) if isinstance(test, Recent) else self._counted(test)
+                parts += [*matches(tests[start:index], self.family), said]
                 start = index + 1
         return parts + matches(tests[start:], self.family)
+
+    def _counted(self, test: Account) -> str:
+        """The statement that counts; it always lets the rule go on (``nft_counter_eval``)."""
+        return f"counter name {self.counters[test.name].name}"
 
     def _seen(self, test: Recent) -> str:
         """The match that asks whether an address is in a list."""
@@ -411,6 +428,14 @@ class _Cells:
             name = self._made[actions, wants] = aside.name
         self.targets.append(name)
         return f"{'goto' if isinstance(actions[-1], Return | Goto) else 'jump'} {name}"
+
+
+def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """The ``-m nfacct`` behind every other test: they count just what the rule acts on."""
+    start = len(tests)
+    while start and isinstance(tests[start - 1], Account):
+        start -= 1
+    return tests[start:]
 
 
 def _says_it_again(test: Test, written: str) -> bool:

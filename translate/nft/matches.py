@@ -25,6 +25,7 @@ from typing import Final, assert_never
 from translate.ir import (
     PORT_PROTOCOLS,
     RANDOM_RANGE,
+    Account,
     AddressType,
     AnyOf,
     ConnectionState,
@@ -207,8 +208,8 @@ def _match(test: Test, family: Family) -> str:
             return f"numgen random mod {RANDOM_RANGE} {'>=' if negated else '<'} {numerator}"
         case Nth(every=every, packet=packet, negated=negated):
             return f"numgen inc mod {every} {'!=' if negated else '=='} {packet}"
-        case Recent():
-            raise AssertionError(test)  # written by emit, which knows the sets
+        case Recent() | Account():
+            raise AssertionError(test)  # written by emit, which knows the objects
         case SetTest(name=name):
             raise CannotSay("ipset", f"the ipset {name} has no nftables form yet")
         case AnyOf():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from translate.ir import Hook, Origin, Policy
 
-__all__ = ["BaseHook", "NftChain", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
+__all__ = ["BaseHook", "NftChain", "NftCounter", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,14 @@ class NftSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NftCounter:
+    """A named counter, which rules share."""
+
+    name: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseHook:
     """Where a base chain stands, and what becomes of packets that leave it undecided."""
 
@@ -86,5 +94,6 @@ class NftTable:
     family: str
     name: str
     sets: Sequence[NftSet]
+    counters: Sequence[NftCounter]
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
-from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
 
 __all__ = [
     "chain_head",
+    "counter_lines",
     "delete_text",
     "element_text",
     "flush_text",
@@ -27,7 +28,12 @@ def structure_text(table: NftTable) -> str:
     """
     lines = [f"add table {table.family} {table.name}", delete_text(table.family, table.name).rstrip()]
     lines.append(f"table {table.family} {table.name} {{")
-    blocks = [*map(set_lines, table.sets), *map(_map_lines, table.maps), *map(_chain_lines, table.chains)]
+    blocks = [
+        *map(counter_lines, table.counters),
+        *map(set_lines, table.sets),
+        *map(_map_lines, table.maps),
+        *map(_chain_lines, table.chains),
+    ]
     for index, block in enumerate(blocks):
         if index:
             lines.append("")
@@ -44,6 +50,13 @@ def delete_text(family: str, name: str) -> str:
 def flush_text(table: NftTable) -> str:
     """Return the text that empties every set that packets fill; empty when there is none."""
     return "".join(f"flush set {table.family} {table.name} {s.name}\n" for s in table.sets)
+
+
+def counter_lines(counter: NftCounter) -> Iterator[str]:
+    """Yield the lines that declare a named counter."""
+    yield f"counter {counter.name} {{"
+    yield f"\tcomment {comment(counter.note)}"
+    yield "}"
 
 
 def set_lines(set_: NftSet) -> Iterator[str]:

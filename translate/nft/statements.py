@@ -20,8 +20,10 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Log,
     Masquerade,
     NatPorts,
+    NfLog,
     NoTrack,
     Redirect,
     Reject,
@@ -35,6 +37,7 @@ from translate.ir import (
     format_address,
 )
 from translate.nft.connmarks import connmark_rules, marked
+from translate.nft.logging import log_statement
 from translate.nft.refusal import CannotSay
 
 __all__ = ["comes_back", "nat_flags", "needs_transport", "statement", "verdict"]
@@ -76,7 +79,7 @@ def verdict(action: Action, chains: Mapping[str, str]) -> str | None:
 
 def comes_back(action: Action) -> bool:
     """Whether the next rule of the chain may follow after this action."""
-    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack)
+    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | Log | NfLog)
 
 
 def needs_transport(action: Action) -> bool:
@@ -92,6 +95,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case SetConnmark() | SaveMark() | RestoreMark():
             (rule,) = connmark_rules(action)  # emit has put aside what takes more
             return " ".join(rule)
+        case Log() | NfLog():
+            return log_statement(action)
         case NoTrack():
             return "notrack"
         case Dnat(addresses=addresses, ports=ports):

@@ -14,6 +14,7 @@ from typing import Final
 
 from translate.ir import (
     PORT_PROTOCOLS,
+    Account,
     Apply,
     ConnectionState,
     Family,
@@ -147,10 +148,12 @@ def impossible(facts: Facts) -> bool:
 def implied(test: Test, facts: Facts, family: Family) -> bool:
     """Whether ``test`` holds for every packet of which ``facts`` are true.
 
-    ``-m recent --set`` does; that it holds does not mean that it can be left out.
+    ``-m recent --set`` and ``-m nfacct`` do; that they hold does not mean that they can be left out.
     """
     if isinstance(test, Recent):
         return test.mode is RecentMode.SET and not test.negated
+    if isinstance(test, Account):
+        return True
     if not isinstance(test, FieldTest) or test.field.is_name:
         return False
     known = facts.get(test.field)

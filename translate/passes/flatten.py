@@ -35,7 +35,9 @@ from translate.ir.actions import (
     Accept,
     Dnat,
     Drop,
+    Log,
     Masquerade,
+    NfLog,
     NoTrack,
     Redirect,
     Reject,
@@ -111,6 +113,8 @@ def _action(table: TableName, action: Action) -> Action:
             | Masquerade()
             | Redirect()
             | NoTrack()
+            | Log()
+            | NfLog()
         ):
             return action
         case _:

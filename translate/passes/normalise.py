@@ -10,8 +10,8 @@ does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there inst
 *Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
 may be intersected; a test is dropped only where the others imply it, and a statement only where no
 packet can pass. A test on a field that may be absent says that it is there, and so is never taken
-for one that always holds. Draws are never merged, each is its own. Tests do not cross a ``Recent``, and
-those beside an ``Nth`` keep their order: what stands before such a test decides which packets it sees.
+for one that always holds. Draws are never merged, each is its own. Tests cross no ``Recent`` or ``Account``,
+and those beside an ``Nth`` keep their order: what stands before such a test decides which packets it sees.
 A chain without tests does the same to each packet; a jump to it goes on after it (unless its last
 action ends the table), a goto to it returns to the caller.
 """
@@ -25,6 +25,7 @@ from typing import Final, assert_never
 
 from translate.ir import (
     RANDOM_RANGE,
+    Account,
     Action,
     AnyOf,
     Apply,
@@ -137,7 +138,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
     Tests that are canonical already are returned as they are, the same tuple.
     """
     for test in tests:
-        if isinstance(test, Recent):
+        if isinstance(test, (Recent, Account)):
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     for test in tests:
@@ -192,12 +193,12 @@ def _headers(tests: Iterable[Test]) -> bool:
 
 
 def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, ...] | None:
-    """What stands before and behind the first test with a list, each canonical by itself."""
+    """What stands before and behind the first test that leaves a trace, each canonical by itself."""
     before, behind = canonical(tests[:index], family), canonical(tests[index + 1 :], family)
     if before is None:
         return None
     if behind is None:
-        return (*before, *tests[index:])  # never passed, but the list changes
+        return (*before, *tests[index:])  # never passed, but the list changes, or the object counts
     return (*before, tests[index], *behind)
 
 
@@ -213,7 +214,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
             return Random(numerator=share) if test.negated else test
-        case Nth() | Recent() | SetTest():
+        case Nth() | Recent() | SetTest() | Account():
             return test
         case _:
             assert_never(test)

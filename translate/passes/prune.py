@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from translate.ir import (
+    Account,
     Action,
     Apply,
     Choose,
@@ -85,29 +86,29 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
             actions = _without_empty(statement.actions, empty)
             if actions is statement.actions and actions:
                 return statement
-            return replace(statement, actions=actions) if actions or _asks_lists(statement) else None
+            return replace(statement, actions=actions) if actions or _leaves_traces(statement) else None
         case Lookup():
             entries = tuple(
                 entry if actions is entry.actions else replace(entry, actions=actions)
                 for entry in statement.entries
                 if (actions := _without_empty(entry.actions, empty))
             )
-            return replace(statement, entries=entries) if entries or _asks_lists(statement) else None
+            return replace(statement, entries=entries) if entries or _leaves_traces(statement) else None
         case Choose():
             branches = tuple(
                 branch if actions is branch.actions else replace(branch, actions=actions)
                 for branch in statement.branches
                 for actions in (_without_empty(branch.actions, empty),)
             )
-            if not any(branch.actions for branch in branches) and not _asks_lists(statement):
+            if not any(branch.actions for branch in branches) and not _leaves_traces(statement):
                 return None
             same = is_same(branches, statement.branches)
             return statement if same else replace(statement, branches=branches)
 
 
-def _asks_lists(statement: Statement) -> bool:
-    """Whether the tests may change a list of ``-m recent``, so that they count by themselves."""
-    return any(isinstance(test, Recent) for test in statement.tests)
+def _leaves_traces(statement: Statement) -> bool:
+    """Whether the tests may change a list of ``-m recent`` or count, so that they matter by themselves."""
+    return any(isinstance(test, (Recent, Account)) for test in statement.tests)
 
 
 def _without_empty(actions: tuple[Action, ...], empty: set[str]) -> tuple[Action, ...]:
@@ -121,4 +122,4 @@ def _always_leaves(actions: tuple[Action, ...]) -> bool:
 
 
 def _only_returns(statement: Statement) -> bool:
-    return isinstance(statement, Apply) and statement.actions == (Return(),) and not _asks_lists(statement)
+    return isinstance(statement, Apply) and statement.actions == (Return(),) and not _leaves_traces(statement)

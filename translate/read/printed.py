@@ -107,6 +107,24 @@ def _connmark(found: re.Match[str]) -> _Words:
     return [*words, f"--{found[4]}", found[5]] if found[4] else words
 
 
+_LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
+
+
+def _log(found: re.Match[str]) -> _Words:
+    """With ``-n`` the details are a number, otherwise names (``LOG_print``)."""
+    bits, names = int(found[1] or 0), found[3].split()
+    details = [name for n, name in enumerate(_LOG_FLAGS) if name in names or (name and bits >> n & 1)]
+    prefix = ["--log-prefix", found[4]] if found[4] else []
+    return ["--log-level", found[2], *prefix, *(f"--log-{name}" for name in details)]
+
+
+def _iprange(found: re.Match[str]) -> _Words:
+    """Each side is printed by itself; together they are one match, which makes no difference."""
+    side, _, rest = found[1].partition(" IP range ")
+    option = "--src-range" if side == "source" else "--dst-range"
+    return ["-m", "iprange", *_inverted("!" if rest.startswith("!") else None, [option, rest.lstrip("! ")])]
+
+
 def _simple(extension: str, option: str) -> Callable[[re.Match[str]], _Words]:
     """A form whose groups are the sign and then the values of one option."""
     return lambda found: ["-m", extension, *_inverted(found[1], [option, *found.groups()[1:]])]
@@ -121,6 +139,8 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"ADDRTYPE match((?: (?:src|dst)-type !?\S+| limit-(?:in|out))+)", _addrtype),
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
+        (r"((?:source|destination) IP range ! ?\S+|(?:source|destination) IP range \S+)", _iprange),
+        (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
         (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),
         (r"(! )?state (\S+)", _simple("state", "--state")),
@@ -161,6 +181,14 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
             "CONNMARK",
             _connmark,
         ),
+        (
+            r"LOG (?:flags (\d+) )?level (\w+)"
+            r'((?: (?:tcp-sequence|tcp-options|ip-options|uid|macdecode))*)(?: prefix "(.*?)")?',
+            "LOG",
+            _log,
+        ),
+        (r'nflog-prefix "?(.*?)"?(?= nflog-|$)', "NFLOG", lambda f: ["--nflog-prefix", f[1]]),
+        (r"nflog-(group|size|threshold) (\d+)", "NFLOG", lambda f: [f"--nflog-{f[1]}", f[2]]),
         (r"MARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "MARK", lambda f: ["--set-xmark", f[1]]),
         (r"reject-with (\S+)", "REJECT", lambda f: ["--reject-with", f[1]]),
         (r"masq ports: (\S+)", "MASQUERADE", lambda f: ["--to-ports", f[1]]),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Chain, Counters, Option, Rule, Ruleset, Spelled, Table
 from translate.read.scanner import quote
 
 __all__ = ["write_save"]
+
+
+_FREE_TEXT: Final = frozenset({"--comment", "--log-prefix", "--nflog-prefix"})
 
 
 def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
@@ -58,7 +63,7 @@ def _options(spelled: Spelled) -> list[str]:
 def _option(option: Option) -> list[str]:
     words = ["!", option.name] if option.negated else [option.name]
     # Only free text goes through xtables_save_string; iptables prints every other value bare.
-    save_string = option.name == "--comment"
+    save_string = option.name in _FREE_TEXT
     for argument in option.arguments:
         bare = not save_string and argument and not any(c in argument for c in ' \t"')
         words.append(argument if bare else quote(argument))

@@ -19,7 +19,7 @@ def test_the_readme_says_what_the_backends_say() -> None:
 
 
 def test_an_extension_without_a_sample_rule_is_an_error() -> None:
-    with pytest.raises(KeyError, match="set"):
+    with pytest.raises(KeyError, match="nfacct"):
         table(SAMPLES[0])
 
 

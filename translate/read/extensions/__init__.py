@@ -15,10 +15,13 @@ from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.icmp import ICMP, ICMP6
+from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipset import SET
+from translate.read.extensions.log import LOG, NFLOG
 from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
+from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
@@ -36,8 +39,10 @@ MATCHES: Final = MappingProxyType(
             CONNTRACK,
             ICMP,
             ICMP6,
+            IPRANGE,
             MARK_MATCH,
             MULTIPORT,
+            NFACCT,
             RECENT,
             SCTP,
             SET,
@@ -59,8 +64,10 @@ TARGETS: Final = MappingProxyType(
             CT,
             DNAT,
             DROP,
+            LOG,
             MARK_TARGET,
             MASQUERADE,
+            NFLOG,
             NOTRACK,
             REDIRECT,
             REJECT,
@@ -74,7 +81,7 @@ TARGETS: Final = MappingProxyType(
 UNREAD_TARGETS: Final = frozenset(
     {
         *("AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNSECMARK", "DNPT", "DSCP"),
-        *("ECN", "HL", "HMARK", "IDLETIMER", "LED", "LOG", "NETMAP", "NFLOG", "NFQUEUE", "QUEUE"),
+        *("ECN", "HL", "HMARK", "IDLETIMER", "LED", "NETMAP", "NFQUEUE", "QUEUE"),
         *("RATEEST", "SECMARK", "SET", "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS"),
         *("TPROXY", "TRACE", "TTL", "ULOG"),
     }

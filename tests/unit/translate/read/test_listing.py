@@ -154,7 +154,7 @@ def test_the_default_table_is_said():
         (f"{_TOP}X tcp -- anywhere anywhere tcp dpt:htt\n", "rules:3", 'unknown port "htt"'),
         (f"{_TOP}X all -- anywhere anywhere owner UID match 0\n", "rules:3", 'prints "owner"'),
         (f"{_TOP}X all -- anywhere anywhere /* cut com\n", "rules:3", 'prints "/*"'),
-        (f"{_TOP}LOG all -- anywhere anywhere LOG flags 0\n", "rules:3", 'target "LOG" is not read'),
+        (f"{_TOP}TRACE all -- anywhere anywhere\n", "rules:3", 'target "TRACE" is not read'),
         (f"{_TOP}...\n", "rules:3", "a target and a protocol"),
         (f"{_TOP}X all -- anywhere anywhere\n\n{_TOP}", "rules:5", "listed twice, differently"),
         ("Chain FORWARD (policy ACCEPT)\ntarget prot opt source destination\n", "rules:1", "no built-in chain"),

@@ -1,0 +1,42 @@
+"""What rules say besides what becomes of a packet, and the tc program does not say: logs and accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from translate.errors import Note
+from translate.ir import Action, Apply, Choose, Log, Lookup, NfLog, Origin, Program, Statement
+from translate.passes.accounts import account_origins
+
+__all__ = ["silences"]
+
+_BACKEND: Final = "tc-ebpf"
+
+
+def silences(program: Program) -> tuple[Note, ...]:
+    """Return a note for each accounting object, and for each rule that logs."""
+    counts = (
+        Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
+        for name, origin in account_origins(program).items()
+    )
+    logs = (Note(origin, _BACKEND, "log", "the tc program does not log") for origin in _logging(program))
+    return (*counts, *dict.fromkeys(logs))
+
+
+def _logging(program: Program) -> Iterator[Origin]:
+    for chain in program.chains:
+        for statement in chain.statements:
+            for actions, origin in _ways(statement):
+                if any(isinstance(action, Log | NfLog) for action in actions):
+                    yield origin
+
+
+def _ways(statement: Statement) -> Iterator[tuple[tuple[Action, ...], Origin]]:
+    match statement:
+        case Apply():
+            yield statement.actions, statement.origin
+        case Lookup():
+            yield from ((entry.actions, entry.origin) for entry in statement.entries)
+        case Choose():
+            yield from ((branch.actions, branch.origin) for branch in statement.branches)

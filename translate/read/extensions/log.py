@@ -1,0 +1,114 @@
+"""``-j LOG`` and ``-j NFLOG``: a message about the packet, which goes on as it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Log, LogDetail, NfLog
+from translate.read.declaration import (
+    Context,
+    Given,
+    OptionError,
+    OptionSpec,
+    TargetExtension,
+    parse_mark,
+)
+
+__all__ = ["LOG", "NFLOG"]
+
+_LEVELS: Final = {
+    "emerg": 0,
+    "panic": 0,
+    "alert": 1,
+    "crit": 2,
+    "error": 3,
+    "err": 3,
+    "warning": 4,
+    "warn": 4,
+    "notice": 5,
+    "info": 6,
+    "debug": 7,
+}
+_DEFAULT_LEVEL: Final = 4
+_DETAILS: Final = {f"--log-{detail.value}": detail for detail in LogDetail}
+_LONGEST_LOG: Final = 29  # char prefix[30] of struct xt_log_info
+_LONGEST_NFLOG: Final = 63  # char prefix[64] of struct xt_nflog_info
+_MOST: Final = 65535
+
+
+def _prefix(given: Given, name: str, longest: int) -> str:
+    found = given.find(name)
+    if found is None:
+        return ""
+    index, option = found
+    text = option.arguments[0]
+    if "\n" in text:
+        raise OptionError("a prefix is one line", option=index)
+    if len(text.encode("utf-8", "surrogateescape")) > longest:
+        raise OptionError(f"a prefix has at most {longest} bytes", option=index)
+    return text
+
+
+def _number(given: Given, name: str, *, most: int = _MOST) -> int | None:
+    found = given.find(name)
+    if found is None:
+        return None
+    index, option = found
+    value = parse_mark(option.arguments[0], option=index)
+    if value > most:
+        raise OptionError(f'"{name}" is at most {most}', option=index)
+    return value
+
+
+def _level(given: Given) -> int:
+    found = given.find("--log-level")
+    if found is None:
+        return _DEFAULT_LEVEL
+    index, option = found
+    text = option.arguments[0].lower()
+    if text in _LEVELS:
+        return _LEVELS[text]
+    if text not in {str(level) for level in range(8)}:
+        raise OptionError(
+            f'unknown log level "{option.arguments[0]}"', option=index, hint="0 to 7, or a name"
+        )
+    return int(text)
+
+
+def _log(given: Given, _context: Context) -> Log:
+    details = tuple(detail for name, detail in _DETAILS.items() if given.has(name))
+    return Log(_prefix(given, "--log-prefix", _LONGEST_LOG), _level(given), details)
+
+
+def _nflog(given: Given, _context: Context) -> NfLog:
+    return NfLog(
+        prefix=_prefix(given, "--nflog-prefix", _LONGEST_NFLOG),
+        group=_number(given, "--nflog-group") or 0,
+        size=_number(given, "--nflog-size", most=0xFFFFFFFF),
+        threshold=_number(given, "--nflog-threshold"),
+    )
+
+
+LOG: Final = TargetExtension(
+    name="LOG",
+    options=(
+        OptionSpec(name="--log-prefix"),
+        OptionSpec(name="--log-level"),
+        *(OptionSpec(name=name, arguments=0) for name in _DETAILS),
+    ),
+    meaning=_log,
+)
+"""``-j LOG`` (``xt_LOG``)."""
+
+NFLOG: Final = TargetExtension(
+    name="NFLOG",
+    options=(
+        OptionSpec(name="--nflog-prefix"),
+        OptionSpec(name="--nflog-group"),
+        OptionSpec(name="--nflog-range", refused="it never had an effect; --nflog-size has"),
+        OptionSpec(name="--nflog-size"),
+        OptionSpec(name="--nflog-threshold"),
+    ),
+    meaning=_nflog,
+)
+"""``-j NFLOG`` (``xt_NFLOG``)."""
