@@ -67,6 +67,11 @@ def _of_connection(read: Callable[[Entry], Value]) -> Reader:
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
+def _reverse_path(view: View) -> Value:
+    packet = view.skb.packet
+    return int(view.router.leads_back(packet.src, packet.dst, view.iif))
+
+
 _READERS: Final[dict[Field, Reader]] = {
     Field.SADDR: lambda view: view.skb.packet.src,
     Field.DADDR: lambda view: view.skb.packet.dst,
@@ -93,6 +98,9 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
     Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    # a Node has no rules by which a mark leads elsewhere
+    Field.REVERSE_PATH: _reverse_path,
+    Field.REVERSE_PATH_BY_MARK: _reverse_path,
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),
     Field.FIB_SADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.src, view.iif or None),

@@ -18,6 +18,7 @@ __all__ = ["LOOPBACK", "NoRoute", "Path", "Router"]
 LOOPBACK = "lo"
 _LOCALHOST = Address(Family.IP, 0x7F000001, 8)
 _BROADCAST = 0xFFFFFFFF
+_LINK_GROUPS = 0xE00000  # 224.0.0.0/24
 _ALL_HOSTS = 0xE0000001
 
 
@@ -176,6 +177,15 @@ class Router:
         if not self._source_valid(src, entry.dev, dev):
             return NoRoute.MARTIAN
         return Path(type=entry.type, dev=entry.dev, via=entry.via, source=entry.source)
+
+    def leads_back(self, src: int, dst: int, dev: str) -> bool:
+        """Whether the way to ``src`` leads out of ``dev``, where the packet came in (``rpfilter_mt``)."""
+        if dev == LOOPBACK:
+            return True
+        if src >> 24 == 0 and (dst == _BROADCAST or dst >> 8 == _LINK_GROUPS):
+            return True
+        entry = self._find(src)
+        return entry is not None and entry.type is AddressType.UNICAST and entry.dev == dev
 
     def _broadcast_input(self, src: int, dev: str) -> Path | NoRoute:
         if src and not self._source_valid(src, None, dev):

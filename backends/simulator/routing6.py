@@ -105,6 +105,10 @@ class Router6:
 
     # Input
 
+    def leads_back(self, src: int, dst: int, dev: str) -> bool:
+        """Never asked: the reader refuses rpfilter for IPv6."""
+        raise NotImplementedError
+
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
         """Say why a packet is gone before any hook (``ip6_rcv_core``); None when it is not."""
         if _multicast(src):

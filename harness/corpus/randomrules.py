@@ -246,14 +246,14 @@ class _Table:
         if self.chances > 0 and self.draw.random() < 0.05:
             self.chances -= 1
             words.append(f"-m statistic --mode nth {self._not()}--every 3 --packet {self.draw.randint(0, 2)}")
-        if self.draw.random() < 0.05:
-            words.append(f"-m nfacct --nfacct-name {self.draw.choice(('one', 'two'))}")
         if self.draw.random() < 0.08:
             side = self.draw.choice(("--src-range", "--dst-range"))
             words.append(f"-m iprange {self._not()}{side} {self.draw.choice(_RANGES)}")
         if self.draw.random() < 0.05:
             words.append('-m comment --comment "a \\"quoted\\" remark; { with # marks }"')
         self.draw.shuffle(words)
+        if self.draw.random() < 0.05:  # behind all others, as kube-proxy writes it
+            words.append(f"-m nfacct --nfacct-name {self.draw.choice(('one', 'two'))}")
         return words
 
     def _limit(self, chain: str) -> str:

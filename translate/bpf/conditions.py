@@ -79,6 +79,9 @@ FIELDS: Final = {
     Field.FIB_DADDR_TYPE_IIF: _Column("address_type(p->daddr, p->iif)"),
     Field.FIB_SADDR_TYPE_OIF: _Column("address_type(p->saddr, p->oif)"),
     Field.FIB_DADDR_TYPE_OIF: _Column("address_type(p->daddr, p->oif)"),
+    # a node has no rules by which a mark leads elsewhere
+    Field.REVERSE_PATH: _Column("reverse_path(p)"),
+    Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
 }
 """Every field. What is absent from a packet makes its test false, negated or not."""
 

@@ -68,6 +68,9 @@ class Field(Enum):
     FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
+    REVERSE_PATH = _Row("fib.saddr.back", 1)  # 1: the way to the source leads out of the in-device
+    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the way that the packet's mark leads
+
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""
     bits: int | None

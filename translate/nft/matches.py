@@ -138,6 +138,10 @@ def expression(field: Field, family: Family) -> str:
             return "fib saddr . oif type"
         case Field.FIB_DADDR_TYPE_OIF:
             return "fib daddr . oif type"
+        case Field.REVERSE_PATH:
+            return "fib saddr . iif oif"
+        case Field.REVERSE_PATH_BY_MARK:
+            return "fib saddr . mark . iif oif"
         case _:
             assert_never(field)
 
@@ -223,6 +227,9 @@ def _field_match(test: FieldTest, family: Family) -> str:
     left = expression(field, family)
     if field is Field.CT_STATE and test.mask is None:
         return f"{left} {_states(test)}"
+    if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK):
+        there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        return f"{left} {'exists' if there else 'missing'}"
     if field is Field.FRAGMENT:
         later = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'!=' if later else '=='} 0"

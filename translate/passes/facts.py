@@ -66,6 +66,8 @@ ALWAYS_PRESENT: Final = frozenset(
         Field.CT_STATE,
         Field.FIB_SADDR_TYPE,
         Field.FIB_DADDR_TYPE,
+        Field.REVERSE_PATH,
+        Field.REVERSE_PATH_BY_MARK,
     }
 )
 """Fields that every packet has (see :class:`Field`)."""

@@ -107,6 +107,10 @@ def _connmark(found: re.Match[str]) -> _Words:
     return [*words, f"--{found[4]}", found[5]] if found[4] else words
 
 
+def _rpfilter(found: re.Match[str]) -> _Words:
+    return ["-m", "rpfilter", *(f"--{name}" for name in found[1].split())]
+
+
 _LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
 
 
@@ -140,6 +144,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"mark match( !)? (\S+)", _simple("mark", "--mark")),
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
         (r"((?:source|destination) IP range ! ?\S+|(?:source|destination) IP range \S+)", _iprange),
+        (r"rpfilter((?: (?:validmark|invert))*)", _rpfilter),
         (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
         (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),

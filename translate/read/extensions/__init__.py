@@ -23,6 +23,7 @@ from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.recent import RECENT
+from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, CT, DROP, NOTRACK, REJECT, RETURN
@@ -44,6 +45,7 @@ MATCHES: Final = MappingProxyType(
             MULTIPORT,
             NFACCT,
             RECENT,
+            RPFILTER,
             SCTP,
             SET,
             STATE,

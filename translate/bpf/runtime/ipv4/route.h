@@ -61,6 +61,21 @@ INLINE int martian(struct pkt *p)
 	return 0;
 }
 
+/* Whether the way back to the source leads out of the packet's own device (rpfilter_mt of ipt_rpfilter). */
+INLINE int reverse_path(struct pkt *p)
+{
+	struct route *back;
+
+	if (p->iif == LOOPBACK_INDEX)
+		return 1;
+	if ((p->saddr >> 24) == 0 && (p->daddr == 0xffffffff || (p->daddr >> 8) == 0xe00000))
+		return 1;
+	if (local_entry(p->saddr))
+		return 0;
+	back = route_entry(p->saddr);
+	return back && back->oif == p->iif;
+}
+
 INLINE int arrives_here(struct pkt *p)
 {
 	u32 type = address_type(p->daddr, 0);

@@ -1,0 +1,70 @@
+"""``-m rpfilter`` in the reader, the simulator's routing and both translations."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.node import node_from_json
+from backends.simulator.routing import Router
+from tests.unit.translate.rules import nft, program
+from translate.bpf import emit
+from translate.errors import ParseError
+from translate.ir import Family, parse_address
+
+NODE = """{
+  "interfaces": {"eth0": ["192.0.2.2/24"], "pod0": ["10.1.0.1/24"]},
+  "routes": [{"dst": "default", "via": "192.0.2.1", "dev": "eth0"}]
+}"""
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("", "fib saddr . iif oif exists"),
+        ("--invert", "fib saddr . iif oif missing"),
+        ("--validmark", "fib saddr . mark . iif oif exists"),
+        ("--validmark --invert", "fib saddr . mark . iif oif missing"),
+    ],
+)
+@pytest.mark.parametrize("level", [0, 1])
+def test_nftables(options: str, text: str, level: int) -> None:
+    chains = nft("raw", f"-A PREROUTING -m rpfilter {options} -j DROP", level=level)
+    assert chains["raw_PREROUTING"] == [f"{text} drop"]
+
+
+def test_tc_ebpf() -> None:
+    text = emit(program("raw", "-A PREROUTING -m rpfilter --validmark --invert -j DROP")).chains
+    assert "!(reverse_path(p) == 0x1)" in text
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "dev", "back"),
+    [
+        ("10.1.0.5", "192.0.2.9", "pod0", True),
+        ("10.1.0.5", "192.0.2.9", "eth0", False),
+        ("198.51.100.1", "10.1.0.5", "eth0", True),
+        ("198.51.100.1", "10.1.0.5", "pod0", False),
+        ("192.0.2.2", "10.1.0.5", "eth0", False),  # the node's own
+        ("127.0.0.1", "127.0.0.1", "lo", True),
+        ("0.0.0.0", "255.255.255.255", "pod0", True),  # a client of DHCP
+        ("0.0.0.0", "10.1.0.1", "pod0", False),
+    ],
+)
+def test_the_way_back(src: str, dst: str, dev: str, back: bool) -> None:
+    router = Router(node_from_json(NODE, name="node"))
+    addresses = [parse_address(Family.IP, text) for text in (src, dst)]
+    assert router.leads_back(addresses[0], addresses[1], dev) is back
+
+
+@pytest.mark.parametrize(
+    ("table", "rule", "message"),
+    [
+        ("filter", "-A FORWARD -m rpfilter", "not valid in table filter"),
+        ("mangle", "-A FORWARD -m rpfilter", "rpfilter is not valid in FORWARD"),
+        ("raw", "-A PREROUTING -m rpfilter --loose", 'option "--loose" is not read'),
+        ("raw", "-A PREROUTING -m rpfilter --accept-local", 'option "--accept-local" is not read'),
+    ],
+)
+def test_wrong(table: str, rule: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        program(table, rule)

@@ -1,0 +1,34 @@
+"""``-m rpfilter``: whether the way back to the source leads out of the device that the packet came in by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Family, Field, FieldTest, Interval, TableName, Test
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+
+__all__ = ["RPFILTER"]
+
+_TABLES: Final = frozenset({TableName.RAW, TableName.MANGLE})
+
+
+def _rpfilter(given: Given, context: Context) -> tuple[Test, ...]:
+    if context.table not in _TABLES:
+        raise OptionError(f"match rpfilter is not valid in table {context.table}", hint="only in mangle, raw")
+    if context.family is Family.IP6:
+        raise OptionError("rpfilter of IPv6 is not modelled")
+    field = Field.REVERSE_PATH_BY_MARK if given.has("--validmark") else Field.REVERSE_PATH
+    return (FieldTest(field=field, values=(Interval.point(1),), negated=given.has("--invert")),)
+
+
+RPFILTER: Final = MatchExtension(
+    name="rpfilter",
+    options=(
+        OptionSpec(name="--validmark", arguments=0),
+        OptionSpec(name="--invert", arguments=0),
+        OptionSpec(name="--loose", arguments=0, refused="any device's way back is not modelled"),
+        OptionSpec(name="--accept-local", arguments=0, refused="it is not modelled that own addresses pass"),
+    ),
+    meaning=_rpfilter,
+)
+"""``-m rpfilter`` (``xt_rpfilter``, ``ipt_rpfilter``)."""
