@@ -19,7 +19,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from translate.nft.model import NftChain, NftElement, NftMap, NftTable
-from translate.nft.render import chain_head, counter_lines, element_text, map_head, rule_text, set_lines, structure_text
+from translate.nft.render import (
+    chain_head,
+    counter_lines,
+    element_text,
+    map_head,
+    rule_text,
+    set_lines,
+    structure_text,
+)
 
 __all__ = ["ChangeKind", "NftChange", "change"]
 

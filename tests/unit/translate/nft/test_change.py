@@ -93,3 +93,10 @@ def test_tables_of_two_families_have_no_change() -> None:
     )
     with pytest.raises(ValueError, match="different tables"):
         new.change_from(old)
+
+
+def test_counters_come_before_the_rules_that_count_and_go_after_them() -> None:
+    plain, counting = _output("-A PREROUTING -j RETURN"), _output("-A PREROUTING -m nfacct --nfacct-name one")
+    there, back = counting.change_from(plain).text, plain.change_from(counting).text
+    assert there.index("counter nfacct_one {") < there.index("add rule")
+    assert back.index("flush chain") < back.index("delete counter ip nfparity nfacct_one")
