@@ -14,6 +14,7 @@ from fractions import Fraction
 from translate.ir import (
     RANDOM_RANGE,
     Accept,
+    Account,
     Action,
     AnyOf,
     Apply,
@@ -26,9 +27,11 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Log,
     Lookup,
     Masquerade,
     Name,
+    NfLog,
     NoTrack,
     Nth,
     Policy,
@@ -126,6 +129,8 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
                 case RecentMode.REMOVE:
                     state = state.remember(key, False)
             return [(Fraction(1), state, found is not test.negated)]
+        case Account():
+            return [(Fraction(1), state, True)]
     raise AssertionError(test)
 
 
@@ -205,6 +210,8 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 state = state.put(Field.MARK, (mark & ~mask & 0xFFFFFFFF) ^ value)
             case SetConnmark() | SaveMark() | RestoreMark():
                 state = _connmark(action, state)
+            case Log() | NfLog():
+                pass
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
             case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
