@@ -75,8 +75,8 @@ def load_batches(
             raise InputError(f"{corpus}: no case in this folder (a case has a case.toml)")
         if rules is None:
             raise InputError("no rules given; only a folder of cases brings its own")
-        if [rules, corpus, node].count("-") > 1:
-            raise InputError("only one of rules, corpus and node can be standard input")
+        if [rules, corpus, node, options.ipsets].count("-") > 1:
+            raise InputError("only one of rules, ipsets, corpus and node can be standard input")
         ruleset = load_rules(rules, options)
         where = load_node(node, ruleset)
         flows = load_flows(corpus, where)

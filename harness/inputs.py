@@ -1,23 +1,37 @@
-"""Which rules a command reads: a file in one of several forms, or the pieces of a page."""
+"""Which rules a command reads: a file in one of several forms, or the pieces of a page.
+
+Rules that ask ipsets need their members: a file that is named, or else one called ``ipset-save``
+beside the rules, where a snapshot of a node has it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from harness.files import STDIN_NAME, read_bytes
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
-from translate.read import InputForm, read_pieces, read_ruleset
+from translate.read import InputForm, SetForm, read_ipsets, read_pieces, read_ruleset, with_sets
 
-__all__ = ["AS_FOUND", "InputOptions", "load_pieces", "load_rules", "read_some"]
+__all__ = [
+    "AS_FOUND",
+    "IPSETS_FILE",
+    "InputOptions",
+    "give_ipsets",
+    "load_pieces",
+    "load_rules",
+    "read_some",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
     """How an input is to be read; None: as recognised.
 
-    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found.
+    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found. ``ipsets`` is the
+    file with the ipsets, ``ipset_form`` its form.
     """
 
     family: Family | None = None
@@ -25,11 +39,20 @@ class InputOptions:
     table: TableName | None = None
     extract: bool = False
     piece: int | None = None
+    ipsets: str | None = None
+    ipset_form: SetForm | None = None
 
     def words(self) -> tuple[str, ...]:
         """Return the words of a command line that say the same."""
         words: list[str] = []
-        for option, value in (("--family", self.family), ("--input", self.form), ("--table", self.table)):
+        named = (
+            ("--family", self.family),
+            ("--input", self.form),
+            ("--table", self.table),
+            ("--ipsets", self.ipsets),
+            ("--ipset-form", self.ipset_form),
+        )
+        for option, value in named:
             if value is not None:
                 words += [option, value]
         if self.extract:
@@ -41,6 +64,9 @@ class InputOptions:
 
 AS_FOUND = InputOptions()
 """Everything is recognised."""
+
+IPSETS_FILE: Final = "ipset-save"
+"""The file beside the rules that holds the ipsets when none is named."""
 
 
 def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
@@ -56,16 +82,19 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     """Read every ruleset of an input: one, unless it is a page with several."""
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder; give the file with the rules")
+    if path == "-" and options.ipsets == "-":
+        raise InputError("only one of rules and ipsets can be standard input")
     name = STDIN_NAME if path == "-" else path
     data = read_bytes(path)
     family, table = options.family, options.table
     if not options.extract:
         if options.piece is not None:
             raise InputError("--piece is for pages; it needs --extract")
-        return (read_some(data, name=name, options=options),)
+        return (give_ipsets(read_some(data, name=name, options=options), path, options),)
     if options.form is not None:
         raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
     pieces = read_pieces(data, name=name, family=family, table=table)
+    pieces = tuple(give_ipsets(one, path, options) for one in pieces)
     if options.piece is None:
         return pieces
     if not 1 <= options.piece <= len(pieces):
@@ -83,6 +112,22 @@ def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ru
         hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
         raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))
     return ruleset
+
+
+def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Return the ruleset with the ipsets that it asks; as it is, where no file has them.
+
+    ``rules`` is where the rules were read. Raises ParseError, and InputError for a named file that
+    cannot be read.
+    """
+    path = options.ipsets
+    if path is None and str(rules) != "-" and any(ruleset.set_tests()):
+        beside = Path(rules).with_name(IPSETS_FILE)
+        path = str(beside) if beside.is_file() else None
+    if path is None:
+        return ruleset
+    name = STDIN_NAME if path == "-" else path
+    return with_sets(ruleset, read_ipsets(read_bytes(path), name=name, form=options.ipset_form))
 
 
 def _line(ruleset: Ruleset) -> int:

@@ -1,9 +1,9 @@
 """Rules that no packet can reach, each with the proof.
 
 What is proven here: a chain that nothing calls, or only chains that nothing reaches; a rule behind
-one that takes every packet; a rule whose tests contradict each other, or those of every way into
-its chain; a rule that an earlier, wider one, in the same chain, in one called before or in a caller,
-keeps all packets from. Fields that change on the way
+one that takes every packet; a rule that asks for a member of an empty ipset; a rule whose tests
+contradict each other, or those of every way into its chain; a rule that an earlier, wider one, in the
+same chain, in one called before or in a caller, keeps all packets from. Fields that change on the way
 through a table (the mark) prove nothing. What is not named here may still be unreachable.
 """
 
@@ -33,6 +33,7 @@ from translate.ir import (
     Return,
     Rule,
     Ruleset,
+    SetTest,
     Snat,
     Table,
     TableName,
@@ -63,9 +64,10 @@ _Takers = tuple[_Taker, ...]
 
 def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
     """Return every rule that provably no packet matches, with the reason."""
+    empty = frozenset(one.name for one in ruleset.sets if all(e.nomatch for e in one.elements))
     found: dict[RuleId, str] = {}
     for table in ruleset.tables:
-        found.update(_Table(table, ruleset.family).unreachable())
+        found.update(_Table(table, ruleset.family, empty).unreachable())
     return found
 
 
@@ -93,6 +95,7 @@ class _Table:
 
     table: Table
     family: Family
+    empty_sets: frozenset[str] = frozenset()
 
     def unreachable(self) -> dict[RuleId, str]:
         """Return the unreachable rules of this table."""
@@ -183,6 +186,9 @@ class _Table:
                 yield _Taker((*rule.tests, *inner.tests), inner, callee.name)
 
     def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
+        for test in rule.tests:
+            if isinstance(test, SetTest) and not test.negated and test.name in self.empty_sets:
+                return f"ipset {test.name} is empty"
         for field in {t.field for t in known}:
             if passing(known, field, self.family):
                 continue
@@ -222,6 +228,8 @@ def _on(test: Test, field: Field) -> bool:
 
 def _stable(test: Test) -> bool:
     """Whether a test's answer stays the same while the packet is in one table."""
+    if isinstance(test, SetTest):
+        return True
     return isinstance(test, FieldTest) and test.field not in (Field.MARK, Field.CT_MARK)
 
 
@@ -235,7 +243,7 @@ def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
 
 def _others(rule: Rule) -> tuple[Test, ...]:
     """The rule's tests that :func:`_merged` leaves out, but that do not change on the way."""
-    return tuple(t for t in rule.tests if isinstance(t, FieldTest) and _stable(t))
+    return tuple(t for t in rule.tests if _stable(t))
 
 
 def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -> bool:
@@ -246,6 +254,8 @@ def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -
             return False
         if test in known:
             continue
+        if isinstance(test, SetTest):
+            return False
         assert isinstance(test, FieldTest)
         # A field that may be absent passes no test; being tested by ``known`` shows it is there.
         if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):

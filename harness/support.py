@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import translate.bpf
@@ -18,10 +17,10 @@ import translate.nft
 from backends.contract import Job
 from backends.node import Interface, Node
 from backends.simulator import SimulatorBackend
+from harness.inputs import load_rules
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Rule, Ruleset
 from translate.passes import lower
-from translate.read import read_ruleset
 from translate.read.extensions import MATCHES, TARGETS
 
 __all__ = ["SAMPLES", "markdown", "support"]
@@ -123,7 +122,7 @@ def markdown(found: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
 
 def main() -> int:
     """Print the table."""
-    samples = [read_ruleset(Path(path).read_bytes(), name=path) for path in SAMPLES]
+    samples = [load_rules(path) for path in SAMPLES]
     sys.stdout.write(markdown(support(samples)))
     return 0
 

@@ -22,7 +22,7 @@ from backends.kernel.loader import Loader, RuleId
 from backends.kernel.netlink import Accounting
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
-from translate.errors import MachineError
+from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Account, Family, Ruleset
 
 __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
@@ -37,23 +37,34 @@ _LISTS: Final = Path("/proc/self/net/xt_recent")
 class IptablesLoader(Loader):
     """Loads ``iptables-save`` text with the restore command of one variant, in its family's form.
 
-    ``accounts`` are the nfacct objects to make before.
+    ``accounts`` are the nfacct objects to make before, ``ipsets`` what ``ipset restore`` takes.
     """
 
     def __init__(
-        self, variant: str, text: str, family: Family = Family.IP, accounts: tuple[str, ...] = ()
+        self,
+        variant: str,
+        text: str,
+        family: Family = Family.IP,
+        *,
+        accounts: tuple[str, ...] = (),
+        ipsets: str = "",
     ) -> None:
         self._variant = _command(variant, family)
         self.family = family
         self._text = text
         self._accounts = accounts
+        self._ipsets = ipsets
 
     def load(self, tap: TapNode) -> None:
-        """Load the rules; raises MachineError with what the command said."""
+        """Load the ipsets and the rules; raises MachineError with what the command said."""
         if self._accounts:
             with Accounting() as objects:
                 for name in self._accounts:
                     objects.add(name)
+        if self._ipsets:
+            done = run(("ipset", "restore"), self._ipsets)
+            if done.returncode:
+                raise MachineError(f"ipset does not take the sets: {done.stderr.strip()}")
         self._run(f"{self._variant}-restore", self._text)
         self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
 
@@ -118,11 +129,25 @@ class IptablesBackend:
         return kernel_lacks(IptablesLoader(self.name, _PROBE))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load the job's rules as they were read into a fresh node."""
-        from translate.write import write_save
+        """Load the job's rules as they were read, and their ipsets, into a fresh node."""
+        from translate.write import write_ipsets, write_save
 
         ruleset = job.ruleset
-        loader = IptablesLoader(self.name, write_save(ruleset), ruleset.family, _accounts(ruleset))
+        refusals = tuple(
+            Refusal(rule.origin, self.name, "ipset", f"the members of ipset {name} are not known")
+            for rule, name in ruleset.sets_not_given()
+        )
+        if refusals:
+            raise UnsupportedError(refusals)
+        if ruleset.sets and find_tool("ipset") is None:
+            raise MachineError("ipset is not installed (Debian package ipset)")
+        loader = IptablesLoader(
+            self.name,
+            write_save(ruleset),
+            ruleset.family,
+            accounts=_accounts(ruleset),
+            ipsets=write_ipsets(ruleset.sets),
+        )
         return open_session(job.node, loader)
 
 

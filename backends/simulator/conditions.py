@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import assert_never
@@ -11,6 +11,7 @@ from backends.packet import PortClass
 from backends.simulator.assumptions import Assumptions
 from backends.simulator.chooser import Chooser
 from backends.simulator.fields import View, reader
+from backends.simulator.ipsets import Members
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.recent import RecentLists
 from translate.ir import (
@@ -40,6 +41,7 @@ class Memory:
     ports: Ports
     lists: RecentLists
     assumptions: Assumptions
+    sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
     """Where the counter of each Nth stands, by its place in the ruleset."""
 
@@ -71,7 +73,7 @@ def condition(test: Test, place: object) -> Condition:
         case Account():
             return lambda _view, _memory: True
         case SetTest():
-            raise AssertionError(test)  # refused by prepare()
+            return _set(test)
         case _:
             assert_never(test)
 
@@ -152,3 +154,9 @@ def _recent(test: Recent) -> Condition:
         return memory.lists.matches(test, address, ttl)
 
     return holds
+
+
+def _set(test: SetTest) -> Condition:
+    """A packet that cannot be looked up is in no set; negated, it passes (``set_match_v4``)."""
+    name, negated, directions = test.name, test.negated, test.directions
+    return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports) != negated

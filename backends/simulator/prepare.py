@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from backends.simulator.conditions import Condition, condition, hidden_condition
 from backends.simulator.fields import View
 from backends.simulator.index import ChainIndex, index_of
+from backends.simulator.ipsets import Members, members_of
 from backends.simulator.recent import remembered_times
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
@@ -23,7 +24,6 @@ from translate.ir import (
     Recent,
     Rule,
     Ruleset,
-    SetTest,
     TableName,
     Test,
     tables_at,
@@ -124,13 +124,15 @@ class Prepared:
     """The same without tables that let every packet pass as it is; NAT binds one in any case."""
     recent: dict[str, int]
     """How many times each list of ``-m recent`` keeps per address."""
+    sets: dict[str, Members]
+    """The ipsets by name."""
 
 
 def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     """Make a ruleset ready to run.
 
-    Raises UnsupportedError that names every rule with a test that is not simulated, and, unless
-    ``assuming``, every one of which the input hides something.
+    Raises UnsupportedError that names every rule with a test that is not simulated or whose ipset was
+    not given, and, unless ``assuming``, every one of which the input hides something.
     """
     refusals = []
     tables = {}
@@ -140,14 +142,19 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     refusals += _other_masks(ruleset)
     if not assuming:
         refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
+    refusals += [
+        Refusal(rule.origin, NAME, "ipset", f"the members of ipset {name} are not known")
+        for rule, name in ruleset.sets_not_given()
+    ]
     if refusals:
-        raise UnsupportedError(tuple(refusals))
+        raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
     at, busy = {}, {}
     for hook in Hook:
         found = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
         at[hook] = tuple(found)
         busy[hook] = tuple(f for f in found if f[0].name is TableName.NAT or not f[0].idle(hook))
-    return Prepared(at, busy, remembered_times(test for _, test in _recents(ruleset)))
+    times = remembered_times(test for _, test in _recents(ruleset))
+    return Prepared(at, busy, times, members_of(ruleset.sets, ruleset.family))
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
@@ -172,9 +179,6 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
     found = []
     for test in rule.tests:
         match test:
-            case SetTest():
-                reason = f"the members of ipset {test.name} are not known"
-                found.append(Refusal(rule.origin, NAME, "set", reason))
             case FieldTest(field=tested, values=values) if (
                 family is Family.IP6 and tested.name.startswith("FIB_") and values != _LOCAL
             ):

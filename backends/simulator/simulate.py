@@ -108,7 +108,8 @@ class Simulation:
         conntrack = Conntrack(self._settings, ports)
         nat = Nat(conntrack, self._router, ports, recorder, self._family)
         lists = RecentLists(self._prepared.recent)
-        evaluator = Evaluator(Memory(chooser, ports, lists, Assumptions(chooser)), recorder)
+        memory = Memory(chooser, ports, lists, Assumptions(chooser), self._prepared.sets)
+        evaluator = Evaluator(memory, recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
         return _Run(stack, ports, recorder, lists)
 

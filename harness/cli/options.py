@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable
 
 from backends.node import Node
-from harness.inputs import InputOptions
+from harness.inputs import IPSETS_FILE, InputOptions
 from harness.report.notes import note_lines
 from translate.errors import Note
 from translate.ir import Family, Ruleset, TableName
-from translate.read import InputForm
+from translate.read import InputForm, SetForm
 
 __all__ = [
     "add_corpus",
@@ -75,6 +75,19 @@ def add_rules(
         "--extract", action="store_true", help="find the listings and dumps on a page with prose around them"
     )
     group.add_argument("--piece", type=int, metavar="N", help="with --extract: the Nth ruleset on the page")
+    group.add_argument(
+        "--ipsets",
+        metavar="FILE",
+        help="the ipsets that the rules ask, as ipset save or ipset list printed them; default: the file "
+        f"{IPSETS_FILE} beside the rules, if there is one",
+    )
+    group.add_argument(
+        "--ipset-form",
+        type=SetForm,
+        choices=tuple(SetForm),
+        metavar="save|listing",
+        help="the form of the ipsets; default: recognised",
+    )
 
 
 def input_options(arguments: argparse.Namespace) -> InputOptions:
@@ -85,6 +98,8 @@ def input_options(arguments: argparse.Namespace) -> InputOptions:
         table=arguments.table,
         extract=arguments.extract,
         piece=arguments.piece,
+        ipsets=arguments.ipsets,
+        ipset_form=arguments.ipset_form,
     )
 
 

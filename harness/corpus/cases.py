@@ -9,7 +9,8 @@
 
 ``case.toml`` holds ``purpose`` (what the case is there to show), ``origin`` (where it comes from),
 ``rules`` and ``node`` (paths relative to the case's folder; cases share rulesets). ``family``
-(``ip`` or ``ip6``) may say what the rules themselves do not.
+(``ip`` or ``ip6``) may say what the rules themselves do not. The ipsets that the rules ask are in the
+file ``ipset-save`` beside the rules.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from backends.node import Node, node_from_json
 from backends.outcome import FlowResult
 from harness.corpus.jsonlines import read_flows
 from harness.files import read_bytes, read_text
-from harness.inputs import InputOptions, read_some
+from harness.inputs import InputOptions, give_ipsets, read_some
 from harness.outcomes import read_results
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset
@@ -123,9 +124,9 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
     read_as = rules_path.resolve(), family
     if read_as not in rulesets:
         given = None if family is None else Family(family)
-        rulesets[read_as] = read_some(
-            read_bytes(rules_path), name=_shown(rules_path), options=InputOptions(family=given)
-        )
+        options = InputOptions(family=given)
+        found = read_some(read_bytes(rules_path), name=_shown(rules_path), options=options)
+        rulesets[read_as] = give_ipsets(found, _shown(rules_path))
     node = node_from_json(read_text(node_path), name=_shown(node_path))
     flows_path = folder / FLOWS_FILE
     flows = read_flows(read_bytes(flows_path), name=str(flows_path), node=node)

@@ -7,6 +7,6 @@ and the harness import this package.
 """
 
 from translate.bpf.emit import BACKEND, MOST_LEVEL, emit
-from translate.bpf.maps import BpfOutput, MapContents, MapEntry
+from translate.bpf.maps import BpfOutput, MapContents, MapEntry, SetContents, SetEntry
 
-__all__ = ["BACKEND", "MOST_LEVEL", "BpfOutput", "MapContents", "MapEntry", "emit"]
+__all__ = ["BACKEND", "MOST_LEVEL", "BpfOutput", "MapContents", "MapEntry", "SetContents", "SetEntry", "emit"]

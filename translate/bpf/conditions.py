@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from translate.bpf.ipsets import SetMaps
 from translate.ir import (
     Account,
     AddressType,
@@ -85,10 +86,6 @@ FIELDS: Final = {
 }
 """Every field. What is absent from a packet makes its test false, negated or not."""
 
-_REFUSED: Final[dict[type, tuple[str, str]]] = {
-    SetTest: ("ipset", "ipsets are not carried into the tc program"),
-}
-
 
 def literal(value: int) -> str:
     """Return a number in C, which has no literals wider than 64 bits."""
@@ -98,14 +95,19 @@ def literal(value: int) -> str:
 
 
 def conditions(
-    tests: Iterable[Test], family: Family, lists: Mapping[str, RecentList], counters: list[Nth]
+    tests: Iterable[Test],
+    family: Family,
+    lists: Mapping[str, RecentList],
+    counters: list[Nth],
+    sets: SetMaps,
 ) -> str:
     """Return one C condition for all tests, in their order; ``1`` for none.
 
     ``lists`` are those of the whole Program, in the order that numbers them. Tests that count
-    packets are added to ``counters``, whose places are their counters' numbers. Raises CannotExpress.
+    packets are added to ``counters``, whose places are their counters' numbers; ipsets that are asked
+    to ``sets``. Raises CannotExpress.
     """
-    return " && ".join(_test(test, family, lists, counters) for test in tests) or "1"
+    return " && ".join(_test(test, family, lists, counters, sets) for test in tests) or "1"
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -118,7 +120,9 @@ def equals(field: Field, value: Value, family: Family) -> str:
     return _one(field, FIELDS[field].text, value, family)
 
 
-def _test(test: Test, family: Family, lists: Mapping[str, RecentList], counters: list[Nth]) -> str:
+def _test(
+    test: Test, family: Family, lists: Mapping[str, RecentList], counters: list[Nth], sets: SetMaps
+) -> str:
     match test:
         case FieldTest():
             return _field_test(test, family)
@@ -136,7 +140,7 @@ def _test(test: Test, family: Family, lists: Mapping[str, RecentList], counters:
         case Recent():
             return _recent(test, family, lists)
         case SetTest():
-            raise CannotExpress(*_REFUSED[type(test)])
+            return sets.condition(test)
         case _:
             assert_never(test)
 

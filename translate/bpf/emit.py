@@ -12,14 +12,16 @@ import re
 from typing import Final
 
 from translate.bpf.conditions import CannotExpress
+from translate.bpf.ipsets import SetMaps
 from translate.bpf.maps import ARGUMENTS, BpfOutput
-from translate.bpf.runtime import RECENT, after_chains, before_chains, runtime_text
+from translate.bpf.runtime import IPSET, RECENT, after_chains, before_chains, runtime_text
 from translate.bpf.silences import silences
 from translate.bpf.statements import Writer, called_chains
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
+    Family,
     LoweredChain,
     Policy,
     Program,
@@ -59,22 +61,31 @@ def emit(program: Program) -> BpfOutput:
     refusals = _too_large(bases, chains)
     lists = recent_lists(program)
     functions_of = {chain.name: _function(i, chain) for i, chain in enumerate(order)}
-    writer = Writer(functions_of, lists, program.family)
+    sets = SetMaps({one.name: one for one in program.sets}, program.family)
+    writer = Writer(functions_of, lists, program.family, sets)
     functions: list[str] = []
     for chain in order:
         functions += _chain(chain, writer, refusals)
     if refusals:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
-    text = "\n".join((*_PRELUDE, *writer.declarations, "", *_counters(writer), *functions, *_absent(bases)))
+    declared = (*_PRELUDE, *writer.declarations, "", *sets.declarations)
+    text = "\n".join((*declared, *_counters(writer), *functions, *_absent(bases)))
     return BpfOutput(
-        before="\n".join(map(runtime_text, (*before_chains(program.family), *((RECENT,) if lists else ())))),
+        before="\n".join(
+            map(runtime_text, _runtime(program.family, lists=bool(lists), sets=bool(sets.maps)))
+        ),
         chains=f"{text}\n",
         after="\n".join(map(runtime_text, after_chains(program.family))),
         maps=tuple(writer.maps),
         family=program.family,
+        sets=tuple(sets.maps.values()),
         lists=bool(lists),
         notes=(*(_note(known) for known in lists.values() if known.limited), *silences(program)),
     )
+
+
+def _runtime(family: Family, *, lists: bool, sets: bool) -> tuple[str, ...]:
+    return (*before_chains(family), *((RECENT,) if lists else ()), *((IPSET,) if sets else ()))
 
 
 def _note(known: RecentList) -> Note:

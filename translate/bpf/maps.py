@@ -10,7 +10,7 @@ from typing import Final
 from translate.errors import Note
 from translate.ir import NOWHERE, Family, Origin
 
-__all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry"]
+__all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry", "SetContents", "SetEntry"]
 
 ARGUMENTS: Final = 12
 """Numbers of 32 bits that a lookup's entry can carry for its actions, besides which actions they are.
@@ -62,18 +62,52 @@ class MapContents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetEntry:
+    """One element of an ipset: its key in words of 32 bits, and how many bits of it count in a trie."""
+
+    words: tuple[int, ...]
+    length: int
+    member: bool
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetContents:
+    """The map of an ipset. A ``tree`` is a trie of longest prefixes, otherwise it is a hash."""
+
+    name: str
+    fields: tuple[str, ...]
+    tree: bool
+    entries: tuple[SetEntry, ...]
+    origin: Origin = field(default=NOWHERE, compare=False)
+
+    def packed(self) -> list[tuple[bytes, bytes]]:
+        """Return keys and values as the C structures have them; a trie compares from the first byte."""
+        order = "!" if self.tree else "="
+        return [
+            (
+                (struct.pack("=I", e.length) if self.tree else b"")
+                + struct.pack(f"{order}{len(e.words)}I", *e.words),
+                struct.pack("=I", e.member),
+            )
+            for e in self.entries
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
     ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` (but for lists of
-    ``-m recent``); ``chains`` is generated. ``lists`` says whether there are any, in the map ``recents``;
-    ``notes`` say where iptables knows other limits.
+    ``-m recent``); ``chains`` is generated. ``sets`` are the ipsets. ``lists`` says whether there are any, in
+    the map ``recents``; ``notes`` say where iptables knows other limits.
     """
 
     before: str
     chains: str
     after: str
     maps: tuple[MapContents, ...]
+    sets: tuple[SetContents, ...] = ()
     family: Family = Family.IP
     lists: bool = False
     notes: tuple[Note, ...] = ()
@@ -100,5 +134,13 @@ class BpfOutput:
                 arguments = " ".join(f"{one:#x}" for one in entry.arguments)
                 line = f" *   {key} : {entry.code} {arguments}".rstrip()
                 lines.append(f"{line} (line {entry.origin.line})" if entry.origin.line else line)
+            lines.append(" */")
+        for members in self.sets:
+            lines.append(f"/* {members.name}: {' . '.join(members.fields)}")
+            for one in members.entries:
+                line = " *   " + " . ".join(f"{word:#x}" for word in one.words)
+                line += f" /{one.length}" if members.tree else ""
+                line += "" if one.member else " nomatch"
+                lines.append(f"{line} (line {one.origin.line})" if one.origin.line else line)
             lines.append(" */")
         return "".join(f"{line}\n" for line in lines)

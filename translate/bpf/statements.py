@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
 from translate.bpf.conditions import FIELDS, CannotExpress, conditions, equals, literal, present, refuse_type
+from translate.bpf.ipsets import SetMaps
 from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry
 from translate.ir import (
     RANDOM_RANGE,
@@ -97,18 +98,19 @@ def called_chains(statement: Statement) -> Iterator[str]:
 class Writer:
     """Writes statements; collects the maps that lookups need.
 
-    ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent``.
+    ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent``, ``sets`` the ipsets.
     """
 
     functions: dict[str, str]
     lists: Mapping[str, RecentList]
     family: Family
+    sets: SetMaps
     maps: list[MapContents] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
     counters: list[Nth] = field(default_factory=list)
 
     def _conditions(self, tests: Iterable[Test]) -> str:
-        return conditions(tests, self.family, self.lists, self.counters)
+        return conditions(tests, self.family, self.lists, self.counters, self.sets)
 
     def statement(self, statement: Statement) -> list[str]:
         """Return the lines of one statement. Raises CannotExpress."""

@@ -65,6 +65,7 @@ from translate.ir.ruleset import (
     Table,
     Unknown,
 )
+from translate.ir.sets import SET_PORT_PROTOCOLS, Cell, IpSet, SetElement, SetOption, SetType
 from translate.ir.tests import (
     RANDOM_RANGE,
     Account,
@@ -85,6 +86,7 @@ __all__ = [
     "NOWHERE",
     "PORT_PROTOCOLS",
     "RANDOM_RANGE",
+    "SET_PORT_PROTOCOLS",
     "TABLE_HOOKS",
     "Accept",
     "Account",
@@ -93,6 +95,7 @@ __all__ = [
     "AnyOf",
     "Apply",
     "Branch",
+    "Cell",
     "Chain",
     "Choose",
     "ConnectionState",
@@ -108,6 +111,7 @@ __all__ = [
     "Hidden",
     "Hook",
     "Interval",
+    "IpSet",
     "Jump",
     "Log",
     "LogDetail",
@@ -137,8 +141,11 @@ __all__ = [
     "SaveMark",
     "SetConnmark",
     "SetDirection",
+    "SetElement",
     "SetMark",
+    "SetOption",
     "SetTest",
+    "SetType",
     "Snat",
     "Spelled",
     "Statement",

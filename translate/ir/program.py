@@ -10,6 +10,7 @@ from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.ruleset import Policy
+from translate.ir.sets import IpSet
 from translate.ir.tests import Test
 from translate.ir.values import Value
 
@@ -105,11 +106,15 @@ class LoweredChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """All chains of one family, lowered. Jump and Goto name chains by their qualified name."""
+    """All chains of one family, lowered. Jump and Goto name chains by their qualified name.
+
+    ``sets`` holds every ipset that a test names.
+    """
 
     family: Family
     chains: tuple[LoweredChain, ...]
     source: str = "<none>"
+    sets: tuple[IpSet, ...] = ()
 
     def chain(self, name: str) -> LoweredChain:
         """Return the chain with this qualified name; KeyError when there is none."""

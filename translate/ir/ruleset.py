@@ -11,7 +11,8 @@ from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
 from translate.ir.origin import NOWHERE, Origin
-from translate.ir.tests import Test
+from translate.ir.sets import IpSet
+from translate.ir.tests import SetTest, Test
 
 __all__ = [
     "Chain",
@@ -152,6 +153,7 @@ class Ruleset:
     """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments.
 
     ``unknown`` says what the input as a whole does not show, for example the other tables.
+    ``sets`` are the ipsets that rules ask, as far as they were given; a rule may name others.
     """
 
     family: Family
@@ -159,6 +161,7 @@ class Ruleset:
     source: str = "<none>"
     epilogue: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    sets: tuple[IpSet, ...] = ()
 
     def table(self, name: TableName) -> Table | None:
         """Return the table called ``name``, or None."""
@@ -174,3 +177,19 @@ class Ruleset:
                 for rule in chain.rules:
                     for unknown in rule.unknown:
                         yield rule, unknown.reason
+
+    def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
+        """Yield every test of an ipset, with its rule."""
+        for table in self.tables:
+            for chain in table.chains:
+                for rule in chain.rules:
+                    for test in rule.tests:
+                        if isinstance(test, SetTest):
+                            yield rule, test
+
+    def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
+        """Yield every rule that asks an ipset whose members are not known, with the set's name."""
+        given = {one.name for one in self.sets}
+        for rule, test in self.set_tests():
+            if test.name not in given:
+                yield rule, test.name

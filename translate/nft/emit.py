@@ -17,6 +17,11 @@ rules: its other tests jump to a chain in which each action has rules of its own
 actions; when they end in ``Return`` or ``Goto`` it goes there instead, so that the return is the
 lookup's chain's own.
 
+*A rule that asks whether a packet is not in an ipset with ports*. Such a test holds of a packet without a
+transport header, where nftables ends the rule. So the rule's other tests jump to a chain of its own, where
+a packet of the set returns and the actions follow. With ``Return`` or ``Goto`` as its end the rule goes to
+that chain instead, and so does all else that stands behind it.
+
 *A rule that writes into a list of* ``-m recent``. A list is a set with a timeout, one for each different
 ``--seconds`` of its checks. Where a set is full ``update`` ends the rule, which must not keep the packet
 from its action; so ``--set`` is written apart, behind the tests before it, and then the rule without
@@ -51,6 +56,7 @@ from translate.ir import (
     Goto,
     Hook,
     Interval,
+    IpSet,
     Jump,
     Lookup,
     LoweredChain,
@@ -62,6 +68,7 @@ from translate.ir import (
     Return,
     SaveMark,
     SetConnmark,
+    SetTest,
     Statement,
     TableName,
     Test,
@@ -70,6 +77,7 @@ from translate.nft.accounts import counters_of, notes_on
 from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.depth import too_deep
+from translate.nft.ipsets import NamedSets, ends_the_rule
 from translate.nft.matches import CT_PORTS, expression, keys, matches, protocols, transports
 from translate.nft.model import BaseHook, NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import NameGiver
@@ -95,7 +103,7 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
     Raises UnsupportedError with every rule that nftables cannot express.
     """
     lists = recent_lists(program)
-    builder = _Builder(program.family, lists)
+    builder = _Builder(program.family, lists, {one.name: one for one in program.sets})
     for chain in program.chains:
         builder.declare(chain)
     for known in lists.values():
@@ -109,7 +117,7 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
         name=TABLE,
         sets=tuple(builder.sets.values()),
         counters=tuple(builder.counters.values()),
-        maps=builder.maps,
+        maps=[*builder.named.made.values(), *builder.maps],
         chains=builder.chains,
     )
     refusals = [*builder.refusals, *too_deep(table)]
@@ -122,6 +130,7 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
 class _Builder:
     family: Family
     lists: dict[str, RecentList]
+    ipsets: dict[str, IpSet]
     names: NameGiver = field(default_factory=NameGiver)
     known: dict[str, NftChain] = field(default_factory=dict)
     called: dict[str, str] = field(default_factory=dict)
@@ -130,6 +139,10 @@ class _Builder:
     counters: dict[str, NftCounter] = field(default_factory=dict)
     maps: list[NftMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    named: NamedSets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.named = NamedSets(self.ipsets, self.family, self.names)
 
     def declare(self, chain: LoweredChain) -> None:
         """Name the chain; all are named before the first jump is written."""
@@ -149,40 +162,76 @@ class _Builder:
             if tests is None:
                 continue  # no packet passes these tests
             try:
-                self._statement(made, each if tests is each.tests else replace(each, tests=tests))
+                made = self._statement(made, each if tests is each.tests else replace(each, tests=tests))
             except CannotSay as e:
                 self.refusals.append(e.at(each.origin))
 
-    def _statement(self, chain: NftChain, each: Statement) -> None:
+    def _statement(self, chain: NftChain, each: Statement) -> NftChain:
+        """Write a statement; return the chain that takes what stands behind it."""
         match each:
             case Apply():
-                self._apply(chain, each)
+                return self._apply(chain, each)
             case Lookup():
                 self._lookup(chain, each)
             case Choose():
                 self._choose(chain, each)
+        return chain
 
     # Rules.
 
-    def _apply(self, chain: NftChain, apply: Apply) -> None:
-        index = next((i for i, test in enumerate(apply.tests) if isinstance(test, AnyOf)), None)
-        if index is None:
+    def _apply(self, chain: NftChain, apply: Apply) -> NftChain:
+        several = [i for i, test in enumerate(apply.tests) if self._takes_rules(test)]
+        if not several:
             self._rule(chain, apply)
-            return
-        any_of = apply.tests[index]
-        assert isinstance(any_of, AnyOf)
+            return chain
+        leaves = bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
+        index = next((i for i in several if leaves and isinstance(apply.tests[i], SetTest)), several[0])
+        special = apply.tests[index]
         counts = _last_counts(apply.tests)
         behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
         rest = (*apply.tests[:index], *behind)
-        if apply.actions and isinstance(apply.actions[-1], Return | Goto):
+        if leaves and isinstance(special, AnyOf):
             self._repeat(chain, apply)
-        elif any(not isinstance(test, FieldTest | AnyOf) for test in behind):
+            return chain
+        if any(not isinstance(test, FieldTest | AnyOf | SetTest) for test in behind):
             # Chance and counters behind the AnyOf must see only what passed it.
             raise CannotSay("any-of-then-state", "a test with state follows a list of alternatives")
+        if leaves and isinstance(special, SetTest):
+            return self._not_in_set_leaves(chain, apply, special, rest, counts)
+        aside = self._aside(chain, apply.origin)
+        chain = self._apply(chain, replace(apply, tests=rest, actions=(self._jump(aside),)))
+        if isinstance(special, SetTest):
+            self._rule(aside, replace(apply, tests=(replace(special, negated=False),), actions=(Return(),)))
+            self._rule(aside, replace(apply, tests=(*_transport(apply), *counts), actions=apply.actions))
         else:
-            aside = self._aside(chain, apply.origin)
-            self._apply(chain, replace(apply, tests=rest, actions=(self._jump(aside),)))
-            self._any_of(aside, any_of, apply, counts)
+            assert isinstance(special, AnyOf)
+            self._any_of(aside, special, apply, counts)
+        return chain
+
+    def _takes_rules(self, test: Test) -> bool:
+        """Whether a test takes more than one rule."""
+        return isinstance(test, AnyOf) or (isinstance(test, SetTest) and ends_the_rule(test, self.ipsets))
+
+    def _not_in_set_leaves(
+        self,
+        chain: NftChain,
+        apply: Apply,
+        special: SetTest,
+        rest: tuple[Test, ...],
+        counts: tuple[Test, ...],
+    ) -> NftChain:
+        """Write a rule that leaves its chain when a packet is not in a set; return where to go on.
+
+        What stands behind the rule is put into a chain of its own, that a packet of the set goes to.
+        """
+        behind, aside = self._aside(chain, apply.origin), self._aside(chain, apply.origin)
+        onward = Goto(self._jump(behind).chain)
+        decide = replace(apply, tests=rest, actions=(Goto(self._jump(aside).chain),))
+        chain = self._apply(chain, decide)
+        self._rule(chain, replace(apply, tests=(), actions=(onward,)))
+        self._rule(aside, replace(apply, tests=(replace(special, negated=False),), actions=(onward,)))
+        self._rule(aside, replace(apply, tests=(*_transport(apply), *counts), actions=apply.actions))
+        return behind
 
     def _any_of(self, aside: NftChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
         """Fill the chain that the rule's other tests jump to; ``counts`` see what has passed them all."""
@@ -201,7 +250,7 @@ class _Builder:
         counts = _last_counts(apply.tests)
         asked = apply.tests[: len(apply.tests) - len(counts)]
         plain = tuple(test for test in asked if not isinstance(test, AnyOf))
-        if any(not isinstance(test, FieldTest) for test in plain):
+        if any(not isinstance(test, FieldTest | SetTest) for test in plain):
             raise CannotSay("any-of-with-state", "a list of alternatives stands beside a test with state")
         ways = [_ways(test) for test in asked if isinstance(test, AnyOf)]
         for way in product(*ways):
@@ -236,9 +285,9 @@ class _Builder:
         for index, test in enumerate(tests):
             if isinstance(test, Recent | Account):
                 said = self._seen(test) if isinstance(test, Recent) else self._counted(test)
-                parts += [*matches(tests[start:index], self.family), said]
+                parts += [*matches(tests[start:index], self.family, self.named), said]
                 start = index + 1
-        return parts + matches(tests[start:], self.family)
+        return parts + matches(tests[start:], self.family, self.named)
 
     def _counted(self, test: Account) -> str:
         """The statement that counts; it always lets the rule go on (``nft_counter_eval``)."""
@@ -315,7 +364,7 @@ class _Builder:
 
     def _lookup(self, chain: NftChain, lookup: Lookup) -> None:
         self._no_alternatives(lookup.tests)
-        parts = matches(lookup.tests, self.family)
+        parts = matches(lookup.tests, self.family, self.named)
         known = transports(lookup.tests)
         ports = _PORTS & set(lookup.fields)
         if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
@@ -360,7 +409,7 @@ class _Builder:
 
     def _choose(self, chain: NftChain, choose: Choose) -> None:
         self._no_alternatives(choose.tests)
-        parts = matches(choose.tests, self.family)
+        parts = matches(choose.tests, self.family, self.named)
         known = transports(choose.tests)
         cells = _Cells(self, chain, choose.origin)
         low = 0
@@ -440,7 +489,7 @@ def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
 
 def _says_it_again(test: Test, written: str) -> bool:
     """Whether a test says the same when it is asked again, after the list ``written`` has changed."""
-    return isinstance(test, FieldTest) or (isinstance(test, Recent) and test.name != written)
+    return isinstance(test, FieldTest | SetTest) or (isinstance(test, Recent) and test.name != written)
 
 
 def _base(chain: LoweredChain) -> BaseHook | None:

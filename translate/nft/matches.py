@@ -45,6 +45,7 @@ from translate.ir import (
     field_bits,
     format_address,
 )
+from translate.nft.ipsets import NamedSets
 from translate.nft.refusal import CannotSay
 
 __all__ = ["CT_PORTS", "expression", "keys", "matches", "protocols", "transports"]
@@ -170,7 +171,7 @@ def protocols(numbers: Sequence[int]) -> str:
     return f"meta l4proto {names[0] if len(names) == 1 else _set(names)}"
 
 
-def matches(tests: Sequence[Test], family: Family) -> list[str]:
+def matches(tests: Sequence[Test], family: Family, sets: NamedSets) -> list[str]:
     """Return the matches of a rule with these tests, in order.
 
     There is no :class:`AnyOf` among them. One transport protocol and a port of it are written
@@ -189,7 +190,7 @@ def matches(tests: Sequence[Test], family: Family) -> list[str]:
     if ported and not (known and set(known) <= PORT_PROTOCOLS):
         found.append(protocols(sorted(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS)))
     for test in tests:
-        text = _match(test, family)
+        text = sets.match(test) if isinstance(test, SetTest) else _match(test, family)
         if joined and isinstance(test, FieldTest):
             if test.field is Field.L4PROTO and not test.negated:
                 continue
@@ -212,10 +213,8 @@ def _match(test: Test, family: Family) -> str:
             return f"numgen random mod {RANDOM_RANGE} {'>=' if negated else '<'} {numerator}"
         case Nth(every=every, packet=packet, negated=negated):
             return f"numgen inc mod {every} {'!=' if negated else '=='} {packet}"
-        case Recent() | Account():
-            raise AssertionError(test)  # written by emit, which knows the objects
-        case SetTest(name=name):
-            raise CannotSay("ipset", f"the ipset {name} has no nftables form yet")
+        case Recent() | Account() | SetTest():
+            raise AssertionError(test)  # written by emit and ipsets, which know the objects
         case AnyOf():
             raise AssertionError("AnyOf takes more than one rule")
         case _:

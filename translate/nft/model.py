@@ -37,7 +37,7 @@ class NftMap:
     """A named map, or a named set that rules alone fill; ``key`` is the expression whose type its keys have.
 
     ``data`` is ``verdict``, the expression whose type its data have, or None for a set. An element is
-    known by the map's name and its own key.
+    known by the map's name and its own key. ``note`` says what the map stands for, where its name does not.
     """
 
     name: str
@@ -45,6 +45,7 @@ class NftMap:
     data: str | None
     interval: bool
     elements: tuple[NftElement, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

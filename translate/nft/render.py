@@ -77,6 +77,8 @@ def map_head(map_: NftMap) -> Iterator[str]:
     yield f"\ttypeof {map_.key}" + ("" if map_.data is None else f" : {map_.data}")
     if map_.interval:
         yield "\tflags interval"
+    if map_.note:
+        yield f"\tcomment {comment(map_.note)}"
 
 
 def _map_lines(map_: NftMap) -> Iterator[str]:

@@ -56,8 +56,11 @@ def terminal(action: Action) -> bool:
 
 
 def plain(tests: Iterable[Test]) -> bool:
-    """Whether the tests can be evaluated once or often and say the same, in a single condition."""
-    return all(isinstance(test, _PLAIN) for test in tests)
+    """Whether the tests can be evaluated once or often and say the same, in a single condition.
+
+    A negated :class:`SetTest` is true of a packet without ports, which takes nftables two conditions.
+    """
+    return all(isinstance(test, _PLAIN) and not (type(test) is SetTest and test.negated) for test in tests)
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:

@@ -56,13 +56,16 @@ __all__ = ["flatten"]
 def flatten(ruleset: Ruleset) -> Program:
     """Return the Program that has one statement per rule.
 
-    Raises UnsupportedError that names every rule of which the input hides something.
+    Raises UnsupportedError that names every rule of which the input hides something, or whose
+    ipset was not given.
     """
-    refusals = tuple(
-        Refusal(rule.origin, "translate", "unknown", reason) for rule, reason in ruleset.unknowns()
-    )
+    refusals = [Refusal(rule.origin, "translate", "unknown", reason) for rule, reason in ruleset.unknowns()]
+    refusals += [
+        Refusal(rule.origin, "translate", "ipset", f"the members of ipset {name} are not known")
+        for rule, name in ruleset.sets_not_given()
+    ]
     if refusals:
-        raise UnsupportedError(refusals)
+        raise UnsupportedError(tuple(refusals))
     chains = [
         _chain(table.name, chain)
         for name in TABLE_HOOKS
@@ -70,7 +73,7 @@ def flatten(ruleset: Ruleset) -> Program:
         if table.name is name
         for chain in table.chains
     ]
-    return Program(family=ruleset.family, chains=tuple(chains), source=ruleset.source)
+    return Program(family=ruleset.family, chains=tuple(chains), source=ruleset.source, sets=ruleset.sets)
 
 
 def _chain(table: TableName, chain: Chain) -> LoweredChain:

@@ -5,7 +5,8 @@ print and what ``iptables-restore`` takes: lines and tables, with ``commands`` f
 the tables and chains of ``building``; ``rule`` the words of one rule;
 ``listing`` what ``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
 finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
-each match and target means; ``chains`` checks what must hold between chains.
+each match and target means; ``chains`` checks what must hold between chains. ``ipset`` reads what
+``ipset save`` and ``ipset list`` print, ``setelement`` one element, and ``setrefs`` gives rules their sets.
 Anything may import from here what ``__all__`` names. What is not understood is
 a :class:`~translate.errors.ParseError` that says where; nothing is skipped and nothing is looked up
 on the machine.
@@ -20,10 +21,21 @@ from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import extract
 from translate.read.forms import InputForm, family_of, recognise_form
+from translate.read.ipset import IpSets, SetForm, read_ipsets
 from translate.read.listing import read_listing
 from translate.read.save import read_fragment, read_rules, read_save
+from translate.read.setrefs import with_sets
 
-__all__ = ["InputForm", "read_pieces", "read_ruleset", "read_save"]
+__all__ = [
+    "InputForm",
+    "IpSets",
+    "SetForm",
+    "read_ipsets",
+    "read_pieces",
+    "read_ruleset",
+    "read_save",
+    "with_sets",
+]
 
 
 @collector_paused()

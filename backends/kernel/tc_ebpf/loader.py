@@ -78,6 +78,8 @@ class TcEbpfLoader(Loader):
             self._fill(name, entries)
         for contents in self._output.maps:
             self._fill(contents.name, contents.packed())
+        for members in self._output.sets:
+            self._fill(members.name, members.packed())
         _attach(facts, descriptors)
 
     def forget(self, tap: TapNode) -> None:

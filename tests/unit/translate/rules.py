@@ -5,7 +5,7 @@ from __future__ import annotations
 from translate.ir import Program, Statement
 from translate.nft import emit
 from translate.passes import lower
-from translate.read import read_ruleset
+from translate.read import read_ipsets, read_ruleset, with_sets
 
 _BUILT_IN = {
     "raw": ("PREROUTING", "OUTPUT"),
@@ -15,8 +15,11 @@ _BUILT_IN = {
 }
 
 
-def program(table: str, *rules: str, level: int = 0) -> Program:
-    """The Program of one table whose user chains are those that the rules are in or jump to."""
+def program(table: str, *rules: str, level: int = 0, ipsets: str = "") -> Program:
+    """The Program of one table whose user chains are those that the rules are in or jump to.
+
+    ``ipsets`` is ``ipset save`` text.
+    """
     named = [rule.split()[1] for rule in rules]
     chains = [c for c in dict.fromkeys(named) if c not in _BUILT_IN[table]]
     text = "\n".join(
@@ -28,25 +31,28 @@ def program(table: str, *rules: str, level: int = 0) -> Program:
             "COMMIT\n",
         )
     )
-    return lower(read_ruleset(text.encode(), name="rules"), level=level)
+    ruleset = read_ruleset(text.encode(), name="rules")
+    if ipsets:
+        ruleset = with_sets(ruleset, read_ipsets(ipsets.encode(), name="sets"))
+    return lower(ruleset, level=level)
 
 
 def statements(lowered: Program, chain: str) -> tuple[Statement, ...]:
     return lowered.chain(chain).statements
 
 
-def nft(table: str, *rules: str, level: int = 0) -> dict[str, list[str]]:
+def nft(table: str, *rules: str, level: int = 0, ipsets: str = "") -> dict[str, list[str]]:
     """The rules of every chain in the translation, without comments; what maps and sets are made of."""
     found: dict[str, list[str]] = {}
     name = ""
-    for line in emit(program(table, *rules, level=level)).text.splitlines():
+    for line in emit(program(table, *rules, level=level, ipsets=ipsets)).text.splitlines():
         words = line.strip().split(" comment ")[0]
         verdict = line.partition(" : ")[2]
         if words.startswith(("chain ", "map ", "set ")):
             name = words.split()[1]
             found[name] = []
         elif line.startswith("\t\t\t"):
-            found[name].append(f"{words} : {verdict.rstrip(',')}")
+            found[name].append(f"{words} : {verdict.rstrip(',')}" if verdict else words.rstrip(","))
         elif line.startswith("\t\t") and not words.startswith(("comment ", "type ", "elements ", "}")):
             found[name].append(words)
     return found

@@ -23,7 +23,7 @@ def test_every_rule_that_is_not_simulated_is_named() -> None:
     with pytest.raises(UnsupportedError) as caught:
         prepare(read_ruleset(TEXT, name="rules"))
     assert [(r.origin.line, r.feature, r.backend) for r in caught.value.refusals] == [
-        (3, "set", "simulator"),
+        (3, "ipset", "simulator"),
         (5, "recent-mask", "simulator"),
     ]
 

@@ -32,7 +32,6 @@ from translate.ir import (
     RecentMode,
     SetDirection,
     SetMark,
-    SetTest,
     Statement,
     TableName,
     qualified,
@@ -257,7 +256,7 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
     origins = [Origin("rules", n, 1, f"rule {n}") for n in range(5)]
     tests = (
         Recent(name="x", mode=RecentMode.RCHECK, side=SetDirection.SRC, mask=0xFFFFFFFF, hitcount=2),
-        SetTest(name="x", directions=(SetDirection.SRC,)),
+        Recent(name="y", mode=RecentMode.RCHECK, side=SetDirection.SRC, mask=0xFFFFFFFF, rttl=True),
     )
     statements = [
         Apply(tests=(test,), actions=(Accept(),), origin=origin)
@@ -267,7 +266,7 @@ def test_what_cannot_be_carried_is_refused_rule_by_rule() -> None:
         emit(program(base(*statements)))
     assert [(r.origin.line, r.backend, r.feature) for r in caught.value.refusals] == [
         (1, BACKEND, "recent-hitcount"),
-        (2, BACKEND, "ipset"),
+        (2, BACKEND, "recent-rttl"),
     ]
 
 

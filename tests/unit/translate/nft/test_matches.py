@@ -5,8 +5,12 @@ import pytest
 from tests.unit.translate.rules import nft
 from translate.errors import UnsupportedError
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name
+from translate.nft.ipsets import NamedSets
 from translate.nft.matches import matches
+from translate.nft.names import NameGiver
 from translate.nft.refusal import CannotSay
+
+NO_SETS = NamedSets({}, Family.IP, NameGiver())
 
 
 def match(options: str) -> str:
@@ -55,25 +59,25 @@ def test_matches_as_nft_spells_them(options: str, text: str) -> None:
 def test_a_port_asks_for_a_protocol_that_has_ports() -> None:
     port = FieldTest(field=Field.DPORT, values=(Interval.point(53),))
     guard = "meta l4proto { tcp, udp, dccp, sctp, udplite }"
-    assert matches((port,), Family.IP) == [guard, "th dport 53"]
+    assert matches((port,), Family.IP, NO_SETS) == [guard, "th dport 53"]
     icmp_too = FieldTest(field=Field.L4PROTO, values=(Interval.point(1), Interval.point(6)))
-    assert matches((icmp_too, port), Family.IP)[0] == "meta l4proto tcp"
+    assert matches((icmp_too, port), Family.IP, NO_SETS)[0] == "meta l4proto tcp"
 
 
 def test_a_wildcard_that_fills_the_kernels_buffer_is_no_wildcard() -> None:
     name = FieldTest(field=Field.IIF, values=(Name("a" * 15, wildcard=True),))
-    assert matches((name,), Family.IP) == [f'iifname "{"a" * 15}"']
+    assert matches((name,), Family.IP, NO_SETS) == [f'iifname "{"a" * 15}"']
 
 
 def test_an_interface_name_that_nft_cannot_spell_is_refused() -> None:
     name = FieldTest(field=Field.IIF, values=(Name('e"th'),))
     with pytest.raises(CannotSay, match="interface name"):
-        matches((name,), Family.IP)
+        matches((name,), Family.IP, NO_SETS)
 
 
 def test_any_of_is_no_match() -> None:
     with pytest.raises(AssertionError):
-        matches((AnyOf(tests=()),), Family.IP)
+        matches((AnyOf(tests=()),), Family.IP, NO_SETS)
 
 
 def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
@@ -82,12 +86,13 @@ def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
             "filter",
             "-A INPUT -m recent --name a --rcheck --hitcount 3 --rsource -j DROP",
             "-A INPUT -j ACCEPT",
-            "-A FORWARD -m set --match-set b src -j DROP",
+            "-A FORWARD -m set --match-set b src,src -j DROP",
             "-A FORWARD -m conntrack --ctorigdstport 80 -j DROP",
+            ipsets="create b hash:ip,port\nadd b 10.0.0.1,icmp:ping\n",
         )
     assert [(r.feature, r.origin.text.split()[1]) for r in caught.value.refusals] == [
         ("recent-hitcount", "INPUT"),
-        ("ipset", "FORWARD"),
+        ("ipset-protocol", "FORWARD"),
         ("ct-ports", "FORWARD"),
     ]
     assert {r.backend for r in caught.value.refusals} == {"nftables"}

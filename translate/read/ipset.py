@@ -1,0 +1,360 @@
+"""ipsets as ``ipset save`` and ``ipset list`` print them.
+
+``save`` is what ``ipset restore`` takes: ``create`` and ``add`` lines. ``list`` shows each set in a
+paragraph, ``Name:`` to ``Members:``. A set of a type or with an option that is not read, or whose
+elements run out, is kept by its name with the reason: it is an error when a rule asks it, and not
+before, because a node has sets of all kinds. What is no ipset text at all is a ParseError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Interval, IpSet, Origin, SetElement, SetOption, SetType
+from translate.read.scanner import QuoteError, Word, scan
+from translate.read.setelement import ElementError, element_keys
+
+__all__ = ["IpSets", "SetForm", "UnreadSet", "read_ipsets"]
+
+_LONGEST_NAME: Final = 31  # IPSET_MAXNAMELEN, less its NUL
+_MOST_DIAGNOSTICS: Final = 20
+_DEFAULT_MAXELEM: Final = 65536
+_PORT_RANGE: Final = Interval(0, 0xFFFF)
+
+_FAMILIES: Final = {
+    **dict.fromkeys(("inet", "ipv4", "-4"), Family.IP),
+    **dict.fromkeys(("inet6", "ipv6", "-6"), Family.IP6),
+}
+_CREATE: Final = frozenset({"create", "-N", "--create", "n"})
+_ADD: Final = frozenset({"add", "-A", "--add", "a"})
+_EXIST: Final = frozenset({"-exist", "-!", "--exist"})
+_SET_VALUES: Final = frozenset({"family", "hashsize", "maxelem", "timeout", "bucketsize", "initval", "range"})
+_SET_FLAGS: Final = frozenset({"counters", "comment", "skbinfo", "forceadd"})
+_ELEMENT_VALUES: Final = frozenset(
+    {"timeout", "packets", "bytes", "comment", "skbmark", "skbprio", "skbqueue"}
+)
+_NOMATCH: Final = frozenset({SetType.HASH_NET, SetType.HASH_NET_PORT, SetType.HASH_IP_PORT_NET})
+_HEADINGS: Final = ("Revision:", "Size in memory:", "References:")
+
+
+class SetForm(StrEnum):
+    """A form of input, spelled as ``--ipset-form`` takes it."""
+
+    SAVE = "save"
+    """What ``ipset save`` prints."""
+
+    LISTING = "listing"
+    """What ``ipset list`` prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadSet:
+    """A set that no rule can ask here, and why."""
+
+    origin: Origin
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IpSets:
+    """Every set of an input: those that are read, and why the others are not, by name."""
+
+    sets: tuple[IpSet, ...]
+    unread: Mapping[str, UnreadSet] = field(default_factory=dict)
+    source: str = "<none>"
+
+
+def read_ipsets(data: bytes, *, name: str, form: SetForm | None = None) -> IpSets:
+    """Return the sets in ``data``; ``name`` is for diagnostics, ``form`` None: it is recognised.
+
+    Raises ParseError with up to 20 diagnostics.
+    """
+    if b"\0" in data:
+        raise ParseError((Diagnostic(Origin(name), "this is a binary file, not ipsets"),))
+    text = data.decode("utf-8-sig", "surrogateescape")
+    reader = _Reader(name)
+    lines = [Origin(name, n, 1, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
+    lines = [line for line in lines if line.text.strip() and not line.text.startswith("#")]
+    if form is None:
+        form = SetForm.LISTING if lines and lines[0].text.startswith("Name:") else SetForm.SAVE
+    if form is SetForm.SAVE:
+        for line in lines:
+            reader.command(line)
+    else:
+        _Listing(reader).read(lines)
+    return reader.finish()
+
+
+class _Fault(Exception):  # noqa: N818  # becomes a Diagnostic
+    def __init__(self, column: int, message: str, hint: str | None = None) -> None:
+        self.column, self.message, self.hint = column, message, hint
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class _Set:
+    """A set as it is read. ``type`` is None when the set is not read, for the reason given."""
+
+    name: str
+    origin: Origin
+    type: SetType | None = None
+    family: Family | None = None
+    options: tuple[SetOption, ...] = ()
+    most: int = _DEFAULT_MAXELEM
+    ports: Interval = _PORT_RANGE
+    reason: str | None = None
+    elements: dict[tuple[Interval, ...], SetElement] = field(default_factory=dict)
+
+    def unread(self, reason: str) -> None:
+        if self.reason is None:
+            self.reason = reason
+
+    def declares(self, name: str) -> bool:
+        return any(option.name == name for option in self.options)
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._sets: dict[str, _Set] = {}
+        self._diagnostics: list[Diagnostic] = []
+
+    def report(self, origin: Origin, message: str, hint: str | None = None) -> None:
+        shown = "".join(c if c.isprintable() else "?" for c in message)
+        self._diagnostics.append(Diagnostic(origin, shown, hint))
+
+    def finish(self) -> IpSets:
+        if self._diagnostics:
+            ordered = sorted(self._diagnostics, key=lambda d: (d.origin.line, d.origin.column))
+            if len(ordered) > _MOST_DIAGNOSTICS:
+                rest = len(ordered) - _MOST_DIAGNOSTICS
+                where = ordered[_MOST_DIAGNOSTICS].origin
+                ordered[_MOST_DIAGNOSTICS:] = [
+                    Diagnostic(Origin(where.file, where.line), f"and {rest} more from here on")
+                ]
+            raise ParseError(tuple(ordered))
+        sets = []
+        unread = {}
+        for one in self._sets.values():
+            if one.type is None or one.reason is not None:
+                unread[one.name] = UnreadSet(one.origin, one.reason or "")
+                continue
+            sets.append(
+                IpSet(
+                    name=one.name,
+                    type=one.type,
+                    family=one.family,
+                    elements=tuple(one.elements.values()),
+                    options=one.options,
+                    origin=one.origin,
+                )
+            )
+        return IpSets(tuple(sets), unread, self._name)
+
+    # -- ipset save ------------------------------------------------------------------------------
+
+    def command(self, line: Origin) -> None:
+        """Read one line of ``ipset save``."""
+        try:
+            words = [w for w in _words(line.text) if w.text not in _EXIST]
+            if not words or (len(words) == 1 and words[0].text == "COMMIT"):
+                return
+            command = words[0].text
+            if command not in _CREATE and command not in _ADD:
+                hint = "is this the output of ipset save or ipset list?"
+                raise _Fault(words[0].column, f'unknown command "{command}"', hint)
+            if len(words) < 3:
+                raise _Fault(
+                    len(line.text) + 1,
+                    f'"{command}" needs a set and {"a type" if command in _CREATE else "an element"}',
+                )
+            if command in _CREATE:
+                self.create(words[1], words[2], words[3:], line)
+                return
+            known = self._sets.get(words[1].text)
+            if known is None:
+                message = f'set "{words[1].text}" is not created before this line'
+                raise _Fault(words[1].column, message)
+            self.add(known, words[2], words[3:], line)
+        except _Fault as fault:
+            self.report(line.at(fault.column), fault.message, fault.hint)
+
+    def create(self, name: Word, kind: Word, options: list[Word], line: Origin) -> _Set:
+        """Declare a set; raises _Fault, and knows the set all the same."""
+        known = self._sets.get(name.text)
+        if known is not None:
+            message = f'set "{name.text}" is created twice'
+            raise _Fault(name.column, message, f"first in line {known.origin.line}")
+        made = self._sets[name.text] = _Set(name.text, line)
+        if not 0 < len(name.text.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME:
+            raise _Fault(name.column, f"a set's name has 1 to {_LONGEST_NAME} bytes")
+        try:
+            made.type = SetType(kind.text)
+        except ValueError:
+            made.unread(f"sets of type {kind.text} are not read; read are {', '.join(SetType)}")
+            return made
+        self._set_options(made, options)
+        return made
+
+    def _set_options(self, made: _Set, words: list[Word]) -> None:
+        hashed = made.type is not SetType.BITMAP_PORT
+        made.family = Family.IP if hashed else None
+        found: list[SetOption] = []
+        rest = iter(words)
+        for word in rest:
+            if word.text in _SET_FLAGS:
+                found.append(SetOption(word.text))
+                continue
+            value = next(rest, None)
+            if word.text not in _SET_VALUES:
+                made.unread(f"its option {word.text} is not read")
+                return
+            if value is None:
+                raise _Fault(word.column, f'"{word.text}" needs a value')
+            found.append(SetOption(word.text, value.text))
+            match word.text:
+                case "family" if hashed and value.text in _FAMILIES:
+                    made.family = _FAMILIES[value.text]
+                case "range" if not hashed:
+                    made.ports = _port_range(value)
+                case "family" | "range":
+                    raise _Fault(value.column, f'"{word.text} {value.text}" does not go with {made.type}')
+                case "maxelem":
+                    made.most = _number(value)
+                case "initval":
+                    pass
+                case _:
+                    _number(value)
+        made.options = tuple(found)
+        if not hashed and not made.declares("range"):
+            raise _Fault(words[-1].column if words else 1, "bitmap:port needs a range")
+
+    def add(self, known: _Set, element: Word, options: list[Word], line: Origin) -> None:
+        """Put an element into a set; raises _Fault."""
+        if known.type is None or known.reason is not None:
+            return
+        found: list[SetOption] = []
+        nomatch = False
+        rest = iter(options)
+        for word in rest:
+            if word.text == "nomatch":
+                if known.type not in _NOMATCH:
+                    raise _Fault(word.column, f'{known.type} has no "nomatch" elements')
+                nomatch = True
+                continue
+            value = next(rest, None)
+            if word.text not in _ELEMENT_VALUES:
+                raise _Fault(word.column, f'unknown option "{word.text}" of an element')
+            if value is None:
+                raise _Fault(word.column, f'"{word.text}" needs a value')
+            if word.text == "timeout" and _number(value) > 0:
+                reason = f"its element {element.text} (line {line.line}) runs out in {value.text} seconds"
+                known.unread(f"{reason}, which is not modelled")
+                return
+            found.append(SetOption(word.text, value.text))
+        default = next((o.value for o in known.options if o.name == "timeout"), "0")
+        if default != "0" and not any(o.name == "timeout" for o in found):
+            known.unread(f"its element {element.text} (line {line.line}) runs out in {default} seconds")
+            return
+        try:
+            for key in element_keys(
+                known.type, known.family, element.text, most=known.most, ports=known.ports
+            ):
+                if key in known.elements:
+                    first = known.elements[key].origin.line
+                    raise _Fault(element.column, "the element is already in the set", f"since line {first}")
+                known.elements[key] = SetElement(
+                    key=key, nomatch=nomatch, options=tuple(found), origin=line.at(element.column)
+                )
+        except ElementError as error:
+            raise _Fault(element.column + error.offset, error.message, error.hint) from None
+        if known.type is not SetType.BITMAP_PORT and len(known.elements) > known.most:
+            raise _Fault(element.column, f"the set is full: it holds {known.most} elements (maxelem)")
+
+
+@dataclass(slots=True)
+class _Listing:
+    """Reads the paragraphs of ``ipset list``."""
+
+    reader: _Reader
+    name: Word | None = None
+    kind: Word | None = None
+    made: _Set | None = None
+    line: Origin | None = None
+    entries: int | None = None
+    members: int | None = None
+
+    def read(self, lines: list[Origin]) -> None:
+        for line in lines:
+            try:
+                self._line(line)
+            except _Fault as fault:
+                self.reader.report(line.at(fault.column), fault.message, fault.hint)
+        self._end()
+
+    def _line(self, line: Origin) -> None:
+        heading, colon, rest = line.text.partition(": ")
+        column = len(heading) + 3
+        if line.text.startswith("Name:"):
+            self._end()
+            self.name, self.line = Word(rest.strip(), column), line
+        elif self.name is None:
+            raise _Fault(1, 'expected "Name:"', "is this the output of ipset list?")
+        elif line.text.rstrip() == "Members:":
+            self.members = 0
+            if self.made is None:
+                raise _Fault(1, '"Members:" before "Header:"')
+        elif self.members is not None:
+            self.members += 1
+            if self.made is not None:
+                words = _words(line.text)
+                self.reader.add(self.made, words[0], words[1:], line)
+        elif heading == "Type" and colon:
+            self.kind = Word(rest.strip(), column)
+        elif heading == "Header" and colon:
+            if self.kind is None:
+                raise _Fault(1, '"Header:" before "Type:"')
+            options = [Word(w.text, w.column + column - 1) for w in _words(rest)]
+            assert self.line is not None
+            self.made = self.reader.create(self.name, self.kind, options, self.line)
+        elif heading == "Number of entries" and colon:
+            self.entries = int(rest) if rest.isascii() and rest.isdigit() else None
+        elif not line.text.startswith(_HEADINGS):
+            raise _Fault(1, "not a line of ipset list")
+
+    def _end(self) -> None:
+        """What must hold of a set whose last line was read."""
+        if self.name is not None and self.line is not None:
+            if self.made is None:
+                self.reader.report(self.line, f'set "{self.name.text}" has no "Header:"')
+            elif self.members is None:
+                self.made.unread("its members are not shown (ipset list without -t shows them)")
+            elif self.entries is not None and self.members < self.entries:
+                self.made.unread(f"{self.entries - self.members} of its members are not shown")
+        self.name = self.kind = self.made = self.line = self.entries = self.members = None
+
+
+def _words(text: str) -> list[Word]:
+    try:
+        return scan(text)
+    except QuoteError as error:
+        raise _Fault(error.column, "a double quote is opened and never closed") from None
+
+
+def _number(word: Word) -> int:
+    text = word.text
+    if not (text.isascii() and text.isdigit() and len(text) < 21):
+        raise _Fault(word.column, f'"{text}" is not a number')
+    return int(text)
+
+
+def _port_range(word: Word) -> Interval:
+    low, dash, high = word.text.partition("-")
+    both = [int(n) if n.isascii() and n.isdigit() and len(n) < 6 else 65536 for n in (low, high)]
+    if not dash or max(both) > 65535 or both[0] > both[1]:
+        raise _Fault(word.column, f'"{word.text}" is not a range of ports')
+    return Interval(*both)

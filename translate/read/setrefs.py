@@ -1,0 +1,54 @@
+"""Rules and the ipsets that they ask, brought together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import IpSet, Rule, Ruleset, SetTest
+from translate.read.ipset import IpSets
+
+__all__ = ["with_sets"]
+
+
+def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
+    """Return the ruleset with those of the ``given`` sets that its rules ask.
+
+    Raises ParseError, at the place of the rule, for a set that is not there or not read, one of the
+    other family (which the kernel takes, and never matches), and for another number of directions
+    than the set has dimensions (of which it takes more, and matches none with fewer: ``ip_set_test``).
+    """
+    known = {one.name: one for one in given.sets}
+    asked: set[str] = set()
+    problems: dict[tuple[int, str], Diagnostic] = {}
+    for rule, test in ruleset.set_tests():
+        problem = _problem(rule, test, known.get(test.name), ruleset, given)
+        if problem is None:
+            asked.add(test.name)
+        else:
+            problems.setdefault((rule.origin.line, test.name), problem)
+    if problems:
+        raise ParseError(tuple(problems.values()))
+    return replace(ruleset, sets=tuple(one for one in given.sets if one.name in asked))
+
+
+def _problem(
+    rule: Rule, test: SetTest, found: IpSet | None, ruleset: Ruleset, given: IpSets
+) -> Diagnostic | None:
+    column = rule.origin.text.find(f" {test.name} ") + 2
+    origin = rule.origin.at(column if column > 1 else 1)
+    unread = given.unread.get(test.name)
+    if unread is not None:
+        message = f'ipset "{test.name}" ({unread.origin.place}) cannot be asked'
+        return Diagnostic(origin, f"{message}: {unread.reason}")
+    if found is None:
+        return Diagnostic(origin, f'there is no ipset "{test.name}" in {given.source}')
+    if found.family not in (None, ruleset.family):
+        message = f'ipset "{test.name}" is of family {found.family}, the rules of {ruleset.family}'
+        return Diagnostic(origin, f"{message}: it never matches", f"see {found.origin.place}")
+    dimensions = len(found.type.dimensions)
+    if len(test.directions) != dimensions:
+        sides = ",".join(test.directions)
+        message = f'ipset "{test.name}" is a {found.type} with {dimensions} dimensions, not "{sides}"'
+        return Diagnostic(origin, message, f"see {found.origin.place}")
+    return None

@@ -1,0 +1,34 @@
+"""ipsets as ``ipset restore`` takes them, spelled as ``ipset save`` spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from translate.ir import IpSet, SetOption
+from translate.read.setelement import element_text
+
+__all__ = ["write_ipsets"]
+
+
+def write_ipsets(sets: Iterable[IpSet]) -> str:
+    """Return the text that creates and fills the sets; what ``ipset save`` printed, to the byte.
+
+    Ranges that were given to ``ipset add`` are written as the elements that they stand for.
+    """
+    lines: list[str] = []
+    for one in sets:
+        lines.append(" ".join(["create", one.name, one.type.value, *map(_option, one.options)]))
+        for element in one.elements:
+            words = ["add", one.name, element_text(one.type, one.family, element.key)]
+            before = [o for o in element.options if o.name == "timeout"]
+            behind = [o for o in element.options if o.name != "timeout"]
+            words += [*map(_option, before), *(["nomatch"] if element.nomatch else []), *map(_option, behind)]
+            lines.append(" ".join(words))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _option(option: SetOption) -> str:
+    if option.value is None:
+        return option.name
+    value = f'"{option.value}"' if option.name == "comment" else option.value
+    return f"{option.name} {value}"
