@@ -33,7 +33,7 @@ class Limits:
 
     ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets.
     ``load_seconds``: for all steps of one load; who needs more is not tried at larger sizes.
-    ``sample_seconds``: for the packets of one sample.
+    ``sample_seconds``: for the packets of one sample. ``change_seconds``: no more changes after that.
     """
 
     load_rounds: int = 3
@@ -41,6 +41,7 @@ class Limits:
     packets: int = 10_000
     load_seconds: float = 120.0
     sample_seconds: float = 0.5
+    change_seconds: float = 20.0
 
 
 def _say(text: str) -> None:
@@ -135,11 +136,15 @@ class Run:
     def _changes(self, pair: tuple[AnyChange, AnyChange] | None, cell: Cell, node: Worker) -> None:
         if pair is None:
             return
+        spent = 0.0
         try:
             for number in range(self.limits.rounds + 1):
                 there, back = (node.ask(change) for change in pair)
                 if number:  # the first one fills the caches of a handle, and of the machine
                     cell.change.append((there + back) / 2)
+                spent += there + back
+                if spent > self.limits.change_seconds and cell.change:
+                    break
         except MachineError as e:
             cell.missing["change"] = _reason(e)
 
