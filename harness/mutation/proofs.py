@@ -72,7 +72,7 @@ _KIND: Final = (
         "every rule of DOCKER_OUTPUT asks for the same destination again",
     ),
     Proof(
-        r"^lost-test: nat_DOCKER_OUTPUT: .*(ip daddr 172\.18\.0\.1.* → (tcp|udp|meta)"
+        r"^lost-test: nat_DOCKER_OUTPUT: .*(ip daddr 172\.18\.0\.1.* → (tcp|udp|meta|dnat)"
         r"|p->daddr == 0xac120001.*→ (?!.*p->daddr))",
         "both callers have asked for this destination",
     ),
@@ -97,8 +97,8 @@ _KIND: Final = (
         "KUBE-SERVICES has asked for the same destination, protocol and port",
     ),
     Proof(
-        r"^\S+: filter_KUBE.FORWARD: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
-        r"|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
+        r"^\S+: filter_KUBE.FORWARD(_\d)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
+        r"|(established|related) comment|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
         "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same",
     ),
 )
