@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.slow]
     [
         ("kind", "nft-O0", 7, 40),
         ("kind", "nft-O1", 5, 50),
+        ("kind", "nft-O2", 9, 18),
         ("kind", "tc-O1", 13, 20),
     ],
 )
