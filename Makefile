@@ -3,12 +3,13 @@ KERNEL ?= 6.1
 CASES ?= tests/corpus/cases tests/corpus/cases6
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
+SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
 DIFF := sh vm/each-level.sh "$(CASES)" .venv/bin/nfparity diff --backends $(BACKENDS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules shares mutation translators bench golden clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench golden clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +37,10 @@ diff-test-host: ## the same on the running kernel, in network namespaces; needs 
 diff-test-rules: ## clusters of every kind and their generated corpora, on the running kernel; needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m harness.selfcheck
+
+diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.large --services $(SERVICES)
 
 shares: ## 200,000 connections per backend: fair shares pass, one hundredth too much is caught; needs root
 	@harness/setup.sh test

@@ -2,12 +2,23 @@
 
 ``cluster`` is what kube-proxy is told: services, endpoints, where they are. ``rules`` writes the
 iptables-save text that its iptables mode makes of a cluster. ``shape`` draws a cluster of a wanted size and
-mixture. ``python -m harness.kuberules`` prints rules and the node to go with them.
+mixture; ``uses`` makes flows that use every service of one. ``python -m harness.kuberules`` prints rules and
+the node to go with them.
 Imported by tests and benchmarks; needs no root and no kernel.
 """
 
 from harness.kuberules.cluster import Cluster, Endpoint, Protocol, Service
 from harness.kuberules.rules import kube_proxy_rules
 from harness.kuberules.shape import Shape, draw_cluster
+from harness.kuberules.uses import service_uses
 
-__all__ = ["Cluster", "Endpoint", "Protocol", "Service", "Shape", "draw_cluster", "kube_proxy_rules"]
+__all__ = [
+    "Cluster",
+    "Endpoint",
+    "Protocol",
+    "Service",
+    "Shape",
+    "draw_cluster",
+    "kube_proxy_rules",
+    "service_uses",
+]

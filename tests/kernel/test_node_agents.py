@@ -1,4 +1,4 @@
-"""What stands beside kube-proxy on a node: parity on its cases, at both levels."""
+"""What stands beside kube-proxy on a node: parity on its cases, at every level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from harness.backends import BACKENDS, REFERENCE, backend
 from harness.batches import Batch
 from harness.corpus.cases import Case, read_case
 from harness.parity import Plan, run_parity
-from translate.ir import Family, Protocol
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 CASES = (
@@ -24,7 +23,7 @@ CASES = (
     "cases6/ip-masq-agent6",
 )
 KERNELS = tuple(name for name in BACKENDS if name != REFERENCE)
-LEVELS = {"nftables": (0, 1), "tc-ebpf": (0, 1)}
+LEVELS = {"nftables": (0, 1, 2), "tc-ebpf": (0, 1)}
 
 pytestmark = [
     pytest.mark.kernel,
@@ -45,11 +44,6 @@ def test_parity(path: str, name: str) -> None:
         pytest.skip(f"{name}: {availability.reason}")
     of = case(path)
     flows = of.flows
-    if name == "tc-ebpf":
-        if of.ruleset.family is Family.IP6:
-            pytest.skip("the tc program carries IPv4 only")
-        # A tc program cannot renew the CRC32c that covers SCTP's ports, and drops what needs it.
-        flows = tuple(f for f in flows if f.first.packet.proto != Protocol.SCTP)
     batch = Batch(rules_path=path, ruleset=of.ruleset, node=of.node, flows=flows, corpus=path)
     for level in LEVELS.get(name, (0,)):
         report = run_parity(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from backends.node import Node
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["Facts", "read_facts"]
+__all__ = ["Facts", "SourceChecks", "read_facts"]
 
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
@@ -33,9 +33,18 @@ _RTN_LOCAL: Final = 2
 _ROUTE_LOCALNET: Final = 1
 _RP_STRICT: Final = 2
 _RP_LOOSE: Final = 4
+_ACCEPT_LOCAL: Final = 8
 _LINK: Final = 0xFE80 >> 6
 
 Entry = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChecks:
+    """What a device is told of the sources that it may receive from, in effect (IPv4)."""
+
+    rp_filter: int = 0
+    accept_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +56,10 @@ class Facts:
     """The interfaces to attach to: all of them, ``lo`` too."""
 
 
-def read_facts(node: Node, family: Family, *, rp_filter: dict[str, int]) -> Facts:
+def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]) -> Facts:
     """Read devices, addresses and routes of the current network namespace.
 
-    ``rp_filter`` is the effective mode per device; ``node`` has conntrack's sysctls. Raises
+    ``checks`` are those of each device; ``node`` has conntrack's sysctls. Raises
     MachineError for routes of a kind that the program does not follow.
     """
     try:
@@ -68,7 +77,7 @@ def read_facts(node: Node, family: Family, *, rp_filter: dict[str, int]) -> Fact
     macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
     reader = _Reader(family, names, addresses)
     entries = {
-        "devices": list(reader.devices(macs, rp_filter)),
+        "devices": list(reader.devices(macs, checks)),
         "locals": list(reader.locals(local)),
         "routes": list(reader.routes(main)),
         "primary": list(reader.primary()),
@@ -84,14 +93,16 @@ class _Reader:
     links: dict[int, str]
     addresses: list[OwnAddress]
 
-    def devices(self, macs: dict[int, bytes], rp_filter: dict[str, int]) -> Iterator[Entry]:
+    def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
         for index, name in self.links.items():
             here = [a.value for a in self.addresses if a.index == index]
             first = next(iter(here), 0)
             of_link = 0
             flags = 0
             if self.family is Family.IP:
-                flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(rp_filter.get(name, 0), 0)
+                check = checks.get(name, SourceChecks())
+                flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(check.rp_filter, 0)
+                flags |= _ACCEPT_LOCAL * check.accept_local
                 if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
                     flags |= _ROUTE_LOCALNET
             else:

@@ -16,7 +16,7 @@ from backends.kernel.loader import Loader
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
-from backends.kernel.tc_ebpf.facts import Facts, read_facts
+from backends.kernel.tc_ebpf.facts import Facts, SourceChecks, read_facts
 from translate.bpf import BpfOutput
 from translate.errors import MachineError
 from translate.ir import Family
@@ -64,7 +64,7 @@ class TcEbpfLoader(Loader):
         """Load the program; raises MachineError with what BCC or the verifier said."""
         provide_headers()
         bcc = import_bcc()
-        rp_filter = self._take_over_sysctls(tap) if self.family is Family.IP else {}
+        checks = self._take_over_sysctls(tap) if self.family is Family.IP else {}
         with _captured() as said:
             try:
                 self._bpf = bcc.BPF(text=self._output.source.encode())
@@ -73,7 +73,7 @@ class TcEbpfLoader(Loader):
                 raise MachineError(f"the tc program does not load: {e}\n{said()[-_SHOWN:]}") from e
         for number, name in enumerate(_STAGES):
             self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptors[name])
-        facts = read_facts(tap.node, self.family, rp_filter=rp_filter)
+        facts = read_facts(tap.node, self.family, checks=checks)
         for name, entries in facts.entries.items():
             self._fill(name, entries)
         for contents in self._output.maps:
@@ -104,25 +104,30 @@ class TcEbpfLoader(Loader):
             if lib.bpf_update_elem(table.map_fd, key, value, 0):
                 raise MachineError(f"the map {name} takes no more: {os.strerror(ctypes.get_errno())}")
 
-    def _take_over_sysctls(self, tap: TapNode) -> dict[str, int]:
+    def _take_over_sysctls(self, tap: TapNode) -> dict[str, SourceChecks]:
         """Hand to the program the checks of a packet's source that the kernel would make too early.
 
         A reply to a packet made here has its source translated back at ingress, before the kernel
         routes it, where netfilter does so in INPUT, after the check. So the kernel is told to
         accept any source, and the program checks (``martian_source``). IPv6 has no such checks.
         """
-        modes: dict[str, int] = {}
         names = [*tap.indexes, "lo"]
-        for name in names:
-            modes[name] = max(_read(name, "rp_filter"), _read("all", "rp_filter"))
-        others = {k: v for k, v in tap.node.sysctls.items() if not k.endswith("rp_filter")}
+        checks = {
+            name: SourceChecks(
+                rp_filter=max(_read(name, "rp_filter"), _read("all", "rp_filter")),
+                accept_local=bool(_read(name, "accept_local") or _read("all", "accept_local")),
+            )
+            for name in names
+        }
+        taken = ("rp_filter", "accept_local")
+        others = {k: v for k, v in tap.node.sysctls.items() if not k.endswith(taken)}
         tap.node = replace(tap.node, sysctls=others)
         for name in ("all", *names):
             _write(name, "rp_filter", "0")
             _write(name, "accept_local", "1")
         # What was made here and sent here by DNAT comes in on lo without a route attached.
         _write("lo", "route_localnet", "1")
-        return modes
+        return checks
 
 
 def _attach(facts: Facts, descriptors: dict[str, int]) -> None:

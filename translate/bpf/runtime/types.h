@@ -124,6 +124,7 @@ struct device {
 #define DEVICE_ROUTE_LOCALNET 1
 #define DEVICE_RP_STRICT 2
 #define DEVICE_RP_LOOSE 4
+#define DEVICE_ACCEPT_LOCAL 8 /* a source may be an address of the node */
 
 struct prefix {
 	u32 length;

@@ -25,11 +25,14 @@ INLINE int not_received(struct pkt *p) { return 0; }
  * local, or not the one it came by, only when INPUT has translated it back. */
 INLINE int martian(struct pkt *p)
 {
-	u32 flags = device_flags(p->iif);
+	struct device *in = devices.lookup(&p->iif);
+	u32 flags = in ? in->flags : 0;
 	int localnet = flags & DEVICE_ROUTE_LOCALNET;
+	int local = flags & DEVICE_ACCEPT_LOCAL;
 	int group = (p->daddr >> 28) == 14;
 	struct local *found;
 	struct route *back;
+	u32 oif;
 
 	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
 		return 1;
@@ -48,17 +51,22 @@ INLINE int martian(struct pkt *p)
 			return 1;
 	}
 	found = local_entry(p->saddr);
-	if (found && found->own)
-		return 1;
-	if (flags & (DEVICE_RP_STRICT | DEVICE_RP_LOOSE)) {
-		if (found)
+	if (!(flags & (DEVICE_RP_STRICT | DEVICE_RP_LOOSE)))
+		return found && found->own && !local;
+	if (found) {
+		if (found->type != RTN_LOCAL || !local)
 			return 1;
+		oif = found->oif;
+	} else {
 		back = route_entry(p->saddr);
 		if (!back)
 			return 1;
-		return (flags & DEVICE_RP_STRICT) && back->oif != p->iif;
+		oif = back->oif;
 	}
-	return 0;
+	if (oif == p->iif)
+		return 0;
+	/* By another device: the loose check lets it, but not into a device without an address. */
+	return (flags & DEVICE_RP_STRICT) || !in->address;
 }
 
 /* Whether the way back to the source leads out of the packet's own device (rpfilter_mt of ipt_rpfilter). */

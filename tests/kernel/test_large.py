@@ -1,0 +1,69 @@
+"""A thousand services, each used from every place, through the flat translation and through iptables.
+
+``make diff-test-large`` takes ten thousand, all backends and levels.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.backends import backend
+from harness.large import Expected, Subject, large_shape, large_subject, run_one
+from translate.ir import Family
+
+SERVICES = 1000
+
+
+@pytest.fixture(scope="module", params=Family)
+def asked(request: pytest.FixtureRequest) -> tuple[Subject, Expected]:
+    subject = large_subject(large_shape(SERVICES, request.param))
+    return subject, Expected.ask(subject.batch)
+
+
+@pytest.mark.parametrize(("name", "level"), [("iptables-legacy", 0), ("nftables", 2)])
+def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
+    subject, expected = asked
+    carrier = backend(name)
+    availability = carrier.probe()
+    if not availability.ok:
+        pytest.skip(f"{name}: {availability.reason}")
+    report = run_one(subject, expected, carrier, level)
+    assert report.parity, report.differences[:3]
+    (mine,) = report.backends
+    assert (mine.flows, mine.skipped) == (len(subject.batch.flows), None)
+    assert mine.flows > 3 * SERVICES
+
+
+def test_the_command_says_what_took_how_long() -> None:
+    words = "--services 10 --families ip --backends iptables-legacy,nftables --levels 2".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.large", *words],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    for part in ("flows made", "simulator", "iptables-legacy -O0: 0 of ", "nftables -O2: 0 of "):
+        assert part in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--families", "ipx"], ["--levels", "two"], ["--backends", "tables"], ["--services", "-1"]],
+)
+def test_what_cannot_be_asked_for_is_said(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.large", *words],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert words[1] in done.stderr
