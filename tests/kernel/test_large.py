@@ -39,7 +39,8 @@ def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
 
 
 def test_the_command_says_what_took_how_long() -> None:
-    words = "--services 10 --families ip --backends iptables-legacy,nftables --levels 2".split()
+    words = ["--services", "10", "--families", "ip", "--backends", "iptables-legacy,nftables"]
+    words += ["--levels", "2"]
     done = subprocess.run(
         [sys.executable, "-m", "harness.large", *words],
         capture_output=True,
