@@ -80,8 +80,9 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
     """What a corpus that is made for rules leaves out and faults can show.
 
-    Each use of a service with three more connections of the same client, for affinity; and from the node
-    with the bit of the mark set that rules set themselves.
+    Each use of a service with three more connections of the same client, for affinity. And with the bit of
+    the mark set that rules set themselves: by the node, also in the name of an endpoint (as a transparent
+    proxy sends), because no mark comes in by a wire.
     """
     for flow in flows:
         packet = flow.first.packet
@@ -90,7 +91,7 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
         more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
         sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
         yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
-        if flow.first.entry is None:
+        if flow.first.entry is None or "-endpoint" in flow.id:
             marked = Send(packet=packet.changed(mark=_MARK), entry=None)
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 

@@ -52,7 +52,10 @@ class Caught:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow."""
+    """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow.
+
+    The flows of ``batch`` come first, then what is repeated of them.
+    """
 
     batch: Batch
     flows: tuple[Flow, ...]
@@ -96,18 +99,33 @@ def _by_chance(result: FlowResult) -> bool:
 
 
 def hunt(
-    faults: Iterable[Fault], text: str, loader: Callable[[str], Loader], grounds: Sequence[Ground]
+    faults: Iterable[Fault],
+    text: str,
+    loader: Callable[[str], Loader],
+    grounds: Sequence[Ground],
+    *,
+    proven: Callable[[Fault], bool] = lambda _: False,
 ) -> Iterator[Caught]:
-    """Plant each fault in ``text`` in turn and yield what became of it."""
+    """Plant each fault in ``text`` in turn and yield what became of it.
+
+    A fault that is ``proven`` to change nothing meets every flow once: repetitions are for faults that
+    only many packets show, and cost most of a survivor's time.
+    """
+    once = tuple(_without_repeats(ground) for ground in grounds)
     for fault in faults:
         planted = fault.plant(text)
         try:
-            by = first_difference(loader(planted), grounds)
+            by = first_difference(loader(planted), once if proven(fault) else grounds)
         except (InputError, MachineError) as e:
             yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
             continue
         verdict = Verdict.SURVIVED if by is None else Verdict.CAUGHT
         yield Caught(fault=fault, verdict=verdict, by=by or "")
+
+
+def _without_repeats(ground: Ground) -> Ground:
+    flows = ground.batch.flows
+    return Ground(ground.batch, flows, ground.expected[: len(flows)], {})
 
 
 def first_difference(loader: Loader, grounds: Sequence[Ground]) -> str | None:

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from harness.mutation.fault import Fault, Place
-from harness.mutation.operators import Operators, each, faults_at
+from harness.mutation.operators import Change, Operators, each, faults_at
 from translate.ir import Family, format_address, parse_address
 
-__all__ = ["nft_faults"]
+__all__ = ["MOST_ELEMENTS", "nft_faults"]
+
+MOST_ELEMENTS: Final = 48
+"""How many elements of one set or map get faults of their own."""
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
 _PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
+_DATA: Final = r"(?<= : )\S.*(?=,$)"
+_ELEMENT_DATA: Final = re.compile(_DATA)
 _MARK: Final = re.compile(r"0x([0-9a-f]+)")
 
 
@@ -23,9 +28,39 @@ def nft_faults(text: str) -> Iterator[Fault]:
     target = each(_CALL, lambda m: _other_target(m, following))
     lists = tuple(dict.fromkeys(re.findall(r"@(recent_\S+)", text)))
     other_list = each(r"@(recent_\S+)", lambda m: _other_list(m, lists))
-    operators = (*_OPERATORS, ("target", target), ("list", other_list))
-    for place in _places(text):
-        yield from faults_at(place, operators)
+    alike = _alike(text)
+    other_lookup = each(r"@((?!recent_)\S+)", lambda m: f"@{alike[m[1]]}" if m[1] in alike else None)
+    operators = (*_OPERATORS, ("target", target), ("list", other_list), ("lookup", other_lookup))
+    places = tuple(_places(text))
+    data = _data_of_next(places)
+    for place in places:
+        yield from faults_at(place, (*operators, ("data", _became(data.get(place.line)))))
+
+
+def _became(data: str | None) -> Change:
+    return each(_DATA, lambda m: data)
+
+
+def _alike(text: str) -> Mapping[str, str]:
+    """For each set or map another one with the same types of key and data, where there is one."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    block: re.Match[str] | None = None
+    for line in text.split("\n"):
+        if match := _BLOCK.match(line):
+            block = match
+        elif block and line.startswith("\t\ttypeof ") and not block[2].startswith("recent_"):
+            kinds.setdefault((block[1], line), []).append(block[2])
+    groups = [names for names in kinds.values() if len(names) > 1]
+    return {name: names[(i + 1) % len(names)] for names in groups for i, name in enumerate(names)}
+
+
+def _data_of_next(places: Sequence[Place]) -> Mapping[int, str]:
+    """For each element of a map, by line, what the next one (the first after the last) says."""
+    maps: dict[str, list[tuple[int, str]]] = {}
+    for place in places:
+        if match := _ELEMENT_DATA.search(place.text):
+            maps.setdefault(place.block, []).append((place.line, match[0]))
+    return {line: of[(i + 1) % len(of)][1] for of in maps.values() for i, (line, _) in enumerate(of)}
 
 
 def _following(text: str) -> Mapping[str, str]:
@@ -48,13 +83,22 @@ def _other_list(match: re.Match[str], lists: Sequence[str]) -> str | None:
 
 
 def _places(text: str) -> Iterator[Place]:
-    """Rules, elements and hook lines; comments, declarations and braces are no place for a fault."""
-    block = ""
+    """Rules, elements and hook lines; comments, declarations and braces are no place for a fault.
+
+    Of the elements of a large set or map, as many as ``MOST_ELEMENTS``, evenly spread.
+    """
+    blocks: dict[tuple[str, str], list[Place]] = {}
+    block: tuple[str, str] | None = None
     for number, line in enumerate(text.split("\n")):
         if match := _BLOCK.match(line):
-            block = match[2]
+            block = (match[1], match[2])
         elif block and line.startswith("\t\t") and not _is_declaration(line.strip()):
-            yield Place(block, number, line)
+            blocks.setdefault(block, []).append(Place(block[1], number, line))
+    for (kind, _), places in blocks.items():
+        if kind == "chain" or len(places) <= MOST_ELEMENTS:
+            yield from places
+        else:
+            yield from (places[i * len(places) // MOST_ELEMENTS] for i in range(MOST_ELEMENTS))
 
 
 def _is_declaration(line: str) -> bool:
@@ -95,6 +139,10 @@ def _port(match: re.Match[str]) -> str:
     return f"{match[1]}{int(match[2]) + 1}"
 
 
+def _other_side(match: re.Match[str]) -> str:
+    return f"{match[1]}{'d' if match[2] == 's' else 's'}"
+
+
 def _other_bit(match: re.Match[str]) -> str:
     return f"0x{int(match[1], 16) >> 1:x}"
 
@@ -119,14 +167,16 @@ _OPERATORS: Final[Operators] = (
     ("inverted-test", each(r"[=!]=(?= (?:0x|dnat))", _flip)),
     ("inverted-test", each(r"(fib [sd]addr type )(?=\w)", lambda m: f"{m[1]}!= ")),
     ("side", each(r"(ip6? )saddr (?=[@}])", lambda m: f"{m[1]}daddr ")),
-    ("side", each(r"(fib )([sd])(addr type)", lambda m: f"{m[1]}{'d' if m[2] == 's' else 's'}{m[3]}")),
+    ("side", each(r"(ip6? )([sd])(?=addr \. )", _other_side)),
+    ("side", each(r"(th )([sd])(?=port (?:v?map )?@)", _other_side)),
+    ("side", each(r"(fib )([sd])(?=addr type)", _other_side)),
     ("reject-kind", each(r"(reject with icmp type )port-", lambda m: f"{m[1]}host-")),
     ("reject-kind", each(r"(reject with icmpv6 type )port-", lambda m: f"{m[1]}addr-")),
     ("verdict", each(r"reject with \S+ type \S+", lambda m: "drop")),
     ("address", each(_PREFIX, _address)),
     ("prefix-length", each(_PREFIX, _length(-1))),
     ("prefix-length", each(_PREFIX, _length(1))),
-    ("port", each(r"((?:[sd]port |\.\d{1,3}:|\]:|p \. ))(\d+)\b", _port)),
+    ("port", each(r"((?:[sd]port |\.\d{1,3}:|\]:|p \. | : [\w.:]+ \. ))(\d+)\b", _port)),
     ("tcp-udp", each(r"\btcp\b", lambda m: "udp")),
     ("tcp-udp", each(r"\budp\b", lambda m: "tcp")),
     ("mark-bit", each(_MARK.pattern + r"(?![^\"]*< )", _other_bit)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +14,7 @@ from harness.kuberules import draw_cluster, kube_proxy_rules
 from harness.mutation.arenas import ARENAS, CLUSTER, arena
 from harness.mutation.bpf_faults import bpf_faults, output_of
 from harness.mutation.fault import Fault
-from harness.mutation.nft_faults import nft_faults
+from harness.mutation.nft_faults import MOST_ELEMENTS, nft_faults
 from translate.errors import InputError
 from translate.ir import Family, Program
 from translate.passes import lower
@@ -52,6 +54,52 @@ def test_nft_faults_of_each_construct(family: Family, level: int) -> None:
         assert fault.plant(text) != text
 
 
+def test_nft_faults_of_what_is_data() -> None:
+    """A flat translation is right only if its maps are: their faults are derived as rules' are."""
+    text = translate.nft.emit(program(Family.IP, 2)).text
+    faults = list(nft_faults(text))
+    kinds = {kind: [f for f in faults if f.operator == kind] for kind in ("data", "lookup", "side", "target")}
+
+    for fault in kinds["data"]:
+        assert fault.after is not None
+        key, data = fault.place.text.rsplit(" : ", 1)
+        assert fault.after.startswith(f"{key} : ")
+        assert fault.after != f"{key} : {data}"
+        assert f" : {fault.after.rsplit(' : ', 1)[1]}" in text
+    assert {f.place.block.rsplit("_", 1)[1] for f in kinds["data"]} == {"2", "3"}
+
+    typeof = dict(re.findall(r"\t(?:map|set) (\S+) \{\n\t\ttypeof (.*)", text))
+    assert kinds["lookup"]
+    for fault in kinds["lookup"]:
+        assert fault.after is not None
+        before, after = (re.findall(r"@(\S+)", line)[0] for line in (fault.place.text, fault.after))
+        assert before != after
+        assert typeof[before] == typeof[after]
+
+    sides = {(f.place.text, f.after) for f in kinds["side"]}
+    one = next(b for b, _ in sides if "ip saddr . ip daddr . meta l4proto . th dport @" in b)
+    assert (one, one.replace("ip saddr .", "ip daddr .")) in sides
+    assert (one, one.replace("ip daddr .", "ip saddr .")) in sides
+    assert (one, one.replace("th dport", "th sport")) in sides
+    assert any(f.place.text.split("jump ")[1].startswith("nat_shape-") for f in kinds["target"])
+    lost = {f.place.block for f in faults if f.operator == "lost-line"}
+    assert set(re.findall(r"\tmap (\S+)", text)) <= lost
+    ports = [f for f in faults if f.operator == "port" and " : " in f.place.text]
+    assert any(f.after and f.after.split(" : ")[0] == f.place.text.split(" : ")[0] for f in ports)
+
+
+@pytest.mark.parametrize("size", [MOST_ELEMENTS, MOST_ELEMENTS + 1, 10 * MOST_ELEMENTS])
+def test_large_maps_get_a_spread(size: int) -> None:
+    elements = "\n".join(f"\t\t\ttcp . {1000 + i}," for i in range(size))
+    text = f"table ip t {{\n\tset s {{\n\t\telements = {{\n{elements}\n\t\t}}\n\t}}\n}}"
+    lost = [f.place.text for f in nft_faults(text) if f.operator == "lost-line"]
+    assert len(set(lost)) == MOST_ELEMENTS
+    ports = [int(line.strip(" \t,").split(" ")[-1]) - 1000 for line in lost]
+    assert {b - a for a, b in itertools.pairwise(ports)} <= {size // MOST_ELEMENTS, size // MOST_ELEMENTS + 1}
+    assert ports[0] == 0
+    assert ports[-1] >= size - 1 - size // MOST_ELEMENTS
+
+
 def test_bpf_faults_of_each_construct() -> None:
     output = translate.bpf.emit(program(Family.IP, 1))
     text = output.render()
@@ -69,6 +117,11 @@ def test_arenas() -> None:
     again = [f for f in batch.flows if f.id.endswith("-again")]
     assert again
     assert all(len(f.steps) == 4 for f in again)
+    assert [f.id for f in batch.flows if f.id.endswith("-localhost")]
+    marked = [f for f in batch.flows if f.id.endswith("-marked")]
+    assert {f.first.packet.mark for f in marked} == {0x4000}
+    assert all(f.first.entry is None for f in marked)
+    assert any("-endpoint" in f.id for f in marked)
     with pytest.raises(InputError, match="known are kind, cluster"):
         arena("nothing")
     assert set(ARENAS) == {"kind", "cluster", "cluster6", "kube-real", "kube-real6"}
