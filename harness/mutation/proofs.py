@@ -17,10 +17,17 @@ __all__ = ["PROOFS", "Proof", "proof_of"]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why faults of this pattern change nothing."""
+    """Why faults of this pattern change nothing; ``nested``: only where the line stands in an ``if``."""
 
     pattern: str
     reason: str
+    nested: bool = False
+
+    def covers(self, fault: Fault) -> bool:
+        """Whether the proof is meant for ``fault``."""
+        if self.nested and not fault.place.text.startswith("\t\t"):
+            return False
+        return re.search(self.pattern, fault.key) is not None
 
 
 _ANYWHERE: Final = (
@@ -68,6 +75,11 @@ _KIND: Final = (
         "the chain jumped to is empty, whether it is reached or not",
     ),
     Proof(
+        r"^(lost-test|inverted-test|constant|side): nat_KUBE.SERVICES: if \(address_type\(p->daddr"
+        r"|^lost-call: nat_KUBE.SERVICES: .*_nat_KUBE_NODEPORTS\(",
+        "the chain jumped to is empty, whether it is reached or not",
+    ),
+    Proof(
         r"^lost-test: nat_(PREROUTING|OUTPUT): .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
         "every rule of DOCKER_OUTPUT asks for the same destination again",
     ),
@@ -103,7 +115,15 @@ _KIND: Final = (
     ),
 )
 
+_ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends every client where this one does"
+
 _CLUSTER: Final = (
+    Proof(
+        r"^(lost-line|lost-test|inverted-test|side|list): nat_KUBE.SVL.\w+: "
+        r"(ip6? saddr @recent_(?P<list>\S+) jump nat_(?P=list) |if \(recent\(\d+, p->saddr, \d+, RECENT_RCHECK, 0\)\))",
+        _ONE_ENDPOINT,
+    ),
+    Proof(r"^lost-call: nat_KUBE.SVL.\w+: .*_nat_KUBE_SEP_", _ONE_ENDPOINT, nested=True),
     Proof(
         r"^lost-test: nat_KUBE.SEP.\w+: meta l4proto \w+ update .* → update ",
         "KUBE-SERVICES has looked the protocol up",
@@ -131,6 +151,6 @@ PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
 def proof_of(arena: str, fault: Fault) -> Proof | None:
     """Return the first proof that is meant for ``fault`` in ``arena``, or None."""
     for proof in PROOFS.get(arena, ()):
-        if re.search(proof.pattern, fault.key):
+        if proof.covers(fault):
             return proof
     return None
