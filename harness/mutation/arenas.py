@@ -39,6 +39,8 @@ CLUSTER: Final = Shape(
 """Few services, so that many faults can be planted, which have everything that a Service can have."""
 
 _MARK: Final = 0x4000
+_LOOPBACK: Final = 1
+"""``::1``."""
 _RULESETS: Final = "tests/corpus/rulesets"
 
 
@@ -82,7 +84,8 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
 
     Each use of a service with three more connections of the same client, for affinity. And with the bit of
     the mark set that rules set themselves: by the node, also in the name of an endpoint (as a transparent
-    proxy sends), because no mark comes in by a wire.
+    proxy sends), because no mark comes in by a wire. And the port on IPv6's loopback address, which node
+    ports leave out.
     """
     for flow in flows:
         packet = flow.first.packet
@@ -91,6 +94,9 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
         more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
         sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
         yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+        if flow.id.endswith("-node") and packet.family is Family.IP6:
+            local = Send(packet=packet.changed(src=_LOOPBACK, dst=_LOOPBACK), entry=None)
+            yield replace(flow, id=f"{flow.id}-localhost", steps=(local,))
         if flow.first.entry is None or "-endpoint" in flow.id:
             marked = Send(packet=packet.changed(mark=_MARK), entry=None)
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))

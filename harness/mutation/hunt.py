@@ -6,7 +6,7 @@ so that the shares of endpoints and the spread of drawn ports are tested as well
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -104,7 +104,7 @@ def hunt(
     loader: Callable[[str], Loader],
     grounds: Sequence[Ground],
     *,
-    proven: Callable[[Fault], bool] = lambda _: False,
+    proven: Collection[Fault] = (),
 ) -> Iterator[Caught]:
     """Plant each fault in ``text`` in turn and yield what became of it.
 
@@ -115,7 +115,7 @@ def hunt(
     for fault in faults:
         planted = fault.plant(text)
         try:
-            by = first_difference(loader(planted), once if proven(fault) else grounds)
+            by = first_difference(loader(planted), once if fault in proven else grounds)
         except (InputError, MachineError) as e:
             yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
             continue

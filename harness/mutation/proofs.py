@@ -17,15 +17,21 @@ __all__ = ["PROOFS", "Proof", "proof_of"]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why faults of this pattern change nothing; ``nested``: only where the line stands in an ``if``."""
+    """Why faults of this pattern change nothing.
+
+    ``nested``: only where the line stands in an ``if``. ``subject``: only in that translation.
+    """
 
     pattern: str
     reason: str
     nested: bool = False
+    subject: str | None = None
 
-    def covers(self, fault: Fault) -> bool:
-        """Whether the proof is meant for ``fault``."""
+    def covers(self, subject: str, fault: Fault) -> bool:
+        """Whether the proof is meant for ``fault`` in the translation ``subject``."""
         if self.nested and not fault.place.text.startswith("\t\t"):
+            return False
+        if self.subject not in (None, subject):
             return False
         return re.search(self.pattern, fault.key) is not None
 
@@ -120,10 +126,23 @@ _ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends every 
 _CLUSTER: Final = (
     Proof(
         r"^(lost-line|lost-test|inverted-test|side|list): nat_KUBE.SVL.\w+: "
-        r"(ip6? saddr @recent_(?P<list>\S+) jump nat_(?P=list) |if \(recent\(\d+, p->saddr, \d+, RECENT_RCHECK, 0\)\))",
+        r"(ip6? saddr @recent_(?P<list>\S+) jump nat_(?P=list) "
+        r"|if \(recent\(\d+, p->saddr, \d+, RECENT_RCHECK, 0\)\))",
         _ONE_ENDPOINT,
     ),
     Proof(r"^lost-call: nat_KUBE.SVL.\w+: .*_nat_KUBE_SEP_", _ONE_ENDPOINT, nested=True),
+    Proof(
+        r"^\S+: nat_KUBE-(SVC-ALULQ|SEP-(27LC|WODG|H454|R2BW|QZ6D|SQJR))\w+: .* meta mark \| 0x4000 .*"
+        r"→ (\(gone\)$|.*meta mark set meta mark \| 0x4000 )",
+        "at this level only KUBE-EXT calls the service's own chain, and has marked every packet",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_shape-\w+-ee6cebab3b-\d_2: "
+        r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
+        "who comes by the load balancer's address has been marked, as everyone from outside",
+        subject="nft-O2",
+    ),
     Proof(
         r"^lost-test: nat_KUBE.SEP.\w+: meta l4proto \w+ update .* → update ",
         "KUBE-SERVICES has looked the protocol up",
@@ -133,7 +152,7 @@ _CLUSTER: Final = (
         "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked or a pod",
     ),
     Proof(
-        r"^\S+: filter_KUBE.NODEPORTS(_2)?: .*accept",
+        r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_2)?: .*accept",
         "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts",
     ),
 )
@@ -148,9 +167,9 @@ PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
 """The proofs that are known of each arena, tried in order."""
 
 
-def proof_of(arena: str, fault: Fault) -> Proof | None:
-    """Return the first proof that is meant for ``fault`` in ``arena``, or None."""
+def proof_of(arena: str, subject: str, fault: Fault) -> Proof | None:
+    """Return the first proof that is meant for ``fault`` in ``arena``'s translation ``subject``, or None."""
     for proof in PROOFS.get(arena, ()):
-        if proof.covers(fault):
+        if proof.covers(subject, fault):
             return proof
     return None

@@ -98,10 +98,6 @@ def try_all(
             raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
     if len({batch.rules_path for batch in batches}) != 1:
         raise InputError(f"{arena}: faults are planted in one ruleset")
-
-    def proven(fault: Fault) -> bool:
-        return proof_of(arena, fault) is not None
-
     grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
     for name in subjects:
         kind, level = SUBJECTS[name]
@@ -110,8 +106,9 @@ def try_all(
             raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
         chosen = faults[::every]
         judged: list[Judged] = []
-        for one in hunt(chosen, text, loader, grounds, proven=proven):
-            judged.append(Judged(one, proof_of(arena, one.fault)))
+        proofs = {fault: proof for fault in chosen if (proof := proof_of(arena, name, fault))}
+        for one in hunt(chosen, text, loader, grounds, proven=proofs):
+            judged.append(Judged(one, proofs.get(one.fault)))
             if progress is not None:
                 progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
                 progress.flush()

@@ -13,7 +13,7 @@ from backends.packet import Packet
 from harness.corpus.generate.goals import Seen
 from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
-from translate.ir import AddressType, format_address
+from translate.ir import AddressType, Family, format_address
 
 __all__ = ["Service", "service_flows", "services_of"]
 
@@ -92,7 +92,7 @@ def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, 
     loopback = places.kind(dst) is AddressType.LOCAL and dst == places.loopback
     if places.own:
         yield "node", "from the node itself", places.loopback if loopback else places.own[0], dst
-    if places.kind(dst) is AddressType.LOCAL and not loopback:
+    if places.kind(dst) is AddressType.LOCAL and not loopback and places.family is Family.IP:
         yield "localhost", "on the node's loopback address", places.loopback, places.loopback
     for n, endpoint in enumerate(service.endpoints[:_MOST_ENDPOINTS], 1):
         if endpoint != dst:
