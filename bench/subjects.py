@@ -17,7 +17,6 @@ from backends.kernel.xtables import VARIANTS, IptablesLoader
 from bench.kubelayout import kube_proxy_nftables, service_again
 from bench.node import Change, LiveChange
 from harness.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
-from translate.bpf import MOST_LEVEL
 from translate.bpf import emit as emit_bpf
 from translate.errors import MachineError
 from translate.ir import Program
@@ -205,5 +204,5 @@ def subjects() -> Mapping[str, Subject]:
     """Return every subject by its name, in the order of the tables; a translation at each level there is."""
     found: list[Subject] = [_Plain(), *(_Iptables(v) for v in VARIANTS), _Translate(), _KubeProxy()]
     found += [_Ours(f"nfparity -O{level}", level, _nftables) for level in sorted(LEVELS)]
-    found.append(_Ours("nfparity tc eBPF", MOST_LEVEL, _tc_ebpf))
+    found.append(_Ours("nfparity tc eBPF", max(LEVELS), _tc_ebpf))
     return {subject.name: subject for subject in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
@@ -44,6 +45,13 @@ class Loader(ABC):
     def forget(self, tap: TapNode) -> None:
         """Forget every connection, and empty every list; called between flows that could meet."""
         tap.conntrack.flush()
+
+    def change(self, change: Any) -> None:
+        """Make the loaded rules others, as the translation says (its ``change_from``), while packets pass.
+
+        Connections stay. Raises ValueError where that cannot be, MachineError with what the kernel said.
+        """
+        raise ValueError("these rules cannot be changed once they are loaded")
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return how many packets each rule has matched; empty where nobody counts."""

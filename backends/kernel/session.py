@@ -46,6 +46,13 @@ class _Count:
 
 
 @dataclass(frozen=True, slots=True)
+class _Change:
+    """Asks for other rules; what ``Loader.change`` takes."""
+
+    change: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Start:
     """Builds the node and loads the rules, in the child."""
 
@@ -73,6 +80,8 @@ class _Server:
             case _Sample(packet, entry, times):
                 replayer = self.replayer
                 return sample(replayer.tap, replayer.loader, packet, entry, times)
+            case _Change(change):
+                return self.replayer.loader.change(change)
             case _Count():
                 return dict(self.replayer.loader.counters())
         raise TypeError(f"no such request: {message!r}")
@@ -115,6 +124,10 @@ class KernelSession:
         """Return where ``times`` new connections that begin with ``packet`` went; see :func:`sample`."""
         found: dict[Destination | None, int] = self._worker.ask(_Sample(packet, entry, times))
         return found
+
+    def change(self, change: Any) -> None:
+        """Change the loaded rules; see :meth:`Loader.change`."""
+        self._worker.ask(_Change(change))
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return how many packets each rule has matched since it was loaded, where counted."""

@@ -139,7 +139,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         choices=(0, 1, 2),
         default=2,
         help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 also one chain for all chains "
-        "that differ in constants alone (default; the tc program knows 0 and 1, and takes 2 for 1)",
+        "that differ in constants alone (default)",
     )
 
 

@@ -30,7 +30,9 @@ limits (how many addresses a list of -m recent holds) are said on standard error
 With --against, nft prints one transaction for a table that holds the translation of OLD at the same
 level: elements that come and go, and chains and maps where the shapes of chains change. Where a map
 would need another type it is the whole table. nft refuses it when something else is loaded, and then
-nothing changes. Established connections keep their NAT.
+nothing changes. Established connections keep their NAT. bpf prints what is written into the maps and
+deleted from them, one entry a line and in the order in which it has to be made; where the shapes of
+chains change, or a map would take too much, it is the whole program.
 """
 
 
@@ -64,10 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
-    if to != "nft":
-        raise InputError(f"--against goes with --to nft, not with --to {to}")
+    if to == "iptables":
+        raise InputError(f"--against goes with --to nft and --to bpf, not with --to {to}")
     if old.family is not new.family:
         raise InputError(f"the rules of --against are for {old.family.value}, RULES for {new.family.value}")
+    if to == "bpf":
+        return _changed_maps(old, new, level)
     from translate import nft
     from translate.passes import lower
 
@@ -77,6 +81,19 @@ def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
     counts = f"{change.added} elements added, {change.deleted} deleted"
     print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
     return change.text
+
+
+def _changed_maps(old: Ruleset, new: Ruleset, level: int) -> str:
+    from translate import bpf
+    from translate.passes import lower
+
+    wanted = bpf.emit(lower(new, level=level))
+    print_notes(wanted.notes)
+    change = wanted.change_from(bpf.emit(lower(old, level=level)))
+    counts = f"{change.written} entries written, {change.deleted} deleted"
+    kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
+    print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)
+    return change.render()
 
 
 def _translated(ruleset: Ruleset, to: str, level: int) -> str:
@@ -94,6 +111,6 @@ def _translated(ruleset: Ruleset, to: str, level: int) -> str:
         return output.text
     from translate import bpf
 
-    made = bpf.emit(lower(ruleset, level=min(level, bpf.MOST_LEVEL)))
+    made = bpf.emit(lower(ruleset, level=level))
     print_notes(made.notes)
     return made.render()

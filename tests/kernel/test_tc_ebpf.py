@@ -20,10 +20,10 @@ from backends.simulator import SimulatorBackend
 from harness.compare import compare
 from harness.corpus.cases import read_cases
 from harness.corpus.randomflows import random_flows
-from translate.bpf import MOST_LEVEL, emit
+from translate.bpf import emit
 from translate.errors import MachineError, UnsupportedError
 from translate.ir import Ruleset, TcpFlag
-from translate.passes import lower
+from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -60,7 +60,7 @@ def agree(ruleset: Ruleset, node: Node, flows: list[Flow], level: int = 1) -> Co
     return Counter(o.verdict for r in observed for b in r.branches for o in b.outcomes)
 
 
-@pytest.mark.parametrize("level", range(MOST_LEVEL + 1))
+@pytest.mark.parametrize("level", LEVELS)
 def test_the_kind_nodes_corpus(level: int) -> None:
     cases = [c for c in read_cases(CORPUS / "cases") if "kind-" in c.folder.name]
     nodes = {str(case.node_path.resolve()): case.node for case in cases}
@@ -71,7 +71,7 @@ def test_the_kind_nodes_corpus(level: int) -> None:
         assert seen[Verdict.LOCAL]
 
 
-@pytest.mark.parametrize("level", range(MOST_LEVEL + 1))
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("name", "seed"), [("kind-node", 20), ("nft-traps", 21)])
 def test_random_packets_around_the_rules(name: str, seed: int, level: int, kind_node: Node) -> None:
     ruleset = rules(name)

@@ -26,7 +26,7 @@ from translate.ir import (
 )
 from translate.passes.recents import RecentList, inexact
 
-__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "literal", "present", "refuse_type"]
+__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
 
 class CannotExpress(Exception):  # noqa: N818  # caught inside this package, never shown
@@ -149,14 +149,32 @@ def _recent(test: Recent, family: Family, lists: Mapping[str, RecentList]) -> st
     problem = inexact(test, lists[test.name])
     if problem is not None:
         raise CannotExpress(*problem)
-    if test.key:
-        raise CannotExpress("recent-key", "lists of -m recent that are told apart by fields of the packet")
     number = list(lists).index(test.name)
     address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
     if test.mask != (1 << family.bits) - 1:
         address = f"{address} & {literal(test.mask)}"
-    mode = f"RECENT_{test.mode.name}"
-    return f"recent({number}, {address}, {test.seconds or 0}, {mode}, {int(test.negated)})"
+    asked = f"{test.seconds or 0}, RECENT_{test.mode.name}, {int(test.negated)}"
+    if not test.key:
+        return f"recent({number}, {address}, {asked})"
+    parts = [f".list = {number}", f".address = to_wire({address})"]
+    parts += [f".{_RECENT_KEY[f]} = {in_key(f)}" for f in test.key]
+    return f"recent_of((struct recent_key){{ {', '.join(parts)} }}, {asked})"
+
+
+_RECENT_KEY: Final = {
+    Field.SADDR: "saddr",
+    Field.DADDR: "daddr",
+    Field.L4PROTO: "proto",
+    Field.SPORT: "sport",
+    Field.DPORT: "dport",
+}
+"""The members of ``struct recent_key`` for what tells lists apart: what ``template`` dispatches by."""
+
+
+def in_key(field: Field) -> str:
+    """Return a field as the key of a map has it."""
+    text = FIELDS[field].text
+    return f"to_wire({text})" if field.is_address else text
 
 
 def _field_test(test: FieldTest, family: Family) -> str:

@@ -1,5 +1,8 @@
 """Program → C: one inlined function per chain, between the two halves of the runtime.
 
+The text depends on the shapes of chains alone: what is compiled has no line numbers, no sizes of lookups
+and nothing of the order in which entries come, so that entries can change while the program stays.
+
 A chain's function returns a verdict: ``CONTINUE`` when it ends or returns, so that ``jump`` is a
 call that returns early for anything else, and ``goto`` is a tail call. BPF programs of BCC 0.26
 have no calls, so every call is expanded in place; what that would make too large for the
@@ -13,7 +16,7 @@ from typing import Final
 
 from translate.bpf.conditions import CannotExpress
 from translate.bpf.ipsets import SetMaps
-from translate.bpf.maps import ARGUMENTS, BpfOutput
+from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
 from translate.bpf.runtime import IPSET, RECENT, after_chains, before_chains, runtime_text
 from translate.bpf.silences import silences
 from translate.bpf.statements import Writer, called_chains
@@ -22,6 +25,7 @@ from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
     Family,
+    Lookup,
     LoweredChain,
     Policy,
     Program,
@@ -30,13 +34,10 @@ from translate.ir import (
 )
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
-__all__ = ["BACKEND", "MOST_LEVEL", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
+__all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
 
 BACKEND: Final = "tc-ebpf"
 """The name that refusals carry."""
-
-MOST_LEVEL: Final = 1
-"""The highest optimisation level that is made for this emitter; it refuses what higher ones add."""
 
 MOST_STATEMENTS: Final = 4096
 """How many statements, counted once per place where their chain is expanded, a hook may have.
@@ -59,7 +60,7 @@ def emit(program: Program) -> BpfOutput:
     bases = [chain for chain in program.chains if chain.hook is not None]
     order = _callees_first(bases, chains)
     refusals = _too_large(bases, chains)
-    lists = recent_lists(program)
+    lists = dict(sorted(recent_lists(program).items()))
     functions_of = {chain.name: _function(i, chain) for i, chain in enumerate(order)}
     sets = SetMaps({one.name: one for one in program.sets}, program.family)
     writer = Writer(functions_of, lists, program.family, sets)
@@ -89,8 +90,9 @@ def _runtime(family: Family, *, lists: bool, sets: bool) -> tuple[str, ...]:
 
 
 def _note(known: RecentList) -> Note:
+    which = "each list" if known.key else f"the list {known.name}"
     text = (
-        f"the list {known.name} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+        f"{which} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
         f"the program holds {RECENT_SIZE} of all lists together, and forgets ones not seen for long"
     )
     return Note(known.origin, BACKEND, "recent-capacity", text)
@@ -118,7 +120,7 @@ def _chain(chain: LoweredChain, writer: Writer, refusals: list[Refusal]) -> list
             refusals.append(Refusal(statement.origin, BACKEND, e.feature, e.reason))
             continue
         if lines:
-            body += [_remark(statement), *lines]
+            body += [remark(statement.origin), *lines]
     text = "\n".join(body)
     declared = []
     if "verdict = " in text:
@@ -192,11 +194,6 @@ def _function(number: int, chain: LoweredChain) -> str:
     return f"c{number}_{re.sub(r'[^A-Za-z0-9]', '_', chain.name)}"
 
 
-def _remark(statement: Statement) -> str:
-    origin = statement.origin
-    return f"/* line {origin.line} */" if origin.line else "/* generated */"
-
-
 def _safe(text: str) -> str:
     return re.sub(r"[^ -~]", "?", text).replace("*/", "* /")
 
@@ -214,9 +211,15 @@ def _callees_first(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -
             done[chain.name] = chain
             continue
         pending.append((chain, True))
-        called = [name for statement in chain.statements for name in called_chains(statement)]
+        called = [name for statement in chain.statements for name in _in_order(statement)]
         pending += [(chains[name], False) for name in reversed(called) if name not in done]
     return list(done.values())
+
+
+def _in_order(statement: Statement) -> list[str]:
+    """The chains that it calls; those of a lookup by name, as its entries come in the order of the rules."""
+    called = list(dict.fromkeys(called_chains(statement)))
+    return sorted(called) if isinstance(statement, Lookup) else called
 
 
 def _too_large(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> list[Refusal]:

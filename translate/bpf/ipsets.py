@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from translate.bpf.maps import SetContents, SetEntry
+from translate.bpf.maps import SetContents, SetEntry, room_for
 from translate.ir import Cell, Family, Interval, IpSet, SetDirection, SetElement, SetTest, SetType
 
 __all__ = ["SetMaps"]
@@ -49,16 +49,15 @@ class SetMaps:
             fields=tuple(cell.value for cell in cells),
             tree=tree,
             entries=tuple(self._entry(element, order, cells) for element in known.elements),
+            room=room_for(len(known.elements)),
             origin=known.origin,
         )
         self.maps[known.name] = made
-        line = f", line {known.origin.line}" if known.origin.line else ""
-        size = max(len(known.elements), 1)
-        leaf = f"struct {name}_key, u32, {name}, {size}"
+        leaf = f"struct {name}_key, u32, {name}, {made.size}"
         self.declarations += [
-            f"/* ipset {_safe(known.name)} {known.type}{line} of its file */",
+            f"/* ipset {_safe(known.name)} {known.type} */",
             f"struct {name}_key {{ {'u32 length; ' if tree else ''}u32 word[{words}]; }};",
-            f'BPF_F_TABLE("lpm_trie", {leaf}, BPF_F_NO_PREALLOC);' if tree else f'BPF_TABLE("hash", {leaf});',
+            f'BPF_F_TABLE("{"lpm_trie" if tree else "hash"}", {leaf}, BPF_F_NO_PREALLOC);',
         ]
         return made
 

@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from translate.errors import Note
 from translate.ir import NOWHERE, Family, Origin
 
-__all__ = ["ARGUMENTS", "BpfOutput", "MapContents", "MapEntry", "SetContents", "SetEntry"]
+if TYPE_CHECKING:
+    from translate.bpf.change import BpfChange
+
+__all__ = [
+    "ARGUMENTS",
+    "BpfOutput",
+    "MapContents",
+    "MapEntry",
+    "SetContents",
+    "SetEntry",
+    "remark",
+    "room_for",
+]
 
 ARGUMENTS: Final = 12
 """Numbers of 32 bits that a lookup's entry can carry for its actions, besides which actions they are.
 
 Two addresses of IPv6, two ports, a mark and its mask.
 """
+
+LEAST_ROOM: Final = 1024
+
+_REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
+
+
+def remark(origin: Origin) -> str:
+    """Return the line of C that says where the next ones come from; :attr:`BpfOutput.source` has none."""
+    return f"/* line {origin.line} */" if origin.line else "/* generated */"
+
+
+def room_for(entries: int) -> int:
+    """Return how many entries a map takes that starts with so many: twice as many at least, a power of two.
+
+    Memory is taken for entries that are there; for others 16 bytes of the table's.
+    """
+    return max(LEAST_ROOM, 1 << (2 * entries - 1).bit_length() if entries else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +70,19 @@ class MapContents:
     """A map of the program and what belongs into it.
 
     ``fields`` names the parts of the key; ``addresses`` gives the sizes in bytes of those that are
-    addresses, and 0 for the others, which are numbers.
+    addresses, and 0 for the others, which are numbers. It takes ``room`` entries.
     """
 
     name: str
     fields: tuple[str, ...]
     addresses: tuple[int, ...]
     entries: tuple[MapEntry, ...]
+    room: int = LEAST_ROOM
+
+    @property
+    def size(self) -> str:
+        """The macro of the C text that stands for ``room``."""
+        return _size(self.name)
 
     def packed(self) -> list[tuple[bytes, bytes]]:
         """Return keys and values as the C structures have them.
@@ -79,7 +116,13 @@ class SetContents:
     fields: tuple[str, ...]
     tree: bool
     entries: tuple[SetEntry, ...]
+    room: int = LEAST_ROOM
     origin: Origin = field(default=NOWHERE, compare=False)
+
+    @property
+    def size(self) -> str:
+        """The macro of the C text that stands for ``room``."""
+        return _size(self.name)
 
     def packed(self) -> list[tuple[bytes, bytes]]:
         """Return keys and values as the C structures have them; a trie compares from the first byte."""
@@ -94,13 +137,17 @@ class SetContents:
         ]
 
 
+def _size(name: str) -> str:
+    return f"ROOM_OF_{name}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
     ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` (but for lists of
-    ``-m recent``); ``chains`` is generated. ``sets`` are the ipsets. ``lists`` says whether there are any, in
-    the map ``recents``; ``notes`` say where iptables knows other limits.
+    ``-m recent``); ``chains`` is generated, with remarks on where it comes from. ``sets`` are the ipsets;
+    with ``lists`` there is the map ``recents``; ``notes`` say where iptables knows other limits.
     """
 
     before: str
@@ -114,16 +161,38 @@ class BpfOutput:
 
     @property
     def source(self) -> str:
-        """The whole program, as BCC compiles it."""
-        return "\n".join((self.before, self.chains, self.after))
+        """The whole program, as BCC compiles it.
+
+        Rulesets that differ in entries of maps alone have the same, but for how many entries a map takes.
+        """
+        return self._program(_REMARK.sub("", self.chains))
+
+    @property
+    def text(self) -> str:
+        """What is compiled, without how many entries the maps take."""
+        return "\n".join((self.before, _REMARK.sub("", self.chains), self.after))
+
+    def change_from(self, old: BpfOutput) -> BpfChange:
+        """Return what makes the maps of ``old``, as it is loaded, those of this translation."""
+        from translate.bpf.change import change
+
+        return change(old, self)
 
     def render(self) -> str:
-        """Return the program with the maps' contents as comments behind it."""
-        return f"{self.source}\n{self._contents()}"
+        """Return the program, with remarks on where it comes from, and the maps' contents as comments."""
+        return f"{self._program(self.chains)}\n{self._contents()}"
+
+    def _program(self, chains: str) -> str:
+        rooms = "".join(f"#define {size} {room}\n" for size, room in self._rooms())
+        return "\n".join((rooms, self.before, chains, self.after))
 
     def render_rules(self) -> str:
         """Return what was generated from the rules alone: chains and contents, without the runtime."""
         return f"{self.chains}\n{self._contents()}"
+
+    def _rooms(self) -> Iterator[tuple[str, int]]:
+        yield from ((one.size, one.room) for one in self.maps)
+        yield from ((one.size, one.room) for one in self.sets)
 
     def _contents(self) -> str:
         lines = []
@@ -136,7 +205,8 @@ class BpfOutput:
                 lines.append(f"{line} (line {entry.origin.line})" if entry.origin.line else line)
             lines.append(" */")
         for members in self.sets:
-            lines.append(f"/* {members.name}: {' . '.join(members.fields)}")
+            where = f" (line {members.origin.line} of its file)" if members.origin.line else ""
+            lines.append(f"/* {members.name}: {' . '.join(members.fields)}{where}")
             for one in members.entries:
                 line = " *   " + " . ".join(f"{word:#x}" for word in one.words)
                 line += f" /{one.length}" if members.tree else ""

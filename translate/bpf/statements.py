@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
-from translate.bpf.conditions import FIELDS, CannotExpress, conditions, equals, literal, present, refuse_type
+from translate.bpf.conditions import CannotExpress, conditions, equals, in_key, literal, present, refuse_type
 from translate.bpf.ipsets import SetMaps
-from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry
+from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry, room_for
 from translate.ir import (
     RANDOM_RANGE,
     Accept,
@@ -17,7 +17,9 @@ from translate.ir import (
     Choose,
     Dnat,
     Drop,
+    Entry,
     Family,
+    Field,
     Goto,
     Interval,
     Jump,
@@ -40,6 +42,7 @@ from translate.ir import (
     Snat,
     Statement,
     Test,
+    Value,
 )
 from translate.passes.recents import RecentList, changes_list
 
@@ -220,17 +223,21 @@ class Writer:
         return self._when(self._conditions(statement.tests), [*body, "}"])
 
     def _lookup(self, statement: Lookup) -> list[str]:
-        hashed = all(
-            isinstance(value, Interval) and value.is_point
-            for entry in statement.entries
-            for value in entry.key
-        ) and not any(f.is_name for f in statement.fields)
+        ranged = _ranged(statement)
         tests = self._conditions(statement.tests)
         has = present(statement.fields)
         condition = " && ".join(has if tests == "1" and has else (tests, *has))
-        if not hashed:
+        net = ranged.pop() if len(ranged) == 1 else None
+        if ranged or (net is not None and not self._is_net(statement, net)):
             return self._when(condition, self._ladder(statement))
-        return self._when(condition, ["{", *_indent(self._hash(statement)), "}"])
+        return self._when(condition, ["{", *_indent(self._map(statement, net)), "}"])
+
+    def _is_net(self, statement: Lookup, at: int) -> bool:
+        values = [entry.key[at] for entry in statement.entries]
+        return statement.fields[at].is_address and all(
+            isinstance(value, Interval) and value.prefix_length(self.family.bits) is not None
+            for value in values
+        )
 
     def _ladder(self, statement: Lookup) -> list[str]:
         """Keys with intervals: disjoint, so that at most one of the conditions holds."""
@@ -243,33 +250,54 @@ class Writer:
             lines += [f"{lead} ({condition}) {{", *_indent(self.actions(entry.actions, _literal))]
         return [*lines, "}"] if lines else []
 
-    def _hash(self, statement: Lookup) -> list[str]:
+    def _map(self, statement: Lookup, net: int | None) -> list[str]:
+        """A hash; or, with a field that has prefixes, a trie that compares the other fields before it."""
         number = len(self.maps)
         name = f"lookup_{number}"
-        shapes: dict[tuple[str, ...], int] = {}
-        entries = []
-        for entry in statement.entries:
-            for tested, value in zip(statement.fields, entry.key, strict=True):
-                refuse_type(tested, value, self.family)
-            arguments: list[int] = []
-            shape = tuple(self.actions(entry.actions, _collect(arguments)))
-            if len(arguments) > ARGUMENTS:
-                raise CannotExpress("entry-size", "a lookup entry with too many numbers in its actions")
-            code = shapes.setdefault(shape, len(shapes) + 1)
-            key = tuple(value.low for value in entry.key if isinstance(value, Interval))
-            entries.append(MapEntry(key=key, code=code, arguments=tuple(arguments), origin=entry.origin))
-        fields = tuple(f.text for f in statement.fields)
-        addresses = [f.is_address for f in statement.fields]
-        widths = tuple(self.family.bits // 8 if one else 0 for one in addresses)
-        self.maps.append(MapContents(name=name, fields=fields, addresses=widths, entries=tuple(entries)))
-        members = " ".join(f"{'struct wire' if one else 'u32'} k{i};" for i, one in enumerate(addresses))
+        rows = [self._row(statement.fields, entry) for entry in statement.entries]
+        # A code is the place in the order of the texts, not in that of the rules.
+        shapes = {shape: code for code, shape in enumerate(sorted({shape for shape, _ in rows}), 1)}
+        order = sorted(range(len(statement.fields)), key=lambda at: at == net)
+        given = [statement.fields[at] for at in order]
+        addresses = [f.is_address for f in given]
+        widths = [self.family.bits // 8 if one else 0 for one in addresses]
+        before = 8 * sum(width or 4 for width in widths[:-1])
+        entries = [
+            MapEntry(
+                key=self._key([entry.key[at] for at in order], None if net is None else before),
+                code=shapes[shape],
+                arguments=arguments,
+                origin=entry.origin,
+            )
+            for entry, (shape, arguments) in zip(statement.entries, rows, strict=True)
+        ]
+        length = [] if net is None else ["length"]
+        fields = (*length, *(f.text for f in given))
+        made = MapContents(
+            name=name,
+            fields=fields,
+            addresses=(*(0 for _ in length), *widths),
+            entries=tuple(entries),
+            room=room_for(len(entries)),
+        )
+        self.maps.append(made)
+        members = " ".join(
+            (
+                *(f"u32 {one};" for one in length),
+                *(f"{'struct wire' if one else 'u32'} k{i};" for i, one in enumerate(addresses)),
+            )
+        )
+        kind = "hash" if net is None else "lpm_trie"
         self.declarations += [
             f"struct key_{number} {{ {members} }}; /* {' . '.join(fields)} */",
-            f'BPF_TABLE("hash", struct key_{number}, struct entry, {name}, {max(len(entries), 1)});',
+            f'BPF_F_TABLE("{kind}", struct key_{number}, struct entry, {name}, '
+            f"{made.size}, BPF_F_NO_PREALLOC);",
         ]
         values = ", ".join(
-            f".k{i} = {f'to_wire({FIELDS[f].text})' if f.is_address else FIELDS[f].text}"
-            for i, f in enumerate(statement.fields)
+            (
+                *(f".{one} = {before + self.family.bits}" for one in length),
+                *(f".k{i} = {in_key(f)}" for i, f in enumerate(given)),
+            )
         )
         lines = [
             f"struct key_{number} key = {{ {values} }};",
@@ -279,6 +307,38 @@ class Writer:
         for shape, code in shapes.items():
             cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *_indent(shape)]
         return [*lines, *self._when("e", [*cases, "}"])] if cases else lines
+
+    def _key(self, values: Sequence[Value], before: int | None) -> tuple[int, ...]:
+        """The numbers of a key; with ``before``, the bits in front of the net, its length comes first."""
+        numbers = [value.low for value in values if isinstance(value, Interval)]
+        if before is None:
+            return tuple(numbers)
+        net = values[-1]
+        assert isinstance(net, Interval)
+        length = net.prefix_length(self.family.bits)
+        assert length is not None
+        return before + length, *numbers
+
+    def _row(self, fields: Sequence[Field], entry: Entry) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The lines of an entry's actions, and the numbers that the map holds for them."""
+        for tested, value in zip(fields, entry.key, strict=True):
+            refuse_type(tested, value, self.family)
+        arguments: list[int] = []
+        shape = tuple(self.actions(entry.actions, _collect(arguments)))
+        if len(arguments) > ARGUMENTS:
+            raise CannotExpress("entry-size", "a lookup entry with too many numbers in its actions")
+        return shape, tuple(arguments)
+
+
+def _ranged(statement: Lookup) -> set[int]:
+    """The fields, by number, that have names or more than points somewhere."""
+    columns = [[entry.key[at] for entry in statement.entries] for at in range(len(statement.fields))]
+    return {
+        at
+        for at, values in enumerate(columns)
+        if statement.fields[at].is_name
+        or not all(isinstance(value, Interval) and value.is_point for value in values)
+    }
 
 
 def _acts(test: Test) -> bool:

@@ -11,7 +11,7 @@ from backends.kernel.availability import kernel_lacks
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tc_ebpf.bcc import find_headers, find_package
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from translate.bpf import BACKEND, MOST_LEVEL, emit
+from translate.bpf import BACKEND, emit
 from translate.ir import Family, Program
 
 __all__ = ["TcEbpfBackend"]
@@ -35,7 +35,7 @@ class TcEbpfBackend:
         """Translate the job's rules and load them into a fresh node."""
         from translate.passes import lower
 
-        output = emit(lower(job.ruleset, level=min(job.level, MOST_LEVEL)))
+        output = emit(lower(job.ruleset, level=job.level))
         return open_session(job.node, TcEbpfLoader(output), limits=output.notes)
 
 

@@ -16,8 +16,9 @@ from backends.kernel.loader import Loader
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf.bpfmap import BpfMap, wait_for_readers
 from backends.kernel.tc_ebpf.facts import Facts, SourceChecks, read_facts
-from translate.bpf import BpfOutput
+from translate.bpf import BpfChange, BpfOutput
 from translate.errors import MachineError
 from translate.ir import Family
 
@@ -90,19 +91,28 @@ class TcEbpfLoader(Loader):
     def _program(self, bcc: Any, name: str) -> int:
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
 
+    def change(self, change: BpfChange) -> None:
+        """Change the maps of the loaded program; connections and lists of ``-m recent`` stay.
+
+        Raises ValueError when nothing is loaded or another program is needed, MachineError with what the
+        kernel said.
+        """
+        if self._bpf is None or change.replacement:
+            raise ValueError("nothing is loaded" if self._bpf is None else "another program is needed")
+        deleting = False
+        for step in change.steps:
+            if step.deleted and not deleting:
+                wait_for_readers()  # of entries that led to what goes now
+                deleting = True
+            self._map(step.name).update(step.written)
+            self._map(step.name).delete(step.deleted)
+        self._output = change.output
+
     def _fill(self, name: str, entries: list[tuple[bytes, bytes]]) -> None:
-        # By descriptor: what BCC makes of numbers of 128 bits in Python has another size than in C.
-        lib = import_bcc().libbcc.lib
-        table = self._bpf[name.encode()]
-        sizes = (
-            lib.bpf_table_key_size_id(ctypes.c_void_p(self._bpf.module), ctypes.c_size_t(table.map_id)),
-            lib.bpf_table_leaf_size_id(ctypes.c_void_p(self._bpf.module), ctypes.c_size_t(table.map_id)),
-        )
-        for key, value in entries:
-            if (len(key), len(value)) != sizes:
-                raise RuntimeError(f"{name} has {sizes} bytes, not {len(key), len(value)}")
-            if lib.bpf_update_elem(table.map_fd, key, value, 0):
-                raise MachineError(f"the map {name} takes no more: {os.strerror(ctypes.get_errno())}")
+        self._map(name).update(entries)
+
+    def _map(self, name: str) -> BpfMap:
+        return BpfMap(self._bpf, name)
 
     def _take_over_sysctls(self, tap: TapNode) -> dict[str, SourceChecks]:
         """Hand to the program the checks of a packet's source that the kernel would make too early.

@@ -108,11 +108,11 @@ INLINE int c4_nat_KUBE_SVC_X(struct __sk_buff *skb, struct pkt *p)
 INLINE int c5_nat_UPDATING(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 36 */
-	if (recent(3, p->saddr & 0xffffff00, 2, RECENT_UPDATE, 0)) {
+	if (recent(4, p->saddr & 0xffffff00, 2, RECENT_UPDATE, 0)) {
 		return ask_nat(p, 0xaf4000c, 0xaf4000c, 0, 0, BIND_ADDRESS);
 	}
 	/* line 37 */
-	(void)(recent(3, p->saddr & 0xffffff00, 0, RECENT_SET, 0));
+	(void)(recent(4, p->saddr & 0xffffff00, 0, RECENT_SET, 0));
 	/* line 38 */
 	return ask_nat(p, 0xaf4000b, 0xaf4000b, 0, 0, BIND_ADDRESS);
 	return CONTINUE;
@@ -225,20 +225,20 @@ INLINE int chain_filter_input(struct __sk_buff *skb, struct pkt *p)
 INLINE int c13_filter_GREETING(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 46 */
-	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b58 && recent(4, p->saddr, 0, RECENT_SET, 0)) {
+	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b58 && recent(3, p->saddr, 0, RECENT_SET, 0)) {
 		return ACCEPT;
 	}
 	/* line 47 */
-	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b59 && recent(4, p->saddr, 0, RECENT_REMOVE, 0)) {
+	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b59 && recent(3, p->saddr, 0, RECENT_REMOVE, 0)) {
 		p->reject = 3;
 		return REJECT;
 	}
 	/* line 48 */
-	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b5a && recent(4, p->saddr, 2, RECENT_RCHECK, 1)) {
+	if (p->proto == 0x11 && p->has_ports && p->dport == 0x1b5a && recent(3, p->saddr, 2, RECENT_RCHECK, 1)) {
 		return DROP;
 	}
 	/* line 49 */
-	if (p->proto == 0x11 && recent(4, p->daddr, 0, RECENT_RCHECK, 0)) {
+	if (p->proto == 0x11 && recent(3, p->daddr, 0, RECENT_RCHECK, 0)) {
 		p->reject = 10;
 		return REJECT;
 	}

@@ -8,13 +8,13 @@
 
 struct entry { u32 code; u32 argument[12]; };
 struct key_0 { struct wire k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_0, struct entry, lookup_0, 2);
+BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, ROOM_OF_lookup_0, BPF_F_NO_PREALLOC);
 struct key_1 { u32 k0; }; /* l4.proto */
-BPF_TABLE("hash", struct key_1, struct entry, lookup_1, 2);
+BPF_F_TABLE("hash", struct key_1, struct entry, lookup_1, ROOM_OF_lookup_1, BPF_F_NO_PREALLOC);
 struct key_2 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_2, struct entry, lookup_2, 2);
+BPF_F_TABLE("hash", struct key_2, struct entry, lookup_2, ROOM_OF_lookup_2, BPF_F_NO_PREALLOC);
 struct key_3 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_3, struct entry, lookup_3, 2);
+BPF_F_TABLE("hash", struct key_3, struct entry, lookup_3, ROOM_OF_lookup_3, BPF_F_NO_PREALLOC);
 
 /* mangle/PREROUTING */
 INLINE int c0_mangle_PREROUTING(struct __sk_buff *skb, struct pkt *p)
@@ -114,9 +114,9 @@ INLINE int c4_nat_POSTROUTING(struct __sk_buff *skb, struct pkt *p)
 			struct entry *e = lookup_1.lookup(&key);
 			if (e) {
 				if (e->code == 1) {
-					return ask_nat(p, e->argument[0], e->argument[0], e->argument[1], e->argument[2], BIND_ADDRESS | BIND_PORTS);
-				} else if (e->code == 2) {
 					return ask_nat(p, e->argument[0], e->argument[0], 0, 0, BIND_ADDRESS);
+				} else if (e->code == 2) {
+					return ask_nat(p, e->argument[0], e->argument[0], e->argument[1], e->argument[2], BIND_ADDRESS | BIND_PORTS);
 				}
 			}
 		}
@@ -182,10 +182,10 @@ INLINE int c6_filter_FORWARD(struct __sk_buff *skb, struct pkt *p)
 			struct entry *e = lookup_3.lookup(&key);
 			if (e) {
 				if (e->code == 1) {
-					p->reject = 255;
+					p->reject = 10;
 					return REJECT;
 				} else if (e->code == 2) {
-					p->reject = 10;
+					p->reject = 255;
 					return REJECT;
 				}
 			}
@@ -247,14 +247,14 @@ INLINE int chain_filter_output(struct __sk_buff *skb, struct pkt *p)
  *   0xa60001f . 0x11 . 0x50 : 1 0xaf40005 0x2383 (line 27)
  */
 /* lookup_1: l4.proto
- *   0x6 : 1 0xac120002 0x7d0 0xbb8 (line 33)
- *   0x11 : 2 0xac120002 (line 34)
+ *   0x6 : 2 0xac120002 0x7d0 0xbb8 (line 33)
+ *   0x11 : 1 0xac120002 (line 34)
  */
 /* lookup_2: l4.proto . l4.dport
  *   0x6 . 0x16 : 1 (line 11)
  *   0x11 . 0x35 : 2 (line 12)
  */
 /* lookup_3: l4.proto . l4.dport
- *   0x6 . 0x2382 : 1 (line 15)
- *   0x11 . 0x2383 : 2 (line 16)
+ *   0x6 . 0x2382 : 2 (line 15)
+ *   0x11 . 0x2383 : 1 (line 16)
  */

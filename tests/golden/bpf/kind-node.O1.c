@@ -8,63 +8,14 @@
 
 struct entry { u32 code; u32 argument[12]; };
 struct key_0 { struct wire k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_0, struct entry, lookup_0, 4);
+BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, ROOM_OF_lookup_0, BPF_F_NO_PREALLOC);
 struct key_1 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_1, struct entry, lookup_1, 2);
+BPF_F_TABLE("hash", struct key_1, struct entry, lookup_1, ROOM_OF_lookup_1, BPF_F_NO_PREALLOC);
 struct key_2 { u32 k0; u32 k1; }; /* l4.proto . l4.sport */
-BPF_TABLE("hash", struct key_2, struct entry, lookup_2, 2);
-
-/* nat/KUBE-SEP-6E7XQMQ4RAYOWTTM */
-INLINE int c0_nat_KUBE_SEP_6E7XQMQ4RAYOWTTM(struct __sk_buff *skb, struct pkt *p)
-{
-	/* line 84 */
-	if (p->saddr == 0xaf40003) {
-		p->mark = (p->mark & ~0x4000) ^ 0x4000;
-	}
-	/* line 85 */
-	if (p->proto == 0x11) {
-		return ask_nat(p, 0xaf40003, 0xaf40003, 0x35, 0x35, BIND_ADDRESS | BIND_PORTS);
-	}
-	return CONTINUE;
-}
-
-/* nat/KUBE-SEP-WXWGHGKZOCNYRYI7 */
-INLINE int c1_nat_KUBE_SEP_WXWGHGKZOCNYRYI7(struct __sk_buff *skb, struct pkt *p)
-{
-	/* line 92 */
-	if (p->saddr == 0xaf40004) {
-		p->mark = (p->mark & ~0x4000) ^ 0x4000;
-	}
-	/* line 93 */
-	if (p->proto == 0x11) {
-		return ask_nat(p, 0xaf40004, 0xaf40004, 0x35, 0x35, BIND_ADDRESS | BIND_PORTS);
-	}
-	return CONTINUE;
-}
-
-/* nat/KUBE-SVC-TCOU7JCQXEZGVUNU */
-INLINE int c2_nat_KUBE_SVC_TCOU7JCQXEZGVUNU(struct __sk_buff *skb, struct pkt *p)
-{
-	int verdict;
-	u32 drawn;
-	/* line 111 */
-	if (!((p->saddr & 0xffff0000) == 0xaf40000) && p->daddr == 0xa60000a && p->proto == 0x11 && p->has_ports && p->dport == 0x35) {
-		p->mark = (p->mark & ~0x4000) ^ 0x4000;
-	}
-	/* line 112 */
-	drawn = bpf_get_prandom_u32() >> 1;
-	if (drawn < 0x40000000) {
-		if ((verdict = c0_nat_KUBE_SEP_6E7XQMQ4RAYOWTTM(skb, p)))
-			return verdict;
-	} else {
-		if ((verdict = c1_nat_KUBE_SEP_WXWGHGKZOCNYRYI7(skb, p)))
-			return verdict;
-	}
-	return CONTINUE;
-}
+BPF_F_TABLE("hash", struct key_2, struct entry, lookup_2, ROOM_OF_lookup_2, BPF_F_NO_PREALLOC);
 
 /* nat/KUBE-SEP-ZXMNUKOKXUTL2MK2 */
-INLINE int c3_nat_KUBE_SEP_ZXMNUKOKXUTL2MK2(struct __sk_buff *skb, struct pkt *p)
+INLINE int c0_nat_KUBE_SEP_ZXMNUKOKXUTL2MK2(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 96 */
 	if (p->saddr == 0xaf40003) {
@@ -78,7 +29,7 @@ INLINE int c3_nat_KUBE_SEP_ZXMNUKOKXUTL2MK2(struct __sk_buff *skb, struct pkt *p
 }
 
 /* nat/KUBE-SEP-SF3LG62VAE5ALYDV */
-INLINE int c4_nat_KUBE_SEP_SF3LG62VAE5ALYDV(struct __sk_buff *skb, struct pkt *p)
+INLINE int c1_nat_KUBE_SEP_SF3LG62VAE5ALYDV(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 90 */
 	if (p->saddr == 0xaf40004) {
@@ -92,7 +43,7 @@ INLINE int c4_nat_KUBE_SEP_SF3LG62VAE5ALYDV(struct __sk_buff *skb, struct pkt *p
 }
 
 /* nat/KUBE-SVC-ERIFXISQEP7F7OF4 */
-INLINE int c5_nat_KUBE_SVC_ERIFXISQEP7F7OF4(struct __sk_buff *skb, struct pkt *p)
+INLINE int c2_nat_KUBE_SVC_ERIFXISQEP7F7OF4(struct __sk_buff *skb, struct pkt *p)
 {
 	int verdict;
 	u32 drawn;
@@ -103,17 +54,17 @@ INLINE int c5_nat_KUBE_SVC_ERIFXISQEP7F7OF4(struct __sk_buff *skb, struct pkt *p
 	/* line 104 */
 	drawn = bpf_get_prandom_u32() >> 1;
 	if (drawn < 0x40000000) {
-		if ((verdict = c3_nat_KUBE_SEP_ZXMNUKOKXUTL2MK2(skb, p)))
+		if ((verdict = c0_nat_KUBE_SEP_ZXMNUKOKXUTL2MK2(skb, p)))
 			return verdict;
 	} else {
-		if ((verdict = c4_nat_KUBE_SEP_SF3LG62VAE5ALYDV(skb, p)))
+		if ((verdict = c1_nat_KUBE_SEP_SF3LG62VAE5ALYDV(skb, p)))
 			return verdict;
 	}
 	return CONTINUE;
 }
 
 /* nat/KUBE-SEP-ZP3FB6NMPNCO4VBJ */
-INLINE int c6_nat_KUBE_SEP_ZP3FB6NMPNCO4VBJ(struct __sk_buff *skb, struct pkt *p)
+INLINE int c3_nat_KUBE_SEP_ZP3FB6NMPNCO4VBJ(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 94 */
 	if (p->saddr == 0xaf40003) {
@@ -127,7 +78,7 @@ INLINE int c6_nat_KUBE_SEP_ZP3FB6NMPNCO4VBJ(struct __sk_buff *skb, struct pkt *p
 }
 
 /* nat/KUBE-SEP-PUHFDAMRBZWCPADU */
-INLINE int c7_nat_KUBE_SEP_PUHFDAMRBZWCPADU(struct __sk_buff *skb, struct pkt *p)
+INLINE int c4_nat_KUBE_SEP_PUHFDAMRBZWCPADU(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 86 */
 	if (p->saddr == 0xaf40004) {
@@ -141,7 +92,7 @@ INLINE int c7_nat_KUBE_SEP_PUHFDAMRBZWCPADU(struct __sk_buff *skb, struct pkt *p
 }
 
 /* nat/KUBE-SVC-JD5MR3NA4I4DYORP */
-INLINE int c8_nat_KUBE_SVC_JD5MR3NA4I4DYORP(struct __sk_buff *skb, struct pkt *p)
+INLINE int c5_nat_KUBE_SVC_JD5MR3NA4I4DYORP(struct __sk_buff *skb, struct pkt *p)
 {
 	int verdict;
 	u32 drawn;
@@ -152,17 +103,17 @@ INLINE int c8_nat_KUBE_SVC_JD5MR3NA4I4DYORP(struct __sk_buff *skb, struct pkt *p
 	/* line 107 */
 	drawn = bpf_get_prandom_u32() >> 1;
 	if (drawn < 0x40000000) {
-		if ((verdict = c6_nat_KUBE_SEP_ZP3FB6NMPNCO4VBJ(skb, p)))
+		if ((verdict = c3_nat_KUBE_SEP_ZP3FB6NMPNCO4VBJ(skb, p)))
 			return verdict;
 	} else {
-		if ((verdict = c7_nat_KUBE_SEP_PUHFDAMRBZWCPADU(skb, p)))
+		if ((verdict = c4_nat_KUBE_SEP_PUHFDAMRBZWCPADU(skb, p)))
 			return verdict;
 	}
 	return CONTINUE;
 }
 
 /* nat/KUBE-SEP-QKX4QX54UKWK6JIY */
-INLINE int c9_nat_KUBE_SEP_QKX4QX54UKWK6JIY(struct __sk_buff *skb, struct pkt *p)
+INLINE int c6_nat_KUBE_SEP_QKX4QX54UKWK6JIY(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 88 */
 	if (p->saddr == 0xac120003) {
@@ -176,7 +127,7 @@ INLINE int c9_nat_KUBE_SEP_QKX4QX54UKWK6JIY(struct __sk_buff *skb, struct pkt *p
 }
 
 /* nat/KUBE-SVC-NPX46M4PTMTKRN6Y */
-INLINE int c10_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *p)
+INLINE int c7_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *p)
 {
 	int verdict;
 	/* line 109 */
@@ -184,8 +135,57 @@ INLINE int c10_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *
 		p->mark = (p->mark & ~0x4000) ^ 0x4000;
 	}
 	/* line 110 */
-	if ((verdict = c9_nat_KUBE_SEP_QKX4QX54UKWK6JIY(skb, p)))
+	if ((verdict = c6_nat_KUBE_SEP_QKX4QX54UKWK6JIY(skb, p)))
 		return verdict;
+	return CONTINUE;
+}
+
+/* nat/KUBE-SEP-6E7XQMQ4RAYOWTTM */
+INLINE int c8_nat_KUBE_SEP_6E7XQMQ4RAYOWTTM(struct __sk_buff *skb, struct pkt *p)
+{
+	/* line 84 */
+	if (p->saddr == 0xaf40003) {
+		p->mark = (p->mark & ~0x4000) ^ 0x4000;
+	}
+	/* line 85 */
+	if (p->proto == 0x11) {
+		return ask_nat(p, 0xaf40003, 0xaf40003, 0x35, 0x35, BIND_ADDRESS | BIND_PORTS);
+	}
+	return CONTINUE;
+}
+
+/* nat/KUBE-SEP-WXWGHGKZOCNYRYI7 */
+INLINE int c9_nat_KUBE_SEP_WXWGHGKZOCNYRYI7(struct __sk_buff *skb, struct pkt *p)
+{
+	/* line 92 */
+	if (p->saddr == 0xaf40004) {
+		p->mark = (p->mark & ~0x4000) ^ 0x4000;
+	}
+	/* line 93 */
+	if (p->proto == 0x11) {
+		return ask_nat(p, 0xaf40004, 0xaf40004, 0x35, 0x35, BIND_ADDRESS | BIND_PORTS);
+	}
+	return CONTINUE;
+}
+
+/* nat/KUBE-SVC-TCOU7JCQXEZGVUNU */
+INLINE int c10_nat_KUBE_SVC_TCOU7JCQXEZGVUNU(struct __sk_buff *skb, struct pkt *p)
+{
+	int verdict;
+	u32 drawn;
+	/* line 111 */
+	if (!((p->saddr & 0xffff0000) == 0xaf40000) && p->daddr == 0xa60000a && p->proto == 0x11 && p->has_ports && p->dport == 0x35) {
+		p->mark = (p->mark & ~0x4000) ^ 0x4000;
+	}
+	/* line 112 */
+	drawn = bpf_get_prandom_u32() >> 1;
+	if (drawn < 0x40000000) {
+		if ((verdict = c8_nat_KUBE_SEP_6E7XQMQ4RAYOWTTM(skb, p)))
+			return verdict;
+	} else {
+		if ((verdict = c9_nat_KUBE_SEP_WXWGHGKZOCNYRYI7(skb, p)))
+			return verdict;
+	}
 	return CONTINUE;
 }
 
@@ -200,16 +200,16 @@ INLINE int c11_nat_KUBE_SERVICES(struct __sk_buff *skb, struct pkt *p)
 			struct entry *e = lookup_0.lookup(&key);
 			if (e) {
 				if (e->code == 1) {
-					if ((verdict = c2_nat_KUBE_SVC_TCOU7JCQXEZGVUNU(skb, p)))
+					if ((verdict = c10_nat_KUBE_SVC_TCOU7JCQXEZGVUNU(skb, p)))
 						return verdict;
 				} else if (e->code == 2) {
-					if ((verdict = c5_nat_KUBE_SVC_ERIFXISQEP7F7OF4(skb, p)))
+					if ((verdict = c2_nat_KUBE_SVC_ERIFXISQEP7F7OF4(skb, p)))
 						return verdict;
 				} else if (e->code == 3) {
-					if ((verdict = c8_nat_KUBE_SVC_JD5MR3NA4I4DYORP(skb, p)))
+					if ((verdict = c5_nat_KUBE_SVC_JD5MR3NA4I4DYORP(skb, p)))
 						return verdict;
 				} else if (e->code == 4) {
-					if ((verdict = c10_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(skb, p)))
+					if ((verdict = c7_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(skb, p)))
 						return verdict;
 				}
 			}

@@ -8,11 +8,11 @@
 
 struct entry { u32 code; u32 argument[12]; };
 struct key_0 { u32 k0; }; /* icmp.type */
-BPF_TABLE("hash", struct key_0, struct entry, lookup_0, 2);
+BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, ROOM_OF_lookup_0, BPF_F_NO_PREALLOC);
 struct key_1 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_1, struct entry, lookup_1, 2);
+BPF_F_TABLE("hash", struct key_1, struct entry, lookup_1, ROOM_OF_lookup_1, BPF_F_NO_PREALLOC);
 struct key_2 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_TABLE("hash", struct key_2, struct entry, lookup_2, 5);
+BPF_F_TABLE("hash", struct key_2, struct entry, lookup_2, ROOM_OF_lookup_2, BPF_F_NO_PREALLOC);
 
 /* raw/PREROUTING */
 INLINE int c0_raw_PREROUTING(struct __sk_buff *skb, struct pkt *p)

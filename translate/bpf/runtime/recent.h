@@ -5,6 +5,9 @@
 struct recent_key {
 	u32 list;
 	struct wire address;
+	/* Of lists that are told apart by these; otherwise zero. */
+	struct wire saddr, daddr;
+	u32 proto, sport, dport;
 };
 
 BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
@@ -12,9 +15,8 @@ BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
 enum { RECENT_SET, RECENT_RCHECK, RECENT_UPDATE, RECENT_REMOVE };
 
 /* recent_mt, for one time per address. seconds 0: however long ago. */
-INLINE int recent(u32 list, addr address, u32 seconds, u32 mode, int negated)
+INLINE int recent_of(struct recent_key key, u32 seconds, u32 mode, int negated)
 {
-	struct recent_key key = { .list = list, .address = to_wire(address) };
 	u64 now = bpf_ktime_get_ns();
 	u64 *seen;
 	int matched;
@@ -34,4 +36,11 @@ INLINE int recent(u32 list, addr address, u32 seconds, u32 mode, int negated)
 	if (matched && mode == RECENT_UPDATE)
 		*seen = now;
 	return matched;
+}
+
+INLINE int recent(u32 list, addr address, u32 seconds, u32 mode, int negated)
+{
+	struct recent_key key = { .list = list, .address = to_wire(address) };
+
+	return recent_of(key, seconds, mode, negated);
 }

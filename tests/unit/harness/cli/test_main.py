@@ -206,6 +206,15 @@ def test_translate_against_writes_what_changes(tmp_path: Path) -> None:
     assert "change: elements, 1 elements added, 1 deleted" in done.stderr
 
 
+def test_translate_against_writes_the_entries_that_change(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text(_DNAT.format("10.244.0.2"))
+    done = nfparity("translate", "-", "--to", "bpf", "--against", str(old), stdin=_DNAT.format("10.244.0.9"))
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["update", "lookup_0"]]
+    assert "change: entries, 1 entries written, 0 deleted" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("old", "to", "said"),
     [
