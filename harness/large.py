@@ -30,7 +30,7 @@ from translate.errors import InputError, MachineError, Note
 from translate.ir import Family
 from translate.read import read_ruleset
 
-__all__ = ["CARRIERS", "MOST_IN_TC", "Expected", "Subject", "large_shape", "large_subject", "run_one"]
+__all__ = ["CARRIERS", "Expected", "Subject", "large_shape", "large_subject", "run_one"]
 
 CARRIERS: Final = (
     ("iptables-legacy", 0),
@@ -40,10 +40,8 @@ CARRIERS: Final = (
     ("nftables", 2),
     ("tc-ebpf", 2),
 )
-"""What carries the packets: a backend at a level. iptables takes the rules as they are at any level."""
-
-MOST_IN_TC: Final = 200
-"""The most services for a tc program with code for each: compiling and verifying more takes minutes."""
+"""What carries the packets: a backend at a level. iptables takes the rules as they are at any level.
+Below -O2 the tc program has code for each service, and compiling that takes minutes at this size."""
 
 
 def large_shape(services: int, family: Family) -> Shape:
@@ -187,9 +185,6 @@ def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int
     for name, level in CARRIERS:
         carrier = next((b for b in able if b.name == name), None)
         if carrier is None or (level not in levels and not name.startswith("iptables-")):
-            continue
-        if name == "tc-ebpf" and shape.services > MOST_IN_TC:
-            clock.tell(f"{name}: left out, compiling it for more than {MOST_IN_TC} services takes minutes")
             continue
         report = run_one(subject, expected, carrier, level)
         (mine,) = report.backends
