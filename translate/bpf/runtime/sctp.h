@@ -74,7 +74,13 @@ struct crc_table {
 };
 BPF_TABLE("array", u32, struct crc_table, crc_tables, 1);
 
-INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte) { return crc >> 8 ^ t->after[(crc ^ byte) & 255]; }
+INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
+{
+	u32 index = crc ^ byte;
+
+	asm volatile("" : "+r"(index)); /* or clang masks first and mixes then, and 6.1's verifier sees no bound */
+	return crc >> 8 ^ t->after[index & 255];
+}
 
 /* Whether the checksum is wrong (sctp_error). What makes no whole chunk comes first, so that the verifier
  * does not go through it behind each chunk. */
