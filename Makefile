@@ -6,7 +6,7 @@ BENCH ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
-DIFF := sh vm/each-level.sh "$(CASES)" .venv/bin/nfparity diff --backends $(BACKENDS)
+DIFF := sh vm/each-level.sh "$(CASES)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench golden clean

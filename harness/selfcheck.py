@@ -177,8 +177,8 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _highest(name: str) -> int:
-    """The level above which nothing changes: iptables takes the rules as they are, the tc program no -O2."""
-    return 0 if name.startswith("iptables-") else 1 if name == "tc-ebpf" else max(LEVELS)
+    """The level above which nothing changes: iptables takes the rules as they are."""
+    return 0 if name.startswith("iptables-") else max(LEVELS)
 
 
 def _print(name: str, level: int, reports: Sequence[ParityReport]) -> None:
