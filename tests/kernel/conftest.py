@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +21,11 @@ from translate.ir import Family, Protocol, parse_address
 
 _HERE = Path(__file__).parent
 _KIND = _HERE.parent / "corpus" / "rulesets" / "kind-node"
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell starts what it puts into the background; the commands under test would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _missing() -> str | None:
