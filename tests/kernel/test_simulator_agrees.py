@@ -83,7 +83,7 @@ def test_branches_come_as_often_as_the_simulator_says(
 
 def test_the_flows_meet_every_kind_of_end(played: list[tuple[Flow, FlowResult, FlowResult]]) -> None:
     seen = Counter(_verdicts(r for _, _, r in played))
-    assert all(seen[v] > COUNT / 50 for v in Verdict), seen
+    assert all(seen[v] > COUNT / 50 for v in Verdict if v is not Verdict.UNKNOWN), seen
 
 
 def _verdicts(results: Iterator[FlowResult]) -> Iterator[Verdict]:
