@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backends.contract import Job
-from backends.kernel.xtables import IptablesBackend
+from backends.kernel.session import open_session
+from backends.kernel.xtables import IptablesBackend, IptablesLoader
 from backends.outcome import Verdict
 from translate.errors import MachineError
 from translate.read import read_ruleset
@@ -33,8 +34,7 @@ def test_probe_says_what_the_kernel_lacks(backend, monkeypatch):
 
 
 def test_rules_that_only_the_kernel_refuses(backend, kind_node):
-    # Well-formed for the reader; but no such set is in the namespace.
-    text = b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m set --match-set nobodys src -j DROP\nCOMMIT\n"
-    ruleset = read_ruleset(text, name="no-set")
+    # Well-formed; but no such set is in the namespace.
+    text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m set --match-set nobodys src -j DROP\nCOMMIT\n"
     with pytest.raises(MachineError, match="does not take the rules"):
-        backend.open(Job(ruleset=ruleset, node=kind_node)).__enter__()
+        open_session(kind_node, IptablesLoader(backend.name, text)).__enter__()

@@ -95,6 +95,7 @@ TABLE: Final = "nfparity"
 """The table that nfparity owns, one per family; it touches no other."""
 
 _PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+_FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 
 
 def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
@@ -382,7 +383,9 @@ class _Builder:
         key = " . ".join(expression(f, self.family) for f in lookup.fields)
         same = same_actions(lookup.entries)
         same = () if same is None or stands_apart(same) else same
-        nat = None if same else dnat_map(lookup.entries, self.family)
+        # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
+        asks_fib = not _FIB.isdisjoint(lookup.fields)
+        nat = None if same or asks_fib else dnat_map(lookup.entries, self.family)
         if not same and nat is None:
             cells = _Cells(self, chain, lookup.origin)
             for entry, over, text in entries:
