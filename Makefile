@@ -1,12 +1,13 @@
 # The front door. Every target installs what it needs first; `make` alone lists them.
 KERNEL ?= 6.1
 CASES ?= tests/corpus/cases tests/corpus/cases6
+LEVELS ?= 0 1 2
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
-DIFF := sh vm/each-level.sh "$(CASES)" $(BACKENDS) .venv/bin/nfparity diff
+DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench golden clean
@@ -26,7 +27,8 @@ check: ## lint, types and unit tests; needs no root
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
 	$(PYTHON_RUN) -m pytest -q tests/unit tests/vm -m "not vm"
 
-diff-test: ## every backend against the simulator, on a Debian kernel in a VM (KERNEL=6.1 or 6.12); no root
+diff-test: LEVELS = 2
+diff-test: ## every backend against the simulator, on a Debian kernel in a VM (KERNEL=6.1 or 6.12, LEVELS="0 1 2"); no root
 	@harness/setup.sh vm
 	$(PYTHON_RUN) -m vm --kernel $(KERNEL) -- $(DIFF)
 

@@ -1,17 +1,19 @@
 #!/bin/sh
 # Runs a command once per folder of cases and optimisation level, all of them whatever the first says, and ends with
 # the worst status. What takes the rules as they are, at any level, takes part at the first alone:
-# vm/each-level.sh "FOLDER…" BACKEND,… nfparity diff …
+# vm/each-level.sh "FOLDER…" "LEVEL…" BACKEND,… nfparity diff …
 folders=$1
-all=$2
-shift 2
+levels=$2
+all=$3
+shift 3
+first=${levels%% *}
 translated=$(printf %s "$all" | tr ',' '\n' | grep -v '^iptables-' | paste -sd , -)
 worst=0
 for folder in $folders; do
-    for level in 0 1 2; do
+    for level in $levels; do
         backends=$translated
-        [ "$level" != 0 ] || backends=$all
-        case $level$backends in 0* | *nftables* | *tc-ebpf*) ;; *) continue ;; esac
+        [ "$level" != "$first" ] || backends=$all
+        case $backends in "$all" | *nftables* | *tc-ebpf*) ;; *) continue ;; esac
         echo "== $folder -O $level"
         "$@" --corpus "$folder" --backends "$backends" -O "$level"
         status=$?
