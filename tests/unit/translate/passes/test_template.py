@@ -371,13 +371,27 @@ def test_lists_with_other_timeouts_are_other_shapes() -> None:
     assert all(len(known - {None}) == 1 for known in seconds.values())
 
 
-def test_a_key_that_is_a_range_keeps_its_chain() -> None:
-    # 10.96.0.0/24 is looked up by one field, so that its packets differ in the key.
-    rules = [f"-A PREROUTING -d 10.9{n}.0.0/24 -j s{n}" for n in (1, 2)] + [
-        f"-A s{n} -d 10.9{n}.0.1/32 -j DNAT --to-destination 10.244.{n}.1" for n in (1, 2)
+def test_a_key_that_is_a_range_keeps_its_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 10.91.0.0/24 is looked up by one field, so that its packets differ in the key, and below it they
+    # are told apart by the same field.
+    rules = [f"-A PREROUTING -d 10.9{n}.0.0/24 -j s{n}" for n in (1, 2)]
+    rules += [
+        f"-A s{n} -d 10.9{n}.0.{host}/32 -j DNAT --to-destination 10.244.{n}.{host}"
+        for n in (1, 2)
+        for host in range(4)
     ]
-    assert made(program("nat", *rules, level=2)) == {}
-    agrees(rules, packet("10.91.0.1"), packet("10.91.0.2"))
+    found = program("nat", *rules, level=2)
+    assert made(found) == {}
+    agrees(rules, packet("10.91.0.1"), packet("10.92.0.0"))
+    monkeypatch.setattr(translate.passes.template, "_jumps", ends_in_jumps)
+    wrong = program("nat", *rules, level=2)
+    assert run(wrong, BASE, packet("10.91.0.1")) != run(found, BASE, packet("10.91.0.1"))
+
+
+def ends_in_jumps(lookup: Lookup, _: Program) -> dict[int, str]:
+    """The entries of a lookup that jump, whatever their keys are."""
+    ends = {index: entry.actions[-1] for index, entry in enumerate(lookup.entries)}
+    return {index: end.chain for index, end in ends.items() if isinstance(end, Jump)}
 
 
 def test_a_chain_called_from_elsewhere_stays_for_that_call() -> None:
