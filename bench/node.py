@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from backends.kernel.command import run
 from backends.kernel.loader import Loader
-from backends.kernel.nftables import NftablesLoader
 from backends.kernel.tapnode import TapNode
 from backends.node import Node
+from translate.bpf import MapChange
 from translate.errors import MachineError
 
 __all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode"]
@@ -70,9 +70,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LiveChange:
-    """Asks to run nft commands through the handle that loaded the rules; answered as :class:`Change` is."""
+    """Asks the loader to change what it loaded, in the form that it takes; answered as :class:`Change` is.
 
-    text: str
+    nft commands run through the handle that loaded the rules, steps go into the maps of the program.
+    """
+
+    change: str | tuple[MapChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,8 @@ class _Server:
                 return self._load()
             case Change(command, text):
                 return _timed_run(command, text)
-            case LiveChange(text):
-                return self._live_change(text)
+            case LiveChange(change):
+                return self._live_change(change)
             case Flood():
                 return self._flood(message)
         raise TypeError(f"no such request: {message!r}")
@@ -132,11 +135,11 @@ class _Server:
         self.tap.apply_sysctls()
         return Loaded(spent, after - before)
 
-    def _live_change(self, text: str) -> float:
-        if not isinstance(self.loader, NftablesLoader):
-            raise TypeError("only nftables has a handle")
+    def _live_change(self, change: str | tuple[MapChange, ...]) -> float:
+        if self.loader is None:
+            raise TypeError("there are no rules")
         began = time.perf_counter()
-        self.loader.change(text)
+        self.loader.change(change)
         return time.perf_counter() - began
 
     def _flood(self, asked: Flood) -> Flooded:

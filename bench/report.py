@@ -54,9 +54,10 @@ _MEASURES: Final = (
         1e3,
         _LEGACY,
         "One endpoint less and back, half of both. The others start their tool for it, as kube-proxy does;"
-        " ours is the transaction of `translate --against` through the handle that loaded the rules, without"
-        " the translation of the new rules, which is as long as that of the old ones. The first change after"
-        " a load is not counted: it fills caches.",
+        " ours is what `translate --against` writes, through the handle that loaded the rules or into the"
+        " maps, without the translation of the new rules, which is as long as that of the old ones. The maps"
+        " wait for the packets under way before entries are deleted. The first change after a load is not"
+        " counted: it fills caches.",
     ),
     _Measure(
         "memory",

@@ -17,6 +17,7 @@ from backends.kernel.xtables import VARIANTS, IptablesLoader
 from bench.kubelayout import kube_proxy_nftables, service_again
 from bench.node import Change, LiveChange
 from harness.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
+from translate.bpf import BpfOutput, MapChange
 from translate.bpf import emit as emit_bpf
 from translate.errors import MachineError
 from translate.ir import Program
@@ -29,6 +30,7 @@ __all__ = ["PLAIN", "AnyChange", "Material", "NotMeasured", "Ready", "Subject", 
 
 PLAIN: Final = "plain forwarding"
 AnyChange = Change | LiveChange
+_Output = NftOutput | BpfOutput
 
 T = TypeVar("T")
 
@@ -69,7 +71,7 @@ class Ready:
     loader: Loader | None
     size: int = 0
     pure: dict[str, float] = field(default_factory=dict)
-    output: NftOutput | None = None
+    output: _Output | None = None
     """What a change of ours starts from."""
 
 
@@ -172,15 +174,20 @@ class _Ours(Subject):
 
     def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
         """What ``translate --against`` writes, through the handle that loaded the rules."""
-        if loaded.output is None:
-            raise NotMeasured("a change is a new load")
         whole, less = material.changed
         services = tuple(less if s is whole else s for s in material.cluster.services)
         cluster = replace(material.cluster, services=services)
         other = self.prepare(Material(cluster, kube_proxy_rules(cluster))).output
-        assert other is not None
-        there, back = other.change_from(loaded.output), loaded.output.change_from(other)
-        return LiveChange(there.text), LiveChange(back.text)
+        return LiveChange(_between(loaded.output, other)), LiveChange(_between(other, loaded.output))
+
+
+def _between(old: _Output | None, new: _Output | None) -> str | tuple[MapChange, ...]:
+    match old, new:
+        case NftOutput(), NftOutput():
+            return new.change_from(old).text
+        case BpfOutput(), BpfOutput():
+            return new.change_from(old).live()
+    raise TypeError(f"two outputs of one kind are compared, not {old!r} and {new!r}")
 
 
 def _nftables(program: Program) -> Ready:
@@ -190,7 +197,7 @@ def _nftables(program: Program) -> Ready:
 
 def _tc_ebpf(program: Program) -> Ready:
     output = emit_bpf(program)
-    return Ready(TcEbpfLoader(output), len(output.source))
+    return Ready(TcEbpfLoader(output), len(output.source), output=output)
 
 
 def _timed(into: dict[str, float], step: str, run: Callable[[], T]) -> T:

@@ -47,7 +47,7 @@ class Loader(ABC):
         tap.conntrack.flush()
 
     def change(self, change: Any) -> None:
-        """Make the loaded rules others, as the translation says (its ``change_from``), while packets pass.
+        """Make the loaded rules others, while packets pass: nft commands, or the steps for maps.
 
         Connections stay. Raises ValueError where that cannot be, MachineError with what the kernel said.
         """

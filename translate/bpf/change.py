@@ -53,6 +53,12 @@ class BpfChange:
         """How many entries are deleted."""
         return sum(len(step.deleted) for step in self.steps)
 
+    def live(self) -> tuple[MapChange, ...]:
+        """Return what a loaded program's maps are to be told. Raises ValueError where it must be another."""
+        if self.replacement:
+            raise ValueError("another program is needed")
+        return self.steps
+
     def render(self) -> str:
         """Return the whole program, or one line per entry: ``update MAP KEY VALUE``, ``delete MAP KEY``.
 

@@ -18,7 +18,7 @@ from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.bpfmap import BpfMap, wait_for_readers
 from backends.kernel.tc_ebpf.facts import Facts, SourceChecks, read_facts
-from translate.bpf import BpfChange, BpfOutput
+from translate.bpf import BpfOutput, MapChange
 from translate.errors import MachineError
 from translate.ir import Family
 
@@ -91,22 +91,21 @@ class TcEbpfLoader(Loader):
     def _program(self, bcc: Any, name: str) -> int:
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
 
-    def change(self, change: BpfChange) -> None:
-        """Change the maps of the loaded program; connections and lists of ``-m recent`` stay.
+    def change(self, steps: tuple[MapChange, ...]) -> None:
+        """Change the maps of the loaded program (:meth:`BpfChange.live`).
 
-        Raises ValueError when nothing is loaded or another program is needed, MachineError with what the
-        kernel said.
+        Connections and lists of ``-m recent`` stay. Raises ValueError when nothing is loaded,
+        MachineError with what the kernel said.
         """
-        if self._bpf is None or change.replacement:
-            raise ValueError("nothing is loaded" if self._bpf is None else "another program is needed")
+        if self._bpf is None:
+            raise ValueError("nothing is loaded")
         deleting = False
-        for step in change.steps:
+        for step in steps:
             if step.deleted and not deleting:
                 wait_for_readers()  # of entries that led to what goes now
                 deleting = True
             self._map(step.name).update(step.written)
             self._map(step.name).delete(step.deleted)
-        self._output = change.output
 
     def _fill(self, name: str, entries: list[tuple[bytes, bytes]]) -> None:
         self._map(name).update(entries)
