@@ -1,5 +1,4 @@
-/* The way through the stack: which chains run where, and what carries a packet from one program to
- * the next.
+/* The way through the stack: which chains run where.
  *
  * The kernel goes on routing, so that TTL, "no route", ICMP redirects and martian checks are its own:
  *
@@ -10,94 +9,7 @@
  * ip_forward decrements the TTL before FORWARD, and asks for the neighbour after POSTROUTING: what a
  * tc program sees at egress is what FORWARD saw, on the device that was chosen. A packet made here
  * whose destination has changed is routed again and redirected, onto another device or into lo.
- *
- * Between ingress and egress, and through lo, tc_index is the number of the packet's slot.
  */
-
-#define SLOTS 4096
-
-INLINE struct pkt *slot_at(u32 number)
-{
-	number &= SLOTS - 1;
-	return slots.lookup(&number);
-}
-
-INLINE struct pkt *claim_slot(struct __sk_buff *skb)
-{
-	u32 zero = 0, number;
-	u32 *counter = slot_counter.lookup(&zero);
-	struct pkt *p;
-
-	if (!counter)
-		return 0;
-	*counter = *counter % 255 + 1; /* 0 means no slot */
-	number = (bpf_get_smp_processor_id() & 15) << 8 | *counter;
-	p = slot_at(number);
-	if (!p)
-		return 0;
-	p->slot = number;
-	p->stage = AT_NOTHING;
-	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = 0;
-	p->ct_state = CT_INVALID;
-	skb->cb[0] = number;
-	return p;
-}
-
-INLINE void set_in(struct pkt *p, u32 index)
-{
-	struct device *d = index ? devices.lookup(&index) : 0;
-
-	p->iif = index;
-	p->in[0] = d ? d->name[0] : 0;
-	p->in[1] = d ? d->name[1] : 0;
-}
-
-INLINE void set_out(struct pkt *p, u32 index)
-{
-	struct device *d = index ? devices.lookup(&index) : 0;
-
-	p->oif = index;
-	p->out[0] = d ? d->name[0] : 0;
-	p->out[1] = d ? d->name[1] : 0;
-}
-
-/* Let the stack have the packet; stage says who takes it up again. */
-INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
-{
-	skb->mark = p->mark;
-	p->stage = stage;
-	p->left_saddr = p->saddr;
-	p->left_daddr = p->daddr;
-	p->left_id = p->ip_id;
-	skb->tc_classid = stage == AT_NOTHING ? 0 : p->slot;
-	return TC_ACT_OK;
-}
-
-/* Take up the packet that tc_index names. Returns 0 when it is not the one that left. */
-INLINE struct pkt *resume(struct __sk_buff *skb)
-{
-	struct pkt *p = slot_at(skb->tc_index);
-
-	if (!p || parse(skb, p))
-		return 0;
-	if (p->saddr != p->left_saddr || p->daddr != p->left_daddr || p->ip_id != p->left_id)
-		return 0;
-	skb->cb[0] = p->slot;
-	p->mark = skb->mark;
-	return p;
-}
-
-/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only this way
- * it is forgotten. lo's hardware address is zero. */
-INLINE int into_loopback(struct __sk_buff *skb, struct pkt *p, u8 stage)
-{
-	u8 zero[12] = {};
-
-	skb->tc_index = p->slot;
-	pass(skb, p, stage);
-	bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
-	return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
-}
 
 /* BCC does not rewrite map calls inside macros. */
 INLINE int answer_reject(struct __sk_buff *skb)
@@ -125,23 +37,6 @@ INLINE int answer_reject(struct __sk_buff *skb)
 		p->manip = side;                                  \
 		p->next = then;                                   \
 	} while (0)
-
-/* MASQUERADE and REDIRECT name no address: it depends on the device. Returns -1 without one. */
-INLINE int resolve_bind(struct pkt *p)
-{
-	addr address;
-
-	if (p->bind_flags & BIND_MASQUERADE) {
-		address = masquerade_address(p);
-	} else if (p->bind_flags & BIND_REDIRECT) {
-		address = p->iif == 0 ? LOCALHOST : redirect_address(p);
-	} else {
-		return 0;
-	}
-	p->bind_low = p->bind_high = address;
-	p->bind_flags |= BIND_ADDRESS;
-	return address ? 0 : -1;
-}
 
 int nfparity_ingress(struct __sk_buff *skb)
 {
@@ -191,85 +86,6 @@ int nfparity_track(struct __sk_buff *skb)
 		programs.call(skb, PROGRAM_PREROUTING);
 	else
 		programs.call(skb, PROGRAM_OUTPUT);
-	return TC_ACT_SHOT;
-}
-
-int nfparity_bind(struct __sk_buff *skb)
-{
-	struct pkt *p = slot_at(skb->cb[0]);
-	int manip, done;
-
-	if (!p)
-		return TC_ACT_SHOT;
-	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
-	if (unbound(p, manip)) {
-		if (resolve_bind(p))
-			return TC_ACT_SHOT;
-		done = bind(p, manip);
-		if (done > 0)
-			programs.call(skb, PROGRAM_PORT);
-		if (done)
-			return TC_ACT_SHOT;
-	}
-	p->sctp_flipped = 0;
-	if (translate(skb, p, manip))
-		return TC_ACT_SHOT;
-	if (p->sctp_flipped)
-		programs.call(skb, PROGRAM_SCTP_SUM);
-	else
-		programs.call(skb, p->next);
-	return TC_ACT_SHOT;
-}
-
-/* Programs of their own for the verifier's sake: their loops are its longest. */
-int nfparity_sctp_verify(struct __sk_buff *skb)
-{
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return TC_ACT_SHOT;
-	p->bad_sum = bad_sctp_checksum(skb, p);
-	programs.call(skb, PROGRAM_TRACK);
-	return TC_ACT_SHOT;
-}
-
-int nfparity_sctp_sum(struct __sk_buff *skb)
-{
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return TC_ACT_SHOT;
-	set_sctp_checksum(skb, p);
-	programs.call(skb, p->next);
-	return TC_ACT_SHOT;
-}
-
-/* Find a port for what is being bound: a program of its own, because the verifier goes through the search
- * once for every state in which it may begin. */
-int nfparity_port(struct __sk_buff *skb)
-{
-	struct pkt *p = slot_at(skb->cb[0]);
-	struct tuple new;
-	int manip;
-
-	if (!p)
-		return TC_ACT_SHOT;
-	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
-	copy_tuple(&new, &p->wanted);
-	unique_port(&new, p, manip);
-	if (take(&p->conn, &new, manip))
-		return TC_ACT_SHOT;
-	programs.call(skb, PROGRAM_BIND);
-	return TC_ACT_SHOT;
-}
-
-/* On to binding, or past it where no nat table is loaded. */
-INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
-{
-	if (HAS_NAT)
-		programs.call(skb, PROGRAM_BIND);
-	else
-		programs.call(skb, p->next);
 	return TC_ACT_SHOT;
 }
 

@@ -1,0 +1,89 @@
+/* What carries a packet from one program to the next: a slot of its own.
+ *
+ * Between ingress and egress, and through lo, tc_index is the number of the packet's slot.
+ */
+
+#define SLOTS 4096
+
+INLINE struct pkt *slot_at(u32 number)
+{
+	number &= SLOTS - 1;
+	return slots.lookup(&number);
+}
+
+INLINE struct pkt *claim_slot(struct __sk_buff *skb)
+{
+	u32 zero = 0, number;
+	u32 *counter = slot_counter.lookup(&zero);
+	struct pkt *p;
+
+	if (!counter)
+		return 0;
+	*counter = *counter % 255 + 1; /* 0 means no slot */
+	number = (bpf_get_smp_processor_id() & 15) << 8 | *counter;
+	p = slot_at(number);
+	if (!p)
+		return 0;
+	p->slot = number;
+	p->stage = AT_NOTHING;
+	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = 0;
+	p->ct_state = CT_INVALID;
+	skb->cb[0] = number;
+	return p;
+}
+
+INLINE void set_in(struct pkt *p, u32 index)
+{
+	struct device *d = index ? devices.lookup(&index) : 0;
+
+	p->iif = index;
+	p->in[0] = d ? d->name[0] : 0;
+	p->in[1] = d ? d->name[1] : 0;
+}
+
+INLINE void set_out(struct pkt *p, u32 index)
+{
+	struct device *d = index ? devices.lookup(&index) : 0;
+
+	p->oif = index;
+	p->out[0] = d ? d->name[0] : 0;
+	p->out[1] = d ? d->name[1] : 0;
+}
+
+/* Let the stack have the packet; stage says who takes it up again. */
+INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
+{
+	skb->mark = p->mark;
+	p->stage = stage;
+	p->left_saddr = p->saddr;
+	p->left_daddr = p->daddr;
+	p->left_id = p->ip_id;
+	skb->tc_classid = stage == AT_NOTHING ? 0 : p->slot;
+	return TC_ACT_OK;
+}
+
+/* Take up the packet that tc_index names. Returns 0 when it is not the one that left. */
+INLINE struct pkt *resume(struct __sk_buff *skb)
+{
+	struct pkt *p = slot_at(skb->tc_index);
+
+	if (!p || parse(skb, p))
+		return 0;
+	if (p->saddr != p->left_saddr || p->daddr != p->left_daddr || p->ip_id != p->left_id)
+		return 0;
+	skb->cb[0] = p->slot;
+	p->mark = skb->mark;
+	return p;
+}
+
+/* Into lo's receiving side: the route that the packet has attached leads elsewhere, and only this way
+ * it is forgotten. lo's hardware address is zero. */
+INLINE int into_loopback(struct __sk_buff *skb, struct pkt *p, u8 stage)
+{
+	u8 zero[12] = {};
+
+	skb->tc_index = p->slot;
+	pass(skb, p, stage);
+	bpf_skb_store_bytes(skb, 0, zero, sizeof(zero), 0);
+	return bpf_redirect(LOOPBACK_INDEX, BPF_F_INGRESS);
+}
