@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bench.figures import Figures
 from bench.machine import load_average, machine
 from bench.report import write_report
 from bench.run import Limits, Run
-from bench.subjects import material, subjects
+from bench.subjects import WIDE, material, subjects
 from bench.throughput import speeds
 from translate.errors import InputError, MachineError, NfparityError
 
@@ -70,6 +71,12 @@ def _run(given: argparse.Namespace) -> None:
                 figures.speeds.setdefault(name, {}).setdefault(size, []).append(value)
         figures.options["load average at the end"] = load_average()
         write_report(figures, given.output)
+    wide = [subject for subject in chosen if subject.name in WIDE]
+    if wide and given.wide:
+        loads = Run(wide, replace(limits, rounds=0), say=_say, cells=figures.wide)
+        loads.size(material(max(given.sizes), given.wide), max(given.sizes))
+        figures.options["cluster"] += f"; {given.wide} for the wide one"
+        write_report(figures, given.output)
     _say(f"written to {given.output}")
 
 
@@ -99,6 +106,13 @@ def _parser() -> argparse.ArgumentParser:
         default=3,
         metavar="N",
         help="of each service, at least 2, since a change takes one away; default: 3",
+    )
+    parser.add_argument(
+        "--wide",
+        type=int,
+        default=5,
+        metavar="N",
+        help="endpoints per service when the largest size is loaded once more, or 0; default: 5",
     )
     parser.add_argument(
         "--load-rounds", type=_positive, default=default.load_rounds, metavar="N", help="of loads; default: 3"

@@ -45,11 +45,16 @@ class Cell:
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
-    """A whole run. ``speeds``: what of this project runs how fast, per second, by size."""
+    """A whole run.
+
+    ``wide``: the loads of the largest size again, with more endpoints per service. ``speeds``: what of
+    this project runs how fast, per second, by size.
+    """
 
     machine: dict[str, str]
     options: dict[str, str]
     cells: list[Cell] = field(default_factory=list)
+    wide: list[Cell] = field(default_factory=list)
     speeds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
 
     def cell(self, subject: str, services: int) -> Cell | None:

@@ -95,7 +95,7 @@ def write_report(figures: Figures, folder: Path) -> None:
         picture = f"{measure.name}.svg"
         (folder / picture).write_text(_plot(figures, measure), encoding="utf-8")
         lines += _section(figures, measure, picture)
-    lines += [*_steps(figures), *_sizes(figures), *_speeds(figures), *_missing(figures)]
+    lines += [*_wide(figures), *_steps(figures), *_sizes(figures), *_speeds(figures), *_missing(figures)]
     (folder / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = json.dumps(figures.plain(), indent=1)
     (folder / "results.json").write_text(data + "\n", encoding="utf-8")
@@ -167,6 +167,32 @@ def _plot(figures: Figures, measure: _Measure) -> str:
                 points.append((float(n), value * measure.scale))
         lines[subject] = points
     return plot(measure.title, measure.unit, lines)
+
+
+def _wide(figures: Figures) -> Iterator[str]:
+    """The largest size once more, with more endpoints."""
+    if not figures.wide:
+        return
+    yield f"## Load of a wide cluster of {figures.wide[0].services:,} services"
+    yield ""
+    yield f"More endpoints per service, see above. In brackets: over {_LEGACY}."
+    yield ""
+    yield "| | end to end, s | the privileged step, s | kernel memory, MiB | text, KiB |"
+    yield "| --- |" + " ---: |" * 4
+    legacy = next((c for c in figures.wide if c.subject == _LEGACY), None)
+    for cell in figures.wide:
+        shown = []
+        for name in ("total", "load"):
+            samples = cell.samples(name)
+            times = None if legacy is None else ratio(samples, legacy.samples(name))
+            value = middle(samples)
+            text = "-" if value is None else _number(value)
+            shown.append(text if times is None else f"{text} (x{_number(times)})")
+        memory = middle(cell.memory)
+        shown.append("-" if memory is None else _number(memory / 1024))
+        shown.append("-" if cell.size is None else _number(cell.size / 1024))
+        yield f"| {cell.subject} | {' | '.join(shown)} |"
+    yield ""
 
 
 def _steps(figures: Figures) -> Iterator[str]:

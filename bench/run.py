@@ -31,7 +31,8 @@ _WARM = 50
 class Limits:
     """How much of everything: rounds, ``packets`` per sample at most, and seconds.
 
-    ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets.
+    ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets, or 0 for
+    loads alone.
     ``load_seconds``: for all steps of one load; who needs more is not tried at larger sizes.
     ``sample_seconds``: for the packets of one sample. ``change_seconds``: no more changes after that.
     """
@@ -77,6 +78,8 @@ class Run:
                         nodes[subject.name], loaded[subject.name] = stack.enter_context(worker), ready
                     else:
                         worker.close()
+            if not self.limits.rounds:
+                return
             for subject in self.subjects:
                 if (node := nodes.get(subject.name)) is not None:
                     pair = self._pair(subject, material, measured[subject.name], loaded.pop(subject.name))

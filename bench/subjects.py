@@ -26,9 +26,21 @@ from translate.nft import emit as emit_nft
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
-__all__ = ["PLAIN", "AnyChange", "Material", "NotMeasured", "Ready", "Subject", "material", "subjects"]
+__all__ = [
+    "PLAIN",
+    "WIDE",
+    "AnyChange",
+    "Material",
+    "NotMeasured",
+    "Ready",
+    "Subject",
+    "material",
+    "subjects",
+]
 
 PLAIN: Final = "plain forwarding"
+WIDE: Final = (*VARIANTS, f"nfparity -O{max(LEVELS)}")
+"""Who loads the wide cluster, too: those that need seconds for it, not minutes."""
 AnyChange = Change | LiveChange
 _Output = NftOutput | BpfOutput
 

@@ -56,6 +56,7 @@ def test_the_smallest_run_measures_everything(tmp_path):
     text = (tmp_path / "RESULTS.md").read_text()
     assert all(f"| {name} |" in text for name in cells)
     assert "| simulator, flows |" in text
+    assert "## Load of a wide cluster" in text
 
 
 def test_a_load_that_takes_too_long_is_given_up(tmp_path):
