@@ -46,6 +46,7 @@ SUBJECTS: Final = {
     "nft-O2": ("nftables", 2),
     "tc-O0": ("tc-ebpf", 0),
     "tc-O1": ("tc-ebpf", 1),
+    "tc-O2": ("tc-ebpf", 2),
 }
 """What draws: a backend at a level. The iptables ones have no translation to plant anything in."""
 

@@ -30,6 +30,7 @@ SUBJECTS: Final = {
     "nft-O2": ("nft", 2),
     "tc-O0": ("tc", 0),
     "tc-O1": ("tc", 1),
+    "tc-O2": ("tc", 2),
 }
 """What faults are planted in: a translation at a level."""
 

@@ -40,7 +40,7 @@ def test_endpoints_are_drawn_fairly_over_ipv6(subject: str) -> None:
     assert not drawn.unfair, (drawn.tally, drawn.least_p)
 
 
-@pytest.mark.parametrize("subject", ["nft-O0", "nft-O1", "tc-O1"])
+@pytest.mark.parametrize("subject", ["nft-O0", "nft-O1", "tc-O1", "tc-O2"])
 def test_a_share_that_is_too_large_is_unfair(subject: str) -> None:
     able(subject)
     # 0.04 among 20,000 shows as surely as 0.01 among 200,000 does, which takes too long here.

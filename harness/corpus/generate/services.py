@@ -5,7 +5,7 @@ A service is any destination whose packets a rule sends elsewhere (DNAT or REDIR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from backends.flow import Again, Flow, Reply, Send
@@ -94,6 +94,23 @@ def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, 
         yield "node", "from the node itself", places.loopback if loopback else places.own[0], dst
     if places.kind(dst) is AddressType.LOCAL and not loopback and places.family is Family.IP:
         yield "localhost", "on the node's loopback address", places.loopback, places.loopback
+    if places.kind(dst) is AddressType.LOCAL:
+        yield from _elsewhere(inside, outside, places)
     for n, endpoint in enumerate(service.endpoints[:_MOST_ENDPOINTS], 1):
         if endpoint != dst:
             yield f"endpoint{n}", "from an endpoint of its own", endpoint, dst
+
+
+def _elsewhere(
+    inside: Sequence[int], outside: Sequence[int], places: Places
+) -> Iterator[tuple[str, str, int, int]]:
+    """Who uses the port on a host that is not the node, though the node routes to it.
+
+    Rules may tell a service of the node by its port and ``addrtype LOCAL`` alone.
+    """
+    why = "on another host"
+    if inside and outside:
+        yield "elsewhere-inside", f"{why} inside the cluster", outside[0], inside[0]
+        yield "elsewhere-outside", f"{why} outside the cluster", inside[0], outside[0]
+    if places.own and outside:
+        yield "elsewhere-node", f"{why}, from the node itself", places.own[0], outside[0]

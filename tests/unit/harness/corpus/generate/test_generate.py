@@ -82,6 +82,23 @@ def test_services_are_used_from_everywhere(worker: Job, kind_corpus: GeneratedCo
         assert {e.hook for e in matched if any(isinstance(a, Dnat) for a in e.rule.actions)} == {hook}
 
 
+@pytest.mark.parametrize("test", ["-m addrtype --dst-type LOCAL", "-d 192.0.2.2/32"])
+def test_a_port_of_the_node_is_also_asked_for_elsewhere(test: str) -> None:
+    """Rules may know the node in the rule that jumps, and the port in the chain that it jumps to."""
+    rules = read(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:PORTS - [0:0]\n"
+        f"-A PREROUTING {test} -j PORTS\n-A OUTPUT {test} -j PORTS\n"
+        "-A PORTS -p tcp -m tcp --dport 30080 -j DNAT --to-destination 10.1.0.9:80\nCOMMIT\n"
+    )
+    made = generate_corpus(Job(ruleset=rules, node=NODE), seed=0)
+    elsewhere = [f for f in made.flows if "-elsewhere-" in f.id]
+    assert [f.first.entry for f in elsewhere] == ["eth0", "pod0", None]
+    assert {f.first.packet.dport for f in elsewhere} == {30080}
+    own = {a.value for i in NODE.interfaces for a in i.addresses}
+    assert own.isdisjoint(f.first.packet.dst for f in elsewhere)
+    assert not [e for f in elsewhere for e in visits(Job(ruleset=rules, node=NODE), f) if e.matched]
+
+
 def test_the_seed_decides_and_the_corpus_survives_its_file(worker: Job, kind_corpus: GeneratedCorpus) -> None:
     assert generate_corpus(worker, seed=0).flows == kind_corpus.flows
     ids = [f.id for f in kind_corpus.flows]
