@@ -101,6 +101,8 @@ _READERS: Final[dict[Field, Reader]] = {
     # a Node has no rules by which a mark leads elsewhere
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path,
+    # nor bridges
+    Field.BRIDGED: lambda view: 0,
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),
     Field.FIB_SADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.src, view.iif or None),

@@ -83,6 +83,7 @@ FIELDS: Final = {
     # a node has no rules by which a mark leads elsewhere
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
+    Field.BRIDGED: _Column("from_bridge(p)"),
 }
 """Every field. What is absent from a packet makes its test false, negated or not."""
 

@@ -70,6 +70,7 @@ class Field(Enum):
 
     REVERSE_PATH = _Row("fib.saddr.back", 1)  # 1: the way to the source leads out of the in-device
     REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the way that the packet's mark leads
+    BRIDGED = _Row("meta.bridged", 1)  # 1: the packet came in by a port of a bridge (br_netfilter)
 
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""

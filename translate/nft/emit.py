@@ -17,10 +17,11 @@ rules: its other tests jump to a chain in which each action has rules of its own
 actions; when they end in ``Return`` or ``Goto`` it goes there instead, so that the return is the
 lookup's chain's own.
 
-*A rule that asks whether a packet is not in an ipset with ports*. Such a test holds of a packet without a
-transport header, where nftables ends the rule. So the rule's other tests jump to a chain of its own, where
-a packet of the set returns and the actions follow. With ``Return`` or ``Goto`` as its end the rule goes to
-that chain instead, and so does all else that stands behind it.
+*A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
+(it may have no transport header), or did not come in by a bridge (its device may be of no kind). So the
+rule's other tests jump to a chain of its own, where a packet of which the opposite is true returns and the
+actions follow. With ``Return`` or ``Goto`` as its end the rule goes to that chain instead, and so does all
+else that stands behind it.
 
 *A rule that writes into a list of* ``-m recent``. A list is a set with a timeout, one for each different
 ``--seconds`` of its checks. Where a set is full ``update`` ends the rule, which must not keep the packet
@@ -74,6 +75,7 @@ from translate.ir import (
     Test,
 )
 from translate.nft.accounts import counters_of, notes_on
+from translate.nft.bridges import asks_no_bridge, from_bridge, notes_on_bridges
 from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.depth import too_deep
@@ -124,7 +126,8 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
     refusals = [*builder.refusals, *too_deep(table)]
     if refusals:
         raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
-    return table, (*notes_about(lists.values()), *notes_on(accounts, builder.counters))
+    notes = (*notes_about(lists.values()), *notes_on(accounts, builder.counters), *notes_on_bridges(program))
+    return table, notes
 
 
 @dataclass(slots=True)
@@ -186,7 +189,7 @@ class _Builder:
             self._rule(chain, apply)
             return chain
         leaves = bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
-        index = next((i for i in several if leaves and isinstance(apply.tests[i], SetTest)), several[0])
+        index = next((i for i in several if leaves and not isinstance(apply.tests[i], AnyOf)), several[0])
         special = apply.tests[index]
         counts = _last_counts(apply.tests)
         behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
@@ -197,40 +200,47 @@ class _Builder:
         if any(not isinstance(test, FieldTest | AnyOf | SetTest) for test in behind):
             # Chance and counters behind the AnyOf must see only what passed it.
             raise CannotSay("any-of-then-state", "a test with state follows a list of alternatives")
-        if leaves and isinstance(special, SetTest):
-            return self._not_in_set_leaves(chain, apply, special, rest, counts)
+        if leaves:
+            return self._opposite_stays(chain, apply, _opposite(special), rest, counts)
         aside = self._aside(chain, apply.origin)
         chain = self._apply(chain, replace(apply, tests=rest, actions=(self._jump(aside),)))
-        if isinstance(special, SetTest):
-            self._rule(aside, replace(apply, tests=(replace(special, negated=False),), actions=(Return(),)))
-            self._rule(aside, replace(apply, tests=(*_transport(apply), *counts), actions=apply.actions))
-        else:
-            assert isinstance(special, AnyOf)
+        if isinstance(special, AnyOf):
             self._any_of(aside, special, apply, counts)
+        else:
+            self._rule(aside, replace(apply, tests=(_opposite(special),), actions=(Return(),)))
+            self._rule(aside, replace(apply, tests=(*_transport(apply), *counts), actions=apply.actions))
         return chain
 
     def _takes_rules(self, test: Test) -> bool:
         """Whether a test takes more than one rule."""
-        return isinstance(test, AnyOf) or (isinstance(test, SetTest) and ends_the_rule(test, self.ipsets))
+        match test:
+            case AnyOf():
+                return True
+            case SetTest():
+                return ends_the_rule(test, self.ipsets)
+            case FieldTest(field=Field.BRIDGED):
+                return asks_no_bridge(test)
+            case _:
+                return False
 
-    def _not_in_set_leaves(
+    def _opposite_stays(
         self,
         chain: NftChain,
         apply: Apply,
-        special: SetTest,
+        opposite: Test,
         rest: tuple[Test, ...],
         counts: tuple[Test, ...],
     ) -> NftChain:
-        """Write a rule that leaves its chain when a packet is not in a set; return where to go on.
+        """Write a rule that leaves its chain unless ``opposite`` is true; return where to go on.
 
-        What stands behind the rule is put into a chain of its own, that a packet of the set goes to.
+        What stands behind the rule is put into a chain of its own, that the other packets go to.
         """
         behind, aside = self._aside(chain, apply.origin), self._aside(chain, apply.origin)
         onward = Goto(self._jump(behind).chain)
         decide = replace(apply, tests=rest, actions=(Goto(self._jump(aside).chain),))
         chain = self._apply(chain, decide)
         self._rule(chain, replace(apply, tests=(), actions=(onward,)))
-        self._rule(aside, replace(apply, tests=(replace(special, negated=False),), actions=(onward,)))
+        self._rule(aside, replace(apply, tests=(opposite,), actions=(onward,)))
         self._rule(aside, replace(apply, tests=(*_transport(apply), *counts), actions=apply.actions))
         return behind
 
@@ -440,8 +450,8 @@ class _Builder:
         )
 
     def _no_alternatives(self, tests: Sequence[Test]) -> None:
-        if any(isinstance(test, AnyOf) for test in tests):
-            raise CannotSay("any-of-with-map", "a map cannot stand behind a list of alternatives")
+        if any(map(self._takes_rules, tests)):
+            raise CannotSay("any-of-with-map", "a map cannot stand behind a test of several rules")
 
 
 @dataclass(slots=True)
@@ -480,6 +490,14 @@ class _Cells:
             name = self._made[actions, wants] = aside.name
         self.targets.append(name)
         return f"{'goto' if isinstance(actions[-1], Return | Goto) else 'jump'} {name}"
+
+
+def _opposite(test: Test) -> Test:
+    """The opposite of a test that holds where nftables would end the rule."""
+    if isinstance(test, SetTest):
+        return replace(test, negated=False)
+    assert isinstance(test, FieldTest)
+    return from_bridge()
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:

@@ -45,6 +45,7 @@ from translate.ir import (
     field_bits,
     format_address,
 )
+from translate.nft.bridges import BRIDGE
 from translate.nft.ipsets import NamedSets
 from translate.nft.refusal import CannotSay
 
@@ -143,6 +144,8 @@ def expression(field: Field, family: Family) -> str:
             return "fib saddr . iif oif"
         case Field.REVERSE_PATH_BY_MARK:
             return "fib saddr . mark . iif oif"
+        case Field.BRIDGED:
+            return "meta iifkind"
         case _:
             assert_never(field)
 
@@ -229,6 +232,8 @@ def _field_match(test: FieldTest, family: Family) -> str:
     if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK):
         there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'exists' if there else 'missing'}"
+    if field is Field.BRIDGED:
+        return f"{left} {BRIDGE}"  # what is no bridge takes two rules: see emit
     if field is Field.FRAGMENT:
         later = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'!=' if later else '=='} 0"

@@ -58,9 +58,16 @@ def terminal(action: Action) -> bool:
 def plain(tests: Iterable[Test]) -> bool:
     """Whether the tests can be evaluated once or often and say the same, in a single condition.
 
-    A negated :class:`SetTest` is true of a packet without ports, which takes nftables two conditions.
+    A negated :class:`SetTest` is true of a packet without ports, and a test for no bridge of one whose
+    device has no kind, which takes nftables two conditions.
     """
-    return all(isinstance(test, _PLAIN) and not (type(test) is SetTest and test.negated) for test in tests)
+    return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
+
+
+def _takes_two(test: Test) -> bool:
+    if type(test) is FieldTest:
+        return test.field is Field.BRIDGED
+    return type(test) is SetTest and test.negated
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:

@@ -68,6 +68,7 @@ ALWAYS_PRESENT: Final = frozenset(
         Field.FIB_DADDR_TYPE,
         Field.REVERSE_PATH,
         Field.REVERSE_PATH_BY_MARK,
+        Field.BRIDGED,
     }
 )
 """Fields that every packet has (see :class:`Field`)."""

@@ -18,7 +18,7 @@ __all__ = ["check_table"]
 _IN_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_IIF, Field.FIB_DADDR_TYPE_IIF})
 _OUT_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_OIF, Field.FIB_DADDR_TYPE_OIF})
 _REVERSE: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
-_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | _REVERSE
+_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | _REVERSE | {Field.BRIDGED}
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
@@ -132,16 +132,21 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
         for part in test.tests if isinstance(test, AnyOf) else (test,):
             if not isinstance(part, FieldTest):
                 continue
+            said = "not valid"
             if part.field in _IN_FIELDS:
                 wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], "--limit-iface-in"
             elif part.field in _OUT_FIELDS:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "--limit-iface-out"
             elif part.field in _REVERSE:
                 wrong, option = [h for h in hooks if h is not Hook.PREROUTING], "rpfilter"
+            elif part.field is Field.BRIDGED:
+                # The kernel takes it there, and still knows the port; no translation does.
+                wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
+                said = "not modelled"
             else:
                 continue
             if wrong:
-                message = f"{option} is not valid in {wrong[0]}{how}"
+                message = f"{option} is {said} in {wrong[0]}{how}"
                 found.append(Diagnostic(_at_word(rule.origin, option), message))
     return found
 

@@ -111,6 +111,10 @@ def _rpfilter(found: re.Match[str]) -> _Words:
     return ["-m", "rpfilter", *(f"--{name}" for name in found[1].split())]
 
 
+def _physdev(found: re.Match[str]) -> _Words:
+    return ["-m", "physdev", *found[1].split()]
+
+
 _LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
 
 
@@ -145,6 +149,10 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         (r"connmark match (! )? ?(\S+)", _simple("connmark", "--mark")),
         (r"((?:source|destination) IP range ! ?\S+|(?:source|destination) IP range \S+)", _iprange),
         (r"rpfilter((?: (?:validmark|invert))*)", _rpfilter),
+        (
+            r"PHYSDEV match((?:(?: !)? --physdev-is-(?:in|out|bridged)|(?: !)? --physdev-(?:in|out) \S+)+)",
+            _physdev,
+        ),
         (r"nfacct-name  ?(\S+)", lambda f: ["-m", "nfacct", "--nfacct-name", f[1]]),
         (r"(! )?ctstate (\S+)", _simple("conntrack", "--ctstate")),
         (r"(! )?ctstatus (\S+)", _simple("conntrack", "--ctstatus")),

@@ -34,6 +34,7 @@ _ROUTE_LOCALNET: Final = 1
 _RP_STRICT: Final = 2
 _RP_LOOSE: Final = 4
 _ACCEPT_LOCAL: Final = 8
+_BRIDGE: Final = 16
 _LINK: Final = 0xFE80 >> 6
 
 Entry = tuple[bytes, bytes]
@@ -74,8 +75,9 @@ def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]
         local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
         main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
     names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+    bridges = {link["index"] for link in links if _is_bridge(link, family)}
     macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
-    reader = _Reader(family, names, addresses)
+    reader = _Reader(family, names, addresses, frozenset(bridges))
     entries = {
         "devices": list(reader.devices(macs, checks)),
         "locals": list(reader.locals(local)),
@@ -92,6 +94,7 @@ class _Reader:
     family: Family
     links: dict[int, str]
     addresses: list[OwnAddress]
+    bridges: frozenset[int]
 
     def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
         for index, name in self.links.items():
@@ -107,6 +110,7 @@ class _Reader:
                     flags |= _ROUTE_LOCALNET
             else:
                 of_link = next((a for a in here if a >> 118 == _LINK), 0)
+            flags |= _BRIDGE * (index in self.bridges)
             yield (
                 struct.pack("=I", index),
                 struct.pack("=16s", name.encode())
@@ -185,6 +189,18 @@ def _address(message: Any) -> OwnAddress:
         usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
         aging=bool(flags & _IFA_F_DEPRECATED),
     )
+
+
+def _is_bridge(link: Any, family: Family) -> bool:
+    """Whether what comes in by this device has passed ``br_netfilter`` at one of its ports."""
+    info = link.get_attr("IFLA_LINKINFO")
+    if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
+        return False
+    tables = "iptables" if family is Family.IP else "ip6tables"
+    try:
+        return Path(f"/proc/sys/net/bridge/bridge-nf-call-{tables}").read_text().strip() != "0"
+    except OSError:
+        return False  # no br_netfilter
 
 
 def _mac(text: str | None) -> bytes:

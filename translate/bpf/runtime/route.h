@@ -31,6 +31,12 @@ INLINE u32 device_flags(u32 index)
 	return d ? d->flags : 0;
 }
 
+/* Whether the packet came in by a port of a bridge (-m physdev --physdev-is-in). */
+INLINE int from_bridge(struct pkt *p)
+{
+	return !!(device_flags(p->iif) & DEVICE_BRIDGE);
+}
+
 /* The address that packets to `there` are sent from out of a device. 0: none. */
 INLINE addr source_for(u32 oif, addr there)
 {

@@ -125,6 +125,7 @@ struct device {
 #define DEVICE_RP_STRICT 2
 #define DEVICE_RP_LOOSE 4
 #define DEVICE_ACCEPT_LOCAL 8 /* a source may be an address of the node */
+#define DEVICE_BRIDGE 16 /* what comes in has passed br_netfilter */
 
 struct prefix {
 	u32 length;

@@ -1,0 +1,32 @@
+"""``-m physdev``: whether a packet that is routed came in by a port of a bridge."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Field, FieldTest, Interval, Test
+from translate.read.declaration import Context, Given, MatchExtension, OptionSpec
+
+__all__ = ["PHYSDEV"]
+
+_PORTS: Final = "ports of a bridge are not modelled"
+_BRIDGED: Final = "packets that a bridge carries on by itself are not modelled"
+
+
+def _physdev(given: Given, context: Context) -> tuple[Test, ...]:
+    _, option = given.need("--physdev-is-in", "physdev")
+    return (FieldTest(field=Field.BRIDGED, values=(Interval.point(1),), negated=option.negated),)
+
+
+PHYSDEV: Final = MatchExtension(
+    name="physdev",
+    options=(
+        OptionSpec(name="--physdev-is-in", arguments=0, invertible=True),
+        OptionSpec(name="--physdev-in", invertible=True, refused=_PORTS),
+        OptionSpec(name="--physdev-out", invertible=True, refused=_PORTS),
+        OptionSpec(name="--physdev-is-out", arguments=0, invertible=True, refused=_BRIDGED),
+        OptionSpec(name="--physdev-is-bridged", arguments=0, invertible=True, refused=_BRIDGED),
+    ),
+    meaning=_physdev,
+)
+"""``-m physdev`` (``xt_physdev``)."""
