@@ -1,9 +1,10 @@
 """Program → nftables: one table per family, loaded in one transaction.
 
 :func:`emit` is the only door. ``matches``, ``statements`` and ``names`` know how nft spells things and
-where its meaning differs from x_tables'; ``emit`` lays chains and maps out as ``model``; ``render``
-prints them. Imports ``translate.ir``, ``translate.errors`` and what ``translate.passes`` knows of tests;
-backends and harness import this package.
+where its meaning differs from x_tables'; ``emit`` lays chains and maps out as ``model``, with ``rules``,
+``alternatives`` and ``lookups`` for the kinds of statements; ``render`` prints them. Imports
+``translate.ir``, ``translate.errors`` and what ``translate.passes`` knows of tests; backends and harness
+import this package.
 """
 
 from __future__ import annotations

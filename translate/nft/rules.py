@@ -1,0 +1,157 @@
+"""Rules each of whose tests is one match, and what of their effects takes rules of its own.
+
+*Effects on the connection's mark* that would end the rule for some packets, or that take several rules: the
+tests jump to a chain in which each action has rules of its own.
+
+*A rule that writes into a list of* ``-m recent``. A list is a set with a timeout, one for each different
+``--seconds`` of its checks. Where a set is full ``update`` ends the rule, which must not keep the packet
+from its action; so ``--set`` is written apart, behind the tests before it, and then the rule without
+it. That is the same, because those tests say the same again. What is in a set already is updated or
+deleted in the rule itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Account,
+    Apply,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Recent,
+    RecentMode,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetTest,
+    Test,
+)
+from translate.nft.connmarks import connmark_rules, stands_apart
+from translate.nft.draft import Draft
+from translate.nft.matches import CT_PORTS, matches, protocols, transports
+from translate.nft.model import NftChain, NftRule
+from translate.nft.recent import address_key
+from translate.nft.refusal import CannotSay
+from translate.nft.statements import needs_transport, statement
+from translate.passes.recents import changes_list, inexact
+
+__all__ = ["transport_again", "write_rule"]
+
+_PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+
+
+def write_rule(draft: Draft, chain: NftChain, apply: Apply) -> None:
+    """Write a rule each of whose tests is one match. Raises CannotSay."""
+    if stands_apart(apply.actions):
+        apply = _effects_aside(draft, chain, apply)
+    writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
+    if writes is not None:
+        _recent(draft, chain, apply, writes)
+        return
+    parts = _parts(draft, apply.tests)
+    if any(needs_transport(action) for action in apply.actions) and not transports(apply.tests):
+        parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+    targets: list[str] = []
+    for action in apply.actions:
+        parts.append(statement(action, draft.family, draft.called))
+        if isinstance(action, Jump | Goto):
+            targets.append(draft.called[action.chain])
+    if parts:
+        chain.rules.append(NftRule(parts=tuple(parts), targets=tuple(targets), origin=apply.origin))
+
+
+def _parts(draft: Draft, tests: Sequence[Test]) -> list[str]:
+    """The matches of a rule, in the order of its tests."""
+    parts: list[str] = []
+    start = 0
+    for index, test in enumerate(tests):
+        if isinstance(test, Recent | Account):
+            said = _seen(draft, test) if isinstance(test, Recent) else _counted(draft, test)
+            parts += [*matches(tests[start:index], draft.family, draft.named), said]
+            start = index + 1
+    return parts + matches(tests[start:], draft.family, draft.named)
+
+
+def _counted(draft: Draft, test: Account) -> str:
+    """The statement that counts; it always lets the rule go on (``nft_counter_eval``)."""
+    return f"counter name {draft.counters[test.name].name}"
+
+
+def _seen(draft: Draft, test: Recent) -> str:
+    """The match that asks whether an address is in a list."""
+    problem = inexact(test, draft.lists[test.name])
+    if problem is not None:
+        raise CannotSay(*problem)
+    name = draft.sets[test.name, test.seconds].name
+    return f"{address_key(test, draft.family)} {'!= ' if test.negated else ''}@{name}"
+
+
+def _recent(draft: Draft, chain: NftChain, apply: Apply, index: int) -> None:
+    """Write a rule whose test number ``index`` changes a list."""
+    test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
+    assert isinstance(test, Recent)
+    problem = inexact(test, draft.lists[test.name])
+    if problem is not None:
+        raise CannotSay(*problem)
+    if test.negated and test.mode is not RecentMode.SET:
+        raise CannotSay("recent-negated", f"! --{test.mode.value} changes a list that does not match")
+    operation = "delete" if test.mode is RecentMode.REMOVE else "update"
+    key = address_key(test, draft.family)
+    sets = [draft.sets[test.name, s].name for s in draft.lists[test.name].seconds]
+    changes = [f"{operation} @{name} {{ {key} }}" for name in sets]
+    seen = replace(test, mode=RecentMode.RCHECK)
+    if test.mode is RecentMode.SET or (test.mode is RecentMode.UPDATE and len(changes) > 1):
+        if not all(_says_it_again(one, test.name) for one in before):
+            reason = f"--{test.mode.value} stands behind a test that says it only once"
+            raise CannotSay("recent-after-state", reason)
+        asked = before if test.mode is RecentMode.SET else (*before, seen)
+        for change in changes:
+            parts = (*_parts(draft, asked), change)
+            chain.rules.append(NftRule(parts=parts, origin=apply.origin))
+        if not test.negated:
+            write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
+        return
+    if any(isinstance(one, Recent) and changes_list(one) for one in behind):
+        raise CannotSay("recent-twice", f"--{test.mode.value} stands before another test that changes a list")
+    targets = tuple(draft.called[a.chain] for a in apply.actions if isinstance(a, Jump | Goto))
+    actions = [statement(action, draft.family, draft.called) for action in apply.actions]
+    parts = (*_parts(draft, (*before, seen)), *changes, *_parts(draft, behind), *actions)
+    chain.rules.append(NftRule(parts=parts, targets=targets, origin=apply.origin))
+
+
+def _effects_aside(draft: Draft, chain: NftChain, apply: Apply) -> Apply:
+    """Put the rule's actions into a chain, in rules of their own; return the rule that leads there."""
+    aside = draft.aside(chain, apply.origin)
+    for action in apply.actions:
+        if isinstance(action, SetConnmark | SaveMark | RestoreMark):
+            aside.rules += [NftRule(parts=p, origin=apply.origin) for p in connmark_rules(action)]
+            continue
+        tests = transport_again(apply) if needs_transport(action) else ()
+        write_rule(draft, aside, replace(apply, tests=tests, actions=(action,)))
+    jump = draft.jump(aside)
+    leaves = isinstance(apply.actions[-1], Return | Goto)
+    return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))
+
+
+def _says_it_again(test: Test, written: str) -> bool:
+    """Whether a test says the same when it is asked again, after the list ``written`` has changed."""
+    return isinstance(test, FieldTest | SetTest) or (isinstance(test, Recent) and test.name != written)
+
+
+def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
+    """Return the test on the protocol, for another chain where a port or a NAT action needs it, or none."""
+    known = transports(apply.tests)
+    wanted = any(needs_transport(action) for action in apply.actions) or (
+        part is not None and part.field in _PORTS | CT_PORTS
+    )
+    if not wanted or not known:
+        return ()
+    return (FieldTest(field=Field.L4PROTO, values=tuple(Interval.point(n) for n in known)),)
