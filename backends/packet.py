@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 
@@ -55,8 +54,7 @@ Port = int | PortClass
 _ICMP: Final = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(NamedTuple):
     """One direction of a connection (``nf_conntrack_tuple``).
 
     For ICMP queries ``sport`` is the identifier and ``dport`` is ``type << 8 | code``.
@@ -69,7 +67,7 @@ class Tuple:
     dport: Port
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: see changed
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 
@@ -111,13 +109,10 @@ class Packet:
     def changed(self, **fields: object) -> Packet:
         """Return a copy with some fields replaced.
 
-        As ``dataclasses.replace`` does, in a third of its time: packets change at every hook.
+        As ``dataclasses.replace`` does, in a tenth of its time: packets change at every hook.
         """
         copy = object.__new__(Packet)
-        for put, value in zip(_PUT_FIELDS, _ALL_FIELDS(self), strict=True):
-            put(copy, value)
-        for name, value in fields.items():
-            object.__setattr__(copy, name, value)
+        copy.__dict__.update(self.__dict__, **fields)
         return copy
 
     def __str__(self) -> str:
@@ -135,7 +130,3 @@ class Packet:
         if not self.has_ports:
             return f"{name} {src} > {dst}"
         return f"{name} {src}:{self.sport} > {dst}:{self.dport}"
-
-
-_ALL_FIELDS = attrgetter(*(f.name for f in fields(Packet)))
-_PUT_FIELDS = tuple(Packet.__dict__[f.name].__set__ for f in fields(Packet))

@@ -36,7 +36,7 @@ class Assumptions:
     chooser: Chooser
     denied: Assumption | None = None
     """By which the last rule that did not match did not."""
-    _made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
+    made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
 
     def matches(self, rule: Rule, view: View) -> bool:
         """Return whether a rule whose shown tests hold matches.
@@ -68,9 +68,9 @@ class Assumptions:
         return not assumed.matches
 
     def _assume(self, key: tuple[object, ...], either: tuple[Assumption, Assumption]) -> Assumption:
-        made = self._made.get(key)
+        made = self.made.get(key)
         if made is None:
-            made = self._made[key] = self.chooser.assume(either)
+            made = self.made[key] = self.chooser.assume(either)
         return made
 
 

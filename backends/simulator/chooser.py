@@ -1,16 +1,21 @@
 """Chance as an oracle: every branch of a run, each with its exact probability.
 
 The simulator is plain imperative code that asks a :class:`Chooser` whenever the kernel would draw
-a random number. :func:`branches` runs it once per way that the answers can fall.
+a random number. :func:`branches` runs it once per way that the answers can fall: from the beginning,
+or from a checkpoint, where the run gave one as it was asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Final, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from backends.outcome import Assumption
+
+if TYPE_CHECKING:
+    from backends.simulator.checkpoint import Checkpoint
 
 __all__ = ["MOST_BRANCHES", "Chooser", "TooManyBranches", "branches"]
 
@@ -19,21 +24,41 @@ MOST_BRANCHES: Final = 20_000
 
 T = TypeVar("T")
 
+_reduced = lru_cache(maxsize=4096)(Fraction)
+"""Services with as many endpoints have the same fractions, and reducing one takes a while."""
+
 
 class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by who knows the flow
     """There are more than :data:`MOST_BRANCHES` ways; chance is drawn anew for each packet of a flow."""
 
 
+class _Start(NamedTuple):
+    """Where a run begins: ``script`` answers its first choices.
+
+    With a ``checkpoint``, all of them but the last have been taken before it, with a probability of
+    ``numerator / denominator``, and nothing is assumed yet.
+    """
+
+    script: tuple[int, ...] = ()
+    numerator: int = 1
+    denominator: int = 1
+    checkpoint: Checkpoint | None = None
+
+
 class Chooser:
     """Answers the choices of one run: first from a script, then always the first possible one."""
 
-    __slots__ = ("_script", "_taken", "_untaken", "_weights", "assuming")
+    __slots__ = ("_denominator", "_numerator", "_script", "_taken", "_untaken", "assuming", "here", "start")
 
-    def __init__(self, script: tuple[int, ...] = ()) -> None:
-        self._script = script
-        self._taken: list[int] = []
-        self._untaken: list[tuple[int, ...]] = []
-        self._weights: list[Fraction] = []
+    def __init__(self, start: _Start = _Start()) -> None:  # noqa: B008  # it cannot change
+        self._script, numerator, denominator, checkpoint = start
+        self._taken = [] if checkpoint is None else list(start.script[:-1])
+        self._untaken: list[_Start] = []
+        self._numerator, self._denominator = (1, 1) if checkpoint is None else (numerator, denominator)
+        self.start = checkpoint
+        """Where the run takes off; None: at the beginning."""
+        self.here: Callable[[], Checkpoint | None] | None = None
+        """Makes the checkpoint of the choice that is due, where there can be one."""
         self.assuming: list[Assumption] = []
         """What this run assumes about that which the rules hide."""
 
@@ -46,8 +71,22 @@ class Chooser:
         if len(possible) == 1:
             return possible[0]
         index = self._take(possible)
-        self._weights.append(weights[index])
+        self._numerator *= weights[index].numerator
+        self._denominator *= weights[index].denominator
         return index
+
+    def draw(self, numerator: int, denominator: int) -> bool:
+        """Return whether something of this probability happens in this run."""
+        if not 0 < numerator < denominator:
+            return numerator > 0
+        happens = self._take((0, 1)) == 0
+        self._numerator *= numerator if happens else denominator - numerator
+        self._denominator *= denominator
+        return happens
+
+    def happens(self, probability: Fraction) -> bool:
+        """Return whether something of this probability happens in this run."""
+        return self.draw(probability.numerator, probability.denominator)
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
         """Return one of two answers, neither of which is likelier than the other."""
@@ -62,35 +101,30 @@ class Chooser:
         else:
             index = possible[0]
             prefix = tuple(self._taken)
-            self._untaken.extend((*prefix, other) for other in possible[1:])
+            for other in possible[1:]:
+                here = None if self.here is None else self.here()
+                self._untaken.append(_Start((*prefix, other), self._numerator, self._denominator, here))
         self._taken.append(index)
         return index
-
-    def happens(self, probability: Fraction) -> bool:
-        """Return whether something of this probability happens in this run."""
-        return self.choose((probability, 1 - probability)) == 0
 
     @property
     def probability(self) -> Fraction:
         """Of this run: the product of what it took, reduced once."""
-        numerator = denominator = 1
-        for weight in self._weights:
-            numerator *= weight.numerator
-            denominator *= weight.denominator
-        return Fraction(numerator, denominator)
+        return _reduced(self._numerator, self._denominator)
 
-    def untaken(self) -> tuple[tuple[int, ...], ...]:
-        """Return the scripts that lead to the alternatives first passed over in this run."""
-        return tuple(self._untaken)
+    def untaken(self) -> Sequence[_Start]:
+        """Return the starts that lead to the alternatives first passed over in this run."""
+        return self._untaken
 
 
 def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    ``run`` must depend on nothing but its chooser. The probabilities sum to 1, unless something is
-    assumed. Raises TooManyBranches.
+    ``run`` must depend on nothing but its chooser, and go on from ``start`` as it would have come there
+    from the beginning. The probabilities sum to 1, unless something is assumed. Raises
+    TooManyBranches.
     """
-    pending: list[tuple[int, ...]] = [()]
+    pending = [_Start()]
     done = 0
     while pending:
         if done == MOST_BRANCHES:

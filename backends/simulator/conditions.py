@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from backends.packet import PortClass
 from backends.simulator.assumptions import Assumptions
 from backends.simulator.chooser import Chooser
-from backends.simulator.fields import View, reader
+from backends.simulator.fields import Reader, Value, View, reader
 from backends.simulator.ipsets import Members
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.recent import RecentLists
@@ -44,6 +45,11 @@ class Memory:
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
     """Where the counter of each Nth stands, by its place in the ruleset."""
+
+    def is_blank(self) -> bool:
+        """Whether nothing is known yet but what the chooser has taken."""
+        known = self.counters or self.ports.picked or self.lists.known or self.assumptions.made
+        return not known
 
 
 Condition = Callable[[View, Memory], bool]
@@ -79,30 +85,43 @@ def condition(test: Test, place: object) -> Condition:
 
 
 def _field(test: FieldTest) -> Condition:
-    read, negated, mask = reader(test.field), test.negated, test.mask
-    intervals = [(v.low, v.high) for v in test.values if isinstance(v, Interval)]
-    (low, high), *others = intervals or [(0, -1)]
-    names = tuple(v for v in test.values if isinstance(v, Name))
+    # Partial functions, because a big ruleset has many: the cells of a closure take longer to make.
+    match test.values:
+        case (Interval(low, high),):
+            return partial(_in_interval, test, reader(test.field), low, high)
+        case _:
+            return partial(_in_any, test, reader(test.field))
 
-    def holds(view: View, memory: Memory) -> bool:
-        value = read(view)
-        match value:
-            case int():
-                if mask is not None:
-                    value &= mask
-                found = low <= value <= high or any(a <= value <= b for a, b in others)
-            case None:
-                return False
-            case str():
-                found = any(name.matches(value) for name in names)
-            case PortClass():
-                assert isinstance(value, PickedPort)
-                found = memory.ports.within(value, _ports(test))
-            case _:
-                assert_never(value)
-        return found != negated
 
-    return holds
+def _in_interval(test: FieldTest, read: Reader, low: int, high: int, view: View, memory: Memory) -> bool:
+    value = read(view)
+    if not isinstance(value, int):
+        return _in_values(test, value, memory)
+    if test.mask is not None:
+        value &= test.mask
+    return (low <= value <= high) != test.negated
+
+
+def _in_any(test: FieldTest, read: Reader, view: View, memory: Memory) -> bool:
+    return _in_values(test, read(view), memory)
+
+
+def _in_values(test: FieldTest, value: Value, memory: Memory) -> bool:
+    match value:
+        case int():
+            if test.mask is not None:
+                value &= test.mask
+            found = any(isinstance(v, Interval) and v.low <= value <= v.high for v in test.values)
+        case None:
+            return False
+        case str():
+            found = any(isinstance(v, Name) and v.matches(value) for v in test.values)
+        case PortClass():
+            assert isinstance(value, PickedPort)
+            found = memory.ports.within(value, _ports(test))
+        case _:
+            assert_never(value)
+    return found != test.negated
 
 
 def _ports(test: FieldTest) -> tuple[Interval, ...]:
@@ -120,9 +139,8 @@ def _any_of(test: AnyOf) -> Condition:
 
 
 def _random(test: Random) -> Condition:
-    weight, negated = Fraction(test.numerator, RANDOM_RANGE), test.negated
-    weights = (weight, 1 - weight)
-    return lambda view, memory: (memory.chooser.choose(weights) == 0) != negated
+    numerator, negated = test.numerator, test.negated
+    return lambda _view, memory: memory.chooser.draw(numerator, RANDOM_RANGE) != negated
 
 
 def _nth(test: Nth, place: object) -> Condition:

@@ -67,6 +67,22 @@ class Entry:
     destination_done: bool = False
     masquerade_out: str | None = None
 
+    def split(self) -> Entry:
+        """Return a copy that another run can change."""
+        return Entry(
+            original=self.original,
+            reply=self.reply,
+            status=self.status,
+            mark=self.mark,
+            tcp=None if self.tcp is None else self.tcp.split(),
+            udp_stream_after=self.udp_stream_after,
+            expires=self.expires,
+            confirmed=self.confirmed,
+            source_done=self.source_done,
+            destination_done=self.destination_done,
+            masquerade_out=self.masquerade_out,
+        )
+
     def tuple(self, direction: int) -> Tuple:
         """Return the tuple of packets that go in ``direction``."""
         return self.original if direction == ORIGINAL else self.reply
@@ -82,6 +98,10 @@ class Conntrack:
     _table: dict[Tuple, tuple[Entry, int]] = field(default_factory=dict)
     _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
     by_source: list[Entry] = field(default_factory=list)
+
+    def is_empty(self) -> bool:
+        """Whether no connection is known."""
+        return not (self._table or self.by_source)
 
     # The table
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import length_hint
 from typing import assert_never
 
-from backends.simulator.conditions import Memory
-from backends.simulator.effects import EFFECTS, take_effect
+from backends.outcome import Assumption
+from backends.simulator.checkpoint import Checkpoint
+from backends.simulator.conditions import Condition, Memory
+from backends.simulator.effects import take_effect
 from backends.simulator.fields import View
-from backends.simulator.prepare import PreparedChain, PreparedRule, PreparedTable
+from backends.simulator.prepare import PreparedRule, PreparedTable
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from translate.ir import (
     Accept,
@@ -23,15 +27,13 @@ from translate.ir import (
     Reject,
     Return,
     Snat,
+    Test,
 )
 
 __all__ = ["Decision", "Evaluator"]
 
 Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
 """What ends a table's walk: a verdict, or a NAT target, which accepts once it has bound."""
-
-Control = Jump | Goto | Return | Decision
-"""What a matching rule says about where to go on."""
 
 
 @dataclass(slots=True)
@@ -41,60 +43,95 @@ class Evaluator:
     memory: Memory
     recorder: Recorder
 
-    def table(self, table: PreparedTable, view: View) -> Decision:
-        """Walk the built-in chain of ``table`` at the view's hook and return what was decided."""
-        walk = self._matching(table, table.chain(view.hook), view)
-        back: list[Iterator[Control]] = []
-        while True:
-            action = next(walk, None)
-            if action is None:
-                if not back:
-                    break
-                walk = back.pop()
-                continue
-            match action:
-                case Jump():
-                    back.append(walk)
-                    walk = self._matching(table, table.chain(action.chain), view)
-                case Goto():
-                    walk = self._matching(table, table.chain(action.chain), view)
-                case Return():
-                    if not back:
+    def table(self, table: PreparedTable, view: View, *, kept: bool = False) -> Decision:
+        """Walk the built-in chain of ``table`` at the view's hook and return what was decided.
+
+        ``kept`` says that a run can take off from a :class:`Checkpoint` in this walk.
+        """
+        return self._walk(table, view, [self._asked(table, view.hook, view)], kept=kept)
+
+    def resume(self, start: Checkpoint) -> Decision:
+        """Walk on from a checkpoint."""
+        return self._walk(start.table, start.view, list(start.rest), kept=True)
+
+    def _asked(self, table: PreparedTable, name: str, view: View) -> Sequence[PreparedRule]:
+        """The rules of a chain that are asked: for a trace all, otherwise those that can match."""
+        chain = table.prepared.get(name) or table.chain(name)
+        if chain.index is None or self.recorder.enabled:
+            return chain.rules
+        return [chain.rules[place] for place in chain.index.candidates(view)]
+
+    def _walk(
+        self, table: PreparedTable, view: View, chains: list[Sequence[PreparedRule]], *, kept: bool
+    ) -> Decision:
+        """Ask the rules of ``chains``, the innermost last, until one decides."""
+        memory, skb, traced = self.memory, view.skb, self.recorder.enabled
+        walks = [iter(rules) for rules in chains]
+        while walks:
+            for rule in walks[-1]:
+                if kept and rule.draws:
+                    memory.chooser.here = partial(self._here, table, view, chains, walks)
+                for holds in rule.conditions:
+                    if not holds(view, memory):
+                        failed: Condition | None = holds
                         break
-                    walk = back.pop()
-                case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
-                    return action
-                case _:
-                    assert_never(action)
+                else:
+                    failed = None
+                    if rule.effect is not None:
+                        take_effect(rule.effect, skb)
+                if rule.draws:
+                    memory.chooser.here = None
+                if traced:
+                    self._record(table, view, rule, failed)
+                action = rule.control
+                if failed is not None or action is None:
+                    continue
+                match action:
+                    case Jump():
+                        rules = self._asked(table, action.chain, view)
+                        if not rules:
+                            continue
+                        chains.append(rules)
+                        walks.append(iter(rules))
+                    case Goto():
+                        chains[-1] = self._asked(table, action.chain, view)
+                        walks[-1] = iter(chains[-1])
+                    case Return():
+                        del chains[-1], walks[-1]
+                    case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
+                        return action
+                    case _:
+                        assert_never(action)
+                break
+            else:
+                del chains[-1], walks[-1]
         policy = table.policy(view.hook)
-        if self.recorder.enabled:
+        if traced:
             applied = PolicyApplied(
                 table=table.name, hook=view.hook, policy=policy, answer=self.recorder.answer
             )
             self.recorder.add(applied)
-        return Accept() if policy is Policy.ACCEPT else Drop()
+        return _ACCEPT if policy is Policy.ACCEPT else _DROP
 
-    def _matching(self, table: PreparedTable, chain: PreparedChain, view: View) -> Iterator[Control]:
-        """Go through a chain, with what its rules do to the packet; yield what says where to go on.
+    def _here(
+        self,
+        table: PreparedTable,
+        view: View,
+        chains: Sequence[Sequence[PreparedRule]],
+        walks: Sequence[Iterator[PreparedRule]],
+    ) -> Checkpoint | None:
+        """The checkpoint before the rule whose turn it is."""
+        if not self.memory.is_blank():
+            return None
+        left = [len(rules) - length_hint(walk) for rules, walk in zip(chains, walks, strict=True)]
+        left[-1] -= 1
+        rest = tuple(rules[place:] for rules, place in zip(chains, left, strict=True))
+        return Checkpoint(table, View(view.skb.split(), view.hook, view.iif, view.oif, view.router), rest)
 
-        A trace tells of every rule; without one, those that cannot match are not asked.
-        """
-        memory, traced = self.memory, self.recorder.enabled
-        for rule in chain.rules if traced else chain.met_by(view):
-            failed = None
-            for index, holds in enumerate(rule.conditions):
-                if not holds(view, memory):
-                    failed = index
-                    break
-            action = rule.action if failed is None else None
-            if isinstance(action, EFFECTS):
-                take_effect(action, view.skb)
-            if traced:
-                self._record(table, view, rule, failed)
-            if not (action is None or isinstance(action, EFFECTS)):
-                yield action
-
-    def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: int | None) -> None:
+    def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
+        test: Test | Assumption | None = None
+        if failed is not None:
+            test = rule.tests[rule.conditions.index(failed)] or self.memory.assumptions.denied
         self.recorder.add(
             RuleVisited(
                 table=table.name,
@@ -102,8 +139,12 @@ class Evaluator:
                 chain=rule.chain,
                 index=rule.number,
                 rule=rule.rule,
-                failed=None if failed is None else rule.tests[failed] or self.memory.assumptions.denied,
+                failed=test,
                 mark=view.skb.mark,
                 answer=self.recorder.answer,
             )
         )
+
+
+_ACCEPT = Accept()
+_DROP = Drop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from backends.packet import Port, Tuple
 from backends.simulator.conntrack import DNAT, SNAT, Conntrack, Entry
@@ -42,8 +43,7 @@ _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
 
     addresses: Interval | None

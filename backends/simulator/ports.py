@@ -31,6 +31,11 @@ class Ports:
         self._chooser = chooser
         self._possible: list[tuple[Interval, ...]] = []
 
+    @property
+    def picked(self) -> int:
+        """How many picks there have been."""
+        return len(self._possible)
+
     def pick(self, low: int, high: int, taken: Iterable[int] = ()) -> Port:
         """Pick a port of ``low..high`` that is not in ``taken``; a full range yields a taken one.
 
@@ -45,8 +50,9 @@ class Ports:
     def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
         """Return whether ``port`` is in one of ``intervals``, splitting the run when unknown."""
         if not isinstance(port, PickedPort):
-            number = _point(port).low
-            return any(number in i for i in intervals)
+            number = port
+            assert isinstance(number, int)
+            return any(i.low <= number <= i.high for i in intervals)
         possible = self._possible[port.serial]
         inside = _intersection(possible, intervals)
         share = Fraction(_size(inside), _size(possible))

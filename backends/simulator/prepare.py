@@ -6,32 +6,46 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from backends.simulator.conditions import Condition, condition, hidden_condition
-from backends.simulator.fields import View
+from backends.simulator.effects import EFFECTS
 from backends.simulator.index import ChainIndex, index_of
 from backends.simulator.ipsets import Members, members_of
 from backends.simulator.recent import remembered_times
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
+    Accept,
     Action,
     AddressType,
     AnyOf,
     Chain,
+    Dnat,
+    Drop,
     Family,
     FieldTest,
+    Goto,
     Hook,
     Interval,
+    Jump,
+    Masquerade,
     Policy,
+    Random,
     Recent,
+    Redirect,
+    Reject,
+    Return,
     Rule,
     Ruleset,
+    Snat,
     TableName,
     Test,
     tables_at,
 )
 
-__all__ = ["NAME", "Prepared", "PreparedChain", "PreparedRule", "PreparedTable", "prepare"]
+__all__ = ["NAME", "Control", "Prepared", "PreparedChain", "PreparedRule", "PreparedTable", "prepare"]
 
 NAME = "simulator"
+
+Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
+"""What a matching rule can say about where to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,12 @@ class PreparedRule:
     number: int
     tests: tuple[Test | None, ...]
     conditions: tuple[Condition, ...]
-    action: Action | None
+    effect: Action | None
+    """What the rule does to the packet before the next rule sees it."""
+    control: Control | None
+    """Where the walk goes on, or what ends it."""
+    draws: bool
+    """Whether a test draws chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +75,21 @@ class PreparedChain:
     rules: tuple[PreparedRule, ...]
     index: ChainIndex | None
 
-    def met_by(self, view: View) -> Iterator[PreparedRule]:
-        """Yield, in order, rules among which are all that the packet can match."""
-        if self.index is None:
-            return iter(self.rules)
-        return map(self.rules.__getitem__, self.index.candidates(view))
-
 
 @dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """A table's chains by name, each prepared when it is first asked for."""
+    """A table's chains by name, each prepared when it is first asked for and from then on in ``prepared``."""
 
     name: TableName
     _written: dict[str, Chain]
-    _prepared: dict[str, PreparedChain] = field(default_factory=dict)
+    prepared: dict[str, PreparedChain] = field(default_factory=dict)
 
     def chain(self, name: str) -> PreparedChain:
         """Return a chain; a built-in one that is not declared is empty."""
-        found = self._prepared.get(name)
+        found = self.prepared.get(name)
         if found is None:
             written = self._written.get(name)
-            found = self._prepared[name] = _prepared(name, () if written is None else written.rules)
+            found = self.prepared[name] = _prepared(name, () if written is None else written.rules)
         return found
 
     def idle(self, hook: Hook) -> bool:
@@ -99,7 +112,9 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> PreparedChain:
             for i, test in enumerate(tests)
         )
         action = rule.actions[0] if rule.actions else None
-        prepared.append(PreparedRule(rule, name, number, tests, conditions, action))
+        effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
+        draws = any(isinstance(test, Random) for test in tests)
+        prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
     return PreparedChain(tuple(prepared), index_of(rules))
 
 

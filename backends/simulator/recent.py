@@ -53,7 +53,7 @@ class RecentLists:
 
     capacity: Mapping[str, int]
     now: float = 0.0
-    _lists: dict[str, OrderedDict[int, _Seen]] = field(default_factory=dict)
+    known: dict[str, OrderedDict[int, _Seen]] = field(default_factory=dict)
 
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Do what ``test`` does to its list, and say whether it matches (``recent_mt``).
@@ -61,7 +61,7 @@ class RecentLists:
         ``address`` is the packet's, without the mask; ``ttl`` is as it was before forwarding.
         """
         address &= test.mask
-        known = self._lists.setdefault(test.name, OrderedDict())
+        known = self.known.setdefault(test.name, OrderedDict())
         seen = known.get(address)
         if seen is not None and test.rttl and seen.ttl != ttl and ttl and seen.ttl:
             seen = None

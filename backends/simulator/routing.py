@@ -7,7 +7,7 @@ main as one trie: the longest prefix wins, local before main at equal length, fi
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from backends.node import Address, Node
@@ -62,6 +62,11 @@ class _Entry:
     dev: str
     via: int | None
     source: int
+    path: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        path = Path(type=self.type, dev=self.dev, via=self.via, source=self.source)
+        object.__setattr__(self, "path", path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class Router:
             return NoRoute.NOT_FORWARDING
         if not self._source_valid(src, entry.dev, dev):
             return NoRoute.MARTIAN
-        return Path(type=entry.type, dev=entry.dev, via=entry.via, source=entry.source)
+        return entry.path
 
     def leads_back(self, src: int, dst: int, dev: str) -> bool:
         """Whether the way to ``src`` leads out of ``dev``, where the packet came in (``rpfilter_mt``)."""

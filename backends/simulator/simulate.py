@@ -13,6 +13,7 @@ from backends.flow import Flow, Pause, Step
 from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet, Port
 from backends.simulator.assumptions import Assumptions, Undecided, Way, added_up, without_needless
+from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
 from backends.simulator.conditions import Memory
 from backends.simulator.conntrack import Conntrack, TrackSettings
@@ -73,12 +74,13 @@ class Simulation:
         exchange = self._begun(flow)
 
         def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
-            steps = self._steps(exchange.afresh(), self._run(chooser, traced=False))
+            steps = self._steps(exchange.afresh(), self._run(chooser, traced=False), chooser.start)
             return tuple(s.outcome for s in steps if s.outcome is not None), tuple(chooser.assuming)
 
         found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], Fraction] = {}
         for probability, way in _followed(flow, run):
-            found[way] = found.get(way, Fraction(0)) + probability
+            same = found.get(way)
+            found[way] = probability if same is None else same + probability
         branches = [OutcomeBranch(p, outcomes, assuming) for (outcomes, assuming), p in found.items()]
         if any(branch.assuming for branch in branches):
             ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
@@ -118,7 +120,7 @@ class Simulation:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
         return Exchange(flow)
 
-    def _steps(self, exchange: Exchange, run: _Run) -> Iterator[TracedStep]:
+    def _steps(self, exchange: Exchange, run: _Run, start: Checkpoint | None = None) -> Iterator[TracedStep]:
         unknown: Outcome | None = None
         for step in exchange.flow.steps:
             if isinstance(step, Pause):
@@ -134,15 +136,20 @@ class Simulation:
                 yield TracedStep(step=step, emission=None, events=(), outcome=outcome)
                 continue
             try:
-                done = self._step(step, emission, exchange, run)
+                done = self._step(step, emission, exchange, run, start)
             except Undecided as e:
                 unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
                 run.recorder.add(Ended(unknown, str(e)))
                 done = TracedStep(step=step, emission=emission, events=run.recorder.take(), outcome=unknown)
+            run.stack.first, start = False, None
             yield done
 
-    def _step(self, step: Step, emission: Emission, exchange: Exchange, run: _Run) -> TracedStep:
-        if emission.entry is None:
+    def _step(
+        self, step: Step, emission: Emission, exchange: Exchange, run: _Run, start: Checkpoint | None
+    ) -> TracedStep:
+        if start is not None:
+            fate = run.stack.resume(start)
+        elif emission.entry is None:
             fate = run.stack.send(emission.packet)
         else:
             fate = run.stack.receive(emission.packet, emission.entry)
@@ -205,7 +212,10 @@ def _outcome(sent: Packet, fate: Fate, ports: Ports) -> Outcome:
             verdict = Verdict.LOCAL
     packet = fate.packet
     sport, dport = _shown_ports(packet, ports)
-    before_sport, before_dport = _shown_ports(sent, ports)
+    if (packet.sport, packet.dport, packet.icmp_id) == (sent.sport, sent.dport, sent.icmp_id):
+        before_sport, before_dport = sport, dport
+    else:
+        before_sport, before_dport = _shown_ports(sent, ports)
     quoted = None
     if packet.quoted is not None:
         quoted = QuotedTuple(packet.quoted.src, packet.quoted.dst, *_shown_ports(packet.quoted, ports))

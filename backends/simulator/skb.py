@@ -35,6 +35,11 @@ class Skb:
     direction: int = ORIGINAL
     state: ConnectionState | None = field(default=None)
 
+    def split(self) -> Skb:
+        """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
+        entry = None if self.entry is None else self.entry.split()
+        return Skb(self.packet, self.mark, self.dev, self.path, entry, self.direction, self.state)
+
     @property
     def ct_state(self) -> ConnectionState:
         """What ``--ctstate`` sees: INVALID when conntrack knows nothing (``xt_conntrack``)."""

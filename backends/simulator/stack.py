@@ -7,8 +7,10 @@ net/ipv6 does where that is something else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from backends.packet import Packet
+from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conntrack import Conntrack
 from backends.simulator.evaluate import Decision, Evaluator
 from backends.simulator.fields import View
@@ -48,8 +50,7 @@ from translate.ir import (
 __all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(NamedTuple):
     """It left on ``out``."""
 
     packet: Packet
@@ -57,23 +58,20 @@ class Forwarded:
     out: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(NamedTuple):
     """The node got it."""
 
     packet: Packet
     mark: int
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(NamedTuple):
     """It is gone; ``why`` says where."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """It is gone, and its sender was told so."""
 
     kind: str
@@ -93,6 +91,8 @@ class Stack:
     nat: Nat
     evaluator: Evaluator
     recorder: Recorder
+    first: bool = True
+    """Whether this is the first packet that the flow sends."""
 
     # Ways in
 
@@ -114,6 +114,25 @@ class Stack:
         skb.path = path
         return self._made(skb)
 
+    def resume(self, start: Checkpoint) -> Fate:
+        """A packet goes on from a checkpoint, in the table that it is in, as the first of its flow."""
+        view, tables = start.view, self.prepared.busy[start.view.hook]
+        place = next(n for n, (table, _) in enumerate(tables) if table is start.table)
+        if (gone := self._nat(start.table, view, start)) is not None:
+            return gone
+        for table, _ in tables[place + 1 :]:
+            if (gone := self._table(table, view)) is not None:
+                return gone
+        match view.hook:
+            case Hook.PREROUTING:
+                return self._received(view.skb)
+            case Hook.INPUT:
+                return self._delivered(view.skb)
+            case Hook.FORWARD | Hook.OUTPUT:
+                return self._output(view.skb)
+            case Hook.POSTROUTING:
+                return self._leave(view.skb)
+
     # The path
 
     def _input(self, skb: Skb) -> Fate:
@@ -122,7 +141,13 @@ class Stack:
             return Dropped(why)
         if (gone := self._hook(Hook.PREROUTING, skb)) is not None:
             return gone
-        if skb.path is None or skb.packet.dst != before:
+        if skb.packet.dst != before:
+            skb.path = None
+        return self._received(skb)
+
+    def _received(self, skb: Skb) -> Fate:
+        """``ip_rcv_finish``; a packet that came out of ``lo`` keeps its route if it may."""
+        if skb.path is None:
             packet = skb.packet
             found = self.router.route_input(packet.src, packet.dst, skb.dev)
             self._routed("packet that came in", packet.dst, found)
@@ -145,6 +170,9 @@ class Stack:
         """``ip_local_deliver``."""
         if (gone := self._hook(Hook.INPUT, skb)) is not None:
             return gone
+        return self._delivered(skb)
+
+    def _delivered(self, skb: Skb) -> Fate:
         if not self.conntrack.confirm(skb):
             return Dropped("another connection has the same tuple")
         return Delivered(skb.packet, skb.mark)
@@ -179,6 +207,9 @@ class Stack:
         """``ip_output``; out of ``lo`` the packet comes in again, as the same skb."""
         if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
             return gone
+        return self._leave(skb)
+
+    def _leave(self, skb: Skb) -> Fate:
         if not self.conntrack.confirm(skb):
             return Dropped("another connection has the same tuple")
         assert skb.path is not None
@@ -255,12 +286,16 @@ class Stack:
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None
 
-    def _nat(self, table: PreparedTable, view: View) -> Fate | None:
+    def _nat(self, table: PreparedTable, view: View, start: Checkpoint | None = None) -> Fate | None:
         skb, hook = view.skb, view.hook
         fate: list[Fate] = []
 
         def chain() -> NatAction | Accept | None:
-            decision: Decision = self.evaluator.table(table, view)
+            decision: Decision
+            if start is None:
+                decision = self.evaluator.table(table, view, kept=self._is_young())
+            else:
+                decision = self.evaluator.resume(start)
             match decision:
                 case Drop():
                     return None
@@ -278,6 +313,11 @@ class Stack:
             if here.dst != there.src:
                 return self._reroute(skb, "NAT changed the destination")
         return None
+
+    def _is_young(self) -> bool:
+        """Whether the packet and its connection are all that a run has come to, so that it can be split."""
+        recorder = self.recorder
+        return self.first and not (recorder.enabled or recorder.answer) and self.conntrack.is_empty()
 
     def _reroute(self, skb: Skb, why: str) -> Fate | None:
         """``ip_route_me_harder``."""

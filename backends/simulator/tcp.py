@@ -6,7 +6,7 @@ exchange announces the same window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -72,6 +72,11 @@ class TcpTrack:
     assured: bool = False
     simultaneous: bool = False
     challenge: bool = False
+
+    def split(self) -> TcpTrack:
+        """Return a copy that another run can change."""
+        first, second = self.seen
+        return replace(self, seen=(replace(first), replace(second)))
 
     def start(self, packet: Packet) -> bool:
         """Begin with a connection's first segment; False when it cannot be one (``tcp_new``)."""
