@@ -229,8 +229,10 @@ def _speeds(figures: Figures) -> Iterator[str]:
     yield "## This project's own parts"
     yield ""
     yield (
-        "Per second. A flow is a first packet to a service; the simulator follows every way that it can go,"
-        " one for each endpoint."
+        "Per second: of elapsed time for the reader, of CPU time for all else, the kernel's part and both"
+        " processes of a replay included. A flow is a first packet to a service; the simulator follows every"
+        " way that it can go, one for each endpoint. A replay reads all that a packet has;"
+        " sampling, by which the shares of endpoints are measured, reads where it goes."
     )
     yield ""
     yield f"| | {' | '.join(f'{n:,}' for n in sizes)} |"

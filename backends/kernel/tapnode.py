@@ -33,7 +33,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,7 @@ from backends.node import Node, Route
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
 
-__all__ = ["Sighting", "TapNode", "mac_of_device"]
+__all__ = ["QUEUE", "Sighting", "TapNode", "mac_of_device"]
 
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TAP_NO_PI: Final = 0x1002
@@ -64,7 +64,8 @@ _ETH_P_ALL: Final = 3
 _ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
 _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
 _PACKET_OUTGOING: Final = 4
-_QUEUE: Final = 1000
+QUEUE: Final = 1000
+"""How many packets can wait at a device to be read."""
 _FENCE_SECONDS: Final = 5.0
 
 
@@ -202,6 +203,29 @@ class TapNode:
             self._poll.poll(left, 1)
             self.drain()
 
+    # For many packets of which little is asked
+
+    def inject_all(self, device: str, packets: Iterable[bytes | bytearray]) -> None:
+        """Let IP packets come in at ``device`` one after the other, each before the next is asked for.
+
+        What leaves waits in the queue of its device, which holds :data:`QUEUE` packets, and is lost beyond.
+        """
+        write, fd, header = os.writev, self._taps[device], self._headers[device]
+        for packet in packets:
+            write(fd, (header, packet))
+
+    def left(self) -> Iterator[bytes]:
+        """Yield the IP packets that have left, device by device; their marks stay where they are."""
+        read, ethertype = os.read, self._ethertype
+        for fd in self._taps.values():
+            while True:
+                try:
+                    frame = read(fd, 65536)
+                except BlockingIOError:
+                    break
+                if frame[12:14] == ethertype and not _is_listener_report(frame):
+                    yield frame[14:]
+
     # For measurements
 
     def stop_watching(self) -> None:
@@ -237,7 +261,7 @@ class TapNode:
                 name = interface.name
                 index = self._open_tap(name)
                 try:
-                    routing.set_up(index, mac=mac_of_device(number), queue=_QUEUE, arp=False)
+                    routing.set_up(index, mac=mac_of_device(number), queue=QUEUE, arp=False)
                 except OSError as e:
                     raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
                 self._headers[name] = (
