@@ -18,16 +18,17 @@ die() { say "$*"; exit 3; }
 
 # libnftables and BCC for Python are on PyPI only under other projects' names, hence the system packages.
 # file, busybox-static: virtme-ng reads a kernel image's version with the one and boots it with the other.
-# python-apt-common: knows Debian's mirrors where apt itself names none (Ubuntu).
+# python-apt-common: knows Debian's mirrors where apt itself names none (Ubuntu), or not the security archive
+# (a root just made by debootstrap); kernel headers come from there.
 # debian-archive-keyring: to verify kernels fetched from Debian; Ubuntu does not have it by itself.
 system_packages() {
     case $level in
     check) echo python3-venv ;;
     test | vm) echo python3-venv nftables iptables ipset iproute2 kmod tcpdump \
-        python3-nftables python3-bpfcc debian-archive-keyring ;;
+        python3-nftables python3-bpfcc debian-archive-keyring python-apt-common ;;
     *) die "unknown level \"$level\"; one of check, test, vm" ;;
     esac
-    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file python-apt-common; fi
+    if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file; fi
 }
 
 missing_packages() {
