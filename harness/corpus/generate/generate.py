@@ -10,6 +10,7 @@ from backends.contract import Job
 from backends.flow import Flow
 from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Found, Search
 from harness.corpus.generate.services import service_flows, services_of
@@ -57,7 +58,9 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
     models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
-    flows += edge_flows(job.ruleset, models, search.places, {flow.id for flow in flows})
+    taken = {flow.id for flow in flows}
+    flows += edge_flows(job.ruleset, models, search.places, taken)
+    flows += member_flows(job.ruleset, models, search.places, taken)
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),

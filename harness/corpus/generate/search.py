@@ -13,6 +13,7 @@ from backends.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable
 from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
+from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
@@ -125,14 +126,15 @@ class Search:
         tests = _asked(rule, goal.side)
         if tests is None:
             return
+        broken = None if goal.side == HIT else rule.tests[goal.side]
         streams: list[Iterator[Steps | None]] = []
         for way in into:
             twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
             # What a rule before this one may do to the mark is for the simulator to say.
-            everything = list(wants_of((*way.tests, *tests), self.places.family))
+            everything = list(self._wants((*way.tests, *tests), broken))
             if not everything:
                 fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
-                everything = list(wants_of(fewer, self.places.family))
+                everything = list(self._wants(fewer, broken))
             streams += [self._stream(wants, goal.hook, twice=twice) for wants in everything]
         while streams:
             for stream in list(streams):
@@ -140,6 +142,12 @@ class Search:
                     yield next(stream)
                 except StopIteration:
                     streams.remove(stream)
+
+    def _wants(self, tests: Iterable[Test], broken: Test | None) -> Iterator[Wants]:
+        family = self.places.family
+        sets = {one.name: one for one in self.job.ruleset.sets}
+        for chosen in without_sets(tests, sets, family, broken=broken):
+            yield from wants_of(chosen, family)
 
     def _stream(self, wants: Wants, hook: Hook, *, twice: bool) -> Iterator[Steps | None]:
         yield None

@@ -1,0 +1,173 @@
+"""What an ipset asks of a packet, element by element: flows that are members, and that just miss being one.
+
+A set is a rule's longest test: a lost or a changed element lets all but the packets of that element go
+where they went before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from backends.flow import Flow, Send
+from backends.packet import Packet
+from harness.corpus.generate.goals import HIT, Seen
+from harness.corpus.generate.places import Places
+from translate.ir import (
+    PORT_PROTOCOLS,
+    AddressType,
+    Family,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    IpSet,
+    Protocol,
+    Ruleset,
+    SetElement,
+    SetTest,
+    SetType,
+    Test,
+)
+
+__all__ = ["member_flows", "without_sets"]
+
+_MOST_CHOICES: Final = 64
+_MOST_ELEMENTS: Final = 48
+"""How many elements of one set get flows of their own."""
+
+_NEAR: Final = 4
+_OTHER: Final = {Protocol.TCP: Protocol.UDP, Protocol.UDP: Protocol.TCP, Protocol.SCTP: Protocol.TCP}
+
+_Sets = Mapping[str, IpSet]
+_Values = Mapping[Field, int]
+
+
+def without_sets(
+    tests: Iterable[Test], sets: _Sets, family: Family, *, broken: Test | None = None
+) -> Iterator[tuple[Test, ...]]:
+    """Yield the tests with an element's fields in place of each ipset, for some choices of elements.
+
+    ``broken`` is a test of a set that must fail: of each element all fields but one hold.
+    """
+    plain = [t for t in tests if not isinstance(t, SetTest)]
+    asked = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
+    choices = [[_of(e, t, sets[t.name]) for e in _elements(sets[t.name], family)] for t in asked]
+    if isinstance(broken, SetTest) and broken.name in sets:
+        found = [_of(e, broken, sets[broken.name]) for e in _elements(sets[broken.name], family)]
+        choices.append(found if broken.negated else [miss for one in found for miss in _misses(one)])
+    for choice in itertools.islice(itertools.product(*choices), _MOST_CHOICES):
+        yield (*plain, *itertools.chain.from_iterable(choice))
+
+
+def _elements(of: IpSet, family: Family) -> list[SetElement]:
+    return [] if of.family not in (None, family) else [e for e in of.elements if not e.nomatch]
+
+
+def _of(element: SetElement, test: SetTest, of: IpSet) -> tuple[FieldTest, ...]:
+    fields = zip(of.fields(test.directions), element.key, strict=True)
+    asked = tuple(FieldTest(field=field, values=(interval,)) for field, interval in fields)
+    if of.type is not SetType.BITMAP_PORT:
+        return asked
+    both = tuple(Interval(int(p), int(p)) for p in (Protocol.TCP, Protocol.UDP))
+    return (*asked, FieldTest(field=Field.L4PROTO, values=both))
+
+
+def _misses(asked: tuple[FieldTest, ...]) -> Iterator[tuple[FieldTest, ...]]:
+    for at, test in enumerate(asked):
+        other = FieldTest(field=test.field, values=test.values, negated=True)
+        yield (*asked[:at], other, *asked[at + 1 :])
+
+
+def member_flows(
+    ruleset: Ruleset, shown: Iterable[tuple[Send, Seen]], places: Places, taken: set[str]
+) -> Iterator[Flow]:
+    """Yield, for each rule that asks a set, a flow for each element, and one beside it for each field.
+
+    Each is made of the first flow among ``shown`` that hits the rule at a hook. ``taken`` are the ids in use.
+    """
+    models: dict[tuple[str, str, int], dict[Hook, Send]] = {}
+    for sent, seen in shown:
+        for goal in seen.near:
+            if goal.side == HIT:
+                place = (goal.table.value, goal.chain, goal.rule)
+                models.setdefault(place, {}).setdefault(goal.hook, sent)
+    sets = {one.name: one for one in ruleset.sets}
+    sent_before: set[Send] = set()
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for index, rule in enumerate(chain.rules):
+                asked = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
+                for hook, model in models.get((table.name.value, chain.name, index), {}).items():
+                    for test, (what, send) in ((t, s) for t in asked for s in _sends(t, sets, model, places)):
+                        name = f"line{rule.origin.line}-{hook.value.lower()}-{what}"
+                        if send not in sent_before and name not in taken:
+                            sent_before.add(send)
+                            taken.add(name)
+                            why = f"{what.replace('-', ' ')} of {test.name}, for {rule.origin.place}"
+                            yield Flow(id=name, steps=(send,), why=why)
+
+
+def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
+    """The model as each element has it, and with one field of the element beside it."""
+    of = sets[test.name]
+    elements = _elements(of, places.family)
+    fields = of.fields(test.directions)
+    for number in sorted({i * len(elements) // _MOST_ELEMENTS for i in range(_MOST_ELEMENTS)}):
+        if number >= len(elements):
+            continue
+        key = elements[number].key
+        member = {field: one.low for field, one in zip(fields, key, strict=True)}
+        if send := _sent(model, member, places):
+            yield f"element-{number + 1}", send
+        for field, one in zip(fields, key, strict=True):
+            for end, values in _beside(field, one):
+                near = (_sent(model, {**member, field: value}, places) for value in values)
+                if send := next((s for s in near if s), None):
+                    yield f"{end}-element-{number + 1}-{field.text}", send
+
+
+def _beside(field: Field, one: Interval) -> Iterator[tuple[str, list[int]]]:
+    if field is Field.L4PROTO:
+        yield "beside", [int(_OTHER.get(Protocol(one.low), Protocol.UDP))]
+        return
+    yield "before", list(range(one.low - 1, one.low - 1 - _NEAR, -1))
+    yield "behind", list(range(one.high + 1, one.high + 1 + _NEAR))
+    if not one.is_point:
+        yield "last", list(range(one.high, one.high - min(_NEAR, one.size), -1))
+
+
+def _sent(model: Send, values: _Values, places: Places) -> Send | None:
+    """The model with other values, if a packet can have them."""
+    packet: Packet = model.packet
+    proto = values.get(Field.L4PROTO, packet.proto)
+    if proto != packet.proto:
+        packet = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=proto, mark=packet.mark)
+        if proto not in PORT_PROTOCOLS:
+            return None
+        packet = packet.changed(sport=_port(model.packet.sport, 40000), dport=_port(model.packet.dport, 80))
+    src, dst = values.get(Field.SADDR, packet.src), values.get(Field.DADDR, packet.dst)
+    ports = [values.get(field, 1) for field in (Field.SPORT, Field.DPORT)]
+    if not all(0 < port < 1 << 16 for port in ports) or min(src, dst) < 1:
+        return None
+    if max(src, dst) >> places.family.bits or not places.usable(src) or not places.usable(dst):
+        return None
+    if packet.has_ports:
+        packet = packet.changed(
+            sport=values.get(Field.SPORT, packet.sport), dport=values.get(Field.DPORT, packet.dport)
+        )
+    elif Field.SPORT in values or Field.DPORT in values:
+        return None
+    entry = model.entry
+    if src != packet.src:
+        entry = places.behind(src)
+        if entry == "" or (entry is None and model.entry is not None):
+            return None
+        if entry is not None and model.entry is None and places.kind(src) is not AddressType.LOCAL:
+            entry = None  # a program of the node sends in another's name
+    return Send(packet=packet.changed(src=src, dst=dst), entry=entry)
+
+
+def _port(port: object, usual: int) -> int:
+    return port if isinstance(port, int) else usual
