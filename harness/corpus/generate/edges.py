@@ -27,19 +27,22 @@ def edge_flows(
 ) -> Iterator[Flow]:
     """Yield a flow for each end of each range that a rule asks for.
 
-    Each is made of the first flow among ``shown`` that hits the rule. ``taken`` are the ids in use.
+    Each is made of the first flow among ``shown`` that hits the rule, from outside if one does.
+    ``taken`` are the ids in use.
     """
     models: dict[tuple[str, str, int], Send] = {}
     for sent, seen in shown:
         for goal in seen.near:
             if goal.side == HIT:
-                models.setdefault(_rule(goal), sent)
+                rule = _rule(goal)
+                if rule not in models or (models[rule].entry is None and sent.entry is not None):
+                    models[rule] = sent
     for table in ruleset.tables:
         for chain in table.chains:
-            for index, rule in enumerate(chain.rules):
+            for index, one in enumerate(chain.rules):
                 model = models.get((table.name.value, chain.name, index))
                 if model is not None:
-                    yield from _of_rule(rule, model, places, taken)
+                    yield from _of_rule(one, model, places, taken)
 
 
 def _rule(goal: Goal) -> tuple[str, str, int]:

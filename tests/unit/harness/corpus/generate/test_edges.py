@@ -39,6 +39,17 @@ def test_a_source_network_is_met_at_both_ends_and_missed_beside_them() -> None:
     }
 
 
+def test_a_rule_that_the_node_hits_first_is_met_from_outside_too() -> None:
+    """A packet that the node makes cannot have the addresses at the ends."""
+    service = "-d 203.0.113.5/32 -p tcp -m tcp --dport 80 -j FW\n"
+    found = edges(
+        ":OUTPUT ACCEPT [0:0]\nCOMMIT\n*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:FW - [0:0]\n"
+        f"-A PREROUTING {service}-A OUTPUT {service}"
+        "-A FW -s 198.18.0.0/24 -p tcp -j DNAT --to-destination 10.1.0.9:80"
+    )
+    assert set(found["ip.saddr"]) == {"first", "last", "before", "behind"}
+
+
 def test_addresses_that_no_host_can_have_give_way_to_the_next() -> None:
     found = edges("-A FORWARD -s 10.1.0.0/24 -j DROP")["ip.saddr"]
     assert found["last"] == address("10.1.0.254")
