@@ -3,7 +3,7 @@
 ``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
 endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
-of a real kube-proxy, likewise.
+of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from backends.flow import Flow, Send
+from backends.flow import Again, Flow, Reply, Send
+from backends.packet import Icmp6Type, IcmpType, Packet
 from harness.batches import Batch, load_batches, load_node, load_rules
 from harness.inputs import InputOptions
 from harness.kuberules import Shape
 from harness.selfcheck import Subject, cluster_subject, subject_of
 from translate.errors import InputError
-from translate.ir import Family
+from translate.ir import Family, Protocol
 
 __all__ = ["ARENAS", "CLUSTER", "arena"]
 
@@ -64,16 +65,14 @@ def _cluster(family: Family) -> tuple[Batch, ...]:
     return _batches(cluster_subject(f"cluster-{family.value}", replace(CLUSTER, family=family)))
 
 
-def _real(family: Family) -> tuple[Batch, ...]:
-    four = family is Family.IP
-    rules = f"{_RULESETS}/kube-real/rules.{'iptables' if four else 'ip6tables'}-save"
-    node = f"{_RULESETS}/kube-real/{'node' if four else 'node6'}.json"
+def _dumped(family: Family, rules: str, node: str) -> tuple[Batch, ...]:
+    rules, node = f"{_RULESETS}/{rules}", f"{_RULESETS}/{node}"
     ruleset = load_rules(rules, InputOptions(family=family))
     return _batches(subject_of(rules, ruleset, load_node(node, ruleset)))
 
 
 def _batches(subject: Subject) -> tuple[Batch, ...]:
-    flows = (*subject.flows, *_again(subject.flows))
+    flows = (*subject.flows, *_again(subject.flows), *_pings(subject.flows))
     return (
         Batch(rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None),
     )
@@ -102,11 +101,29 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
             yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 
+def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
+    """Pings that are masqueraded, with their answers: rules of services are about ports, and leave them out.
+
+    By the node and with the mark, since the mark does not come in by a wire.
+    """
+    for flow in flows:
+        packet = flow.first.packet
+        if not flow.id.startswith("service-") or not flow.id.endswith("-elsewhere-node"):
+            continue
+        icmp = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+        ping = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=icmp)
+        kind = IcmpType.ECHO_REQUEST if packet.family is Family.IP else Icmp6Type.ECHO_REQUEST
+        ping = ping.changed(icmp_type=int(kind), icmp_code=0, icmp_id=packet.sport, mark=_MARK)
+        yield Flow(id=f"{flow.id}-ping", steps=(Send(packet=ping, entry=None), Reply(), Again()))
+
+
 ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "kind": _kind,
     "cluster": lambda: _cluster(Family.IP),
     "cluster6": lambda: _cluster(Family.IP6),
-    "kube-real": lambda: _real(Family.IP),
-    "kube-real6": lambda: _real(Family.IP6),
+    "kube-real": lambda: _dumped(Family.IP, "kube-real/rules.iptables-save", "kube-real/node.json"),
+    "kube-real6": lambda: _dumped(Family.IP6, "kube-real/rules.ip6tables-save", "kube-real/node6.json"),
+    "kube-ipvs": lambda: _dumped(Family.IP, "kube-ipvs/rules.iptables-save", "kube-ipvs/node.json"),
+    "kube-ipvs6": lambda: _dumped(Family.IP6, "kube-ipvs6/rules.ip6tables-save", "kube-ipvs6/node.json"),
 }
 """Every arena by name."""

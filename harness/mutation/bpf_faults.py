@@ -14,7 +14,7 @@ from typing import Final
 from harness.mutation.fault import Fault, Place
 from harness.mutation.operators import Operators, each, faults_at, gone
 from translate.bpf import BpfOutput
-from translate.bpf.maps import MapContents, MapEntry
+from translate.bpf.maps import MapEntry, SetEntry
 
 __all__ = ["bpf_faults", "output_of"]
 
@@ -23,6 +23,11 @@ _FUNCTION: Final = re.compile(
 )
 _RUNTIME: Final = re.compile(r"^(?:INLINE \w+|int) \*?(\w+)\(")
 _CONTENTS: Final = re.compile(r"^/\* (lookup_\d+): ")
+_MEMBERS: Final = re.compile(r"^/\* (set_\d+_\w+): ")
+_MEMBER: Final = re.compile(
+    r"^ \*   (0x[0-9a-f]+(?: \. 0x[0-9a-f]+)*)( /\d+)?( nomatch)?((?: \(line \d+\))?)$"
+)
+_CONTENTS_START: Final = re.compile(r"\n/\* (?:lookup_\d+|set_\d+_\w+): ")
 _ENTRY: Final = re.compile(r"^ \*   (.+) : (\d+)((?: 0x[0-9a-f]+)*)(?: \(line \d+\))?$")
 
 
@@ -31,33 +36,41 @@ def bpf_faults(text: str) -> Iterator[Fault]:
     others = _others(text)
     chains: Operators = (*_CHAINS, ("target", each(r"c\d+_\w+(?=\(skb, p\))", lambda m: others.get(m[0]))))
     block, operators = "", chains[:0]
-    for number, line in enumerate(text.split("\n")):
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
         if match := _FUNCTION.match(line):
             block, operators = match[2] or match[1], chains
         elif match := _RUNTIME.match(line):
             block, operators = match[1], _OF_RUNTIME
         elif match := _CONTENTS.match(line):
             block, operators = match[1], _OF_CONTENTS
+        elif match := _MEMBERS.match(line):
+            block, operators = match[1], _OF_MEMBERS
         elif block and line.strip():
-            yield from faults_at(Place(block, number, line), operators)
+            yield from faults_at(Place(block, number, line, lines[number - 1]), operators)
 
 
 def output_of(text: str, original: BpfOutput) -> BpfOutput:
     """Return the output that ``text`` renders; ``original`` says what its maps are."""
-    source = text[: text.index("\n/* lookup_")] if original.maps else text
+    start = _CONTENTS_START.search(text)
+    source = text if start is None else text[: start.start()]
     entries: dict[str, list[MapEntry]] = {}
+    members: dict[str, list[SetEntry]] = {}
     name = ""
     for line in text[len(source) :].split("\n"):
-        if match := _CONTENTS.match(line):
+        if match := _CONTENTS.match(line) or _MEMBERS.match(line):
             name = match[1]
         elif match := _ENTRY.match(line):
             key = tuple(int(part, 16) for part in match[1].split(" . "))
             arguments = tuple(int(one, 16) for one in match[3].split())
             entries.setdefault(name, []).append(MapEntry(key=key, code=int(match[2]), arguments=arguments))
-    maps: tuple[MapContents, ...] = tuple(
-        replace(contents, entries=tuple(entries.get(contents.name, ()))) for contents in original.maps
-    )
-    return replace(original, before=source, chains="", after="", maps=maps)
+        elif match := _MEMBER.match(line):
+            words = tuple(int(part, 16) for part in match[1].split(" . "))
+            length = int(match[2][2:]) if match[2] else 32 * len(words)
+            members.setdefault(name, []).append(SetEntry(words=words, length=length, member=not match[3]))
+    maps = tuple(replace(one, entries=tuple(entries.get(one.name, ()))) for one in original.maps)
+    sets = tuple(replace(one, entries=tuple(members.get(one.name, ()))) for one in original.sets)
+    return replace(original, before=source, chains="", after="", maps=maps, sets=sets)
 
 
 def _others(text: str) -> Mapping[str, str]:
@@ -125,6 +138,24 @@ def _swapped_code(match: re.Match[str]) -> str:
     return f" : {int(match[1]) % 4 + 1}"
 
 
+def _other_member(line: str) -> Sequence[str | None]:
+    """The member with the last bit that counts of each word turned, and with a prefix of another length."""
+    match = _MEMBER.match(line)
+    if match is None:
+        return []
+    words = [int(part, 16) for part in match[1].split(" . ")]
+    length = int(match[2][2:]) if match[2] else 32 * len(words)
+    found: list[str | None] = []
+    for at, word in enumerate(words):
+        counted = min(length - 32 * at, 32)
+        if counted > 0:
+            other = [*words[:at], word ^ 1 << (32 - counted), *words[at + 1 :]]
+            found.append(" *   " + " . ".join(f"{one:#x}" for one in other) + line[match.end(1) :])
+    if match[2]:
+        found.append(f"{line[: match.start(2)]} /{length - 1}{line[match.end(2) :]}")
+    return found
+
+
 _CHAINS: Final[Operators] = (
     ("lost-test", _lost_test),
     ("inverted-test", _inverted_test),
@@ -154,6 +185,11 @@ _OF_CONTENTS: Final[Operators] = (
     ("lost-entry", lambda line: gone(line) if _ENTRY.match(line) else []),
     ("constant", each(r"0x[0-9a-f]+", _constant)),
     ("code", each(r" : (\d+)", _swapped_code)),
+)
+
+_OF_MEMBERS: Final[Operators] = (
+    ("lost-entry", lambda line: gone(line) if _MEMBER.match(line) else []),
+    ("member", _other_member),
 )
 
 _OF_RUNTIME: Final[Operators] = (

@@ -9,11 +9,15 @@ __all__ = ["Fault", "Place"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of the output and the block (chain, map, function) it stands in; ``line`` is from 0."""
+    """A line of the output and the block (chain, map, function) it stands in; ``line`` is from 0.
+
+    ``above`` is the line before, where an emitter says there what the line depends on.
+    """
 
     block: str
     line: int
     text: str
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,11 +156,15 @@ _TESTS: Final = (
     r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
     r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ "
 )
+_FIELD: Final = r"(?:ip6? [sd]addr|meta l4proto|th [sd]port)"
+_OF_SET: Final = rf"({_FIELD}(?: \. {_FIELD})* )(!= )?(@set_\S+ )"
 _CALL: Final = r"((?:jump|goto) )([\w-]+)"
 
 _OPERATORS: Final[Operators] = (
     ("lost-line", _drop),
     ("lost-test", each(_TESTS, lambda m: "")),
+    ("lost-test", each(_OF_SET, lambda m: "")),
+    ("inverted-test", each(_OF_SET, lambda m: m[1] + ("" if m[2] else "!= ") + m[3])),
     ("inverted-test", each(r"(ip6? [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
     ("inverted-test", each(r"((?:ip6? [sd]addr|[tu]\wp [sd]port) )(?=[@\da-f:])", lambda m: f"{m[1]}!= ")),
     ("inverted-test", each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),

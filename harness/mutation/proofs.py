@@ -19,19 +19,21 @@ __all__ = ["PROOFS", "Proof", "proof_of"]
 class Proof:
     """Why faults of this pattern change nothing.
 
-    ``nested``: only where the line stands in an ``if``. ``subject``: only in that translation.
+    ``nested``: only where the line stands in an ``if``, ``above``: only below such a line.
+    ``subject``: only in that translation.
     """
 
     pattern: str
     reason: str
     nested: bool = False
+    above: str = ""
     subject: str | None = None
 
     def covers(self, subject: str, fault: Fault) -> bool:
         """Whether the proof is meant for ``fault`` in the translation ``subject``."""
         if self.nested and not fault.place.text.startswith("\t\t"):
             return False
-        if self.subject not in (None, subject):
+        if self.subject not in (None, subject) or not re.search(self.above, fault.place.above):
             return False
         return re.search(self.pattern, fault.key) is not None
 
@@ -123,7 +125,34 @@ _KIND: Final = (
 
 _ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends every client where this one does"
 
+_SAME_ENDPOINT: Final = (
+    "only KUBE-EXT calls the chain, and goes on to the service's local endpoints: just the one that is lost"
+)
+
 _CLUSTER: Final = (
+    Proof(
+        r"^verdict: nat_KUBE.POSTROUTING: .*(return comment|return CONTINUE).*→ .*(accept|ACCEPT)",
+        "after the return nothing follows: POSTROUTING has no other rule, and it accepts",
+    ),
+    Proof(
+        r"^(lost-line|lost-entry|data|code|verdict): filter_KUBE.FORWARD(_2)?: (?!.*→ .*(drop|DROP))"
+        r".*(established|related) comment .*(gone|accept)",
+        "what follows in FORWARD asks for new connections, and its policy accepts",
+    ),
+    Proof(r"^lost-line: nat_KUBE-SVC-J2MTS\w+_2: 0 ", _SAME_ENDPOINT),
+    Proof(
+        r"^lost-call: nat_KUBE_SVC_J2MTS\w+: .*_nat_KUBE_SEP_5VVH\w+\(",
+        _SAME_ENDPOINT,
+        above=r"^\tif \(drawn < ",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE_SEP_\w+: if \(p->proto == 0x6 && recent\(.*→ if \(recent\(",
+        "KUBE-SERVICES or KUBE-NODEPORTS has looked the protocol up",
+    ),
+    Proof(
+        r"^lost-test: filter_KUBE_\w+: if \(p->proto == 0x6 .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp is asked for beside it, which has ports; later fragments are dropped on arrival",
+    ),
     Proof(
         r"^(lost-line|lost-test|inverted-test|side|list): nat_KUBE.SVL.\w+: "
         r"(ip6? saddr @recent_(?P<list>\S+) jump nat_(?P=list) "
@@ -135,6 +164,12 @@ _CLUSTER: Final = (
         r"^\S+: nat_KUBE-(SVC-ALULQ|SEP-(27LC|WODG|H454|R2BW|QZ6D|SQJR))\w+: .* meta mark \| 0x4000 .*"
         r"→ (\(gone\)$|.*meta mark set meta mark \| 0x4000 )",
         "at this level only KUBE-EXT calls the service's own chain, and has marked every packet",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^\S+: nat_KUBE-SVC-ALULQ\w+: ip6? saddr .* (?P<service>ip6? daddr \S+ tcp dport \d+) "
+        r".*→ .*(?P=service) ",
+        "only KUBE-EXT calls the service's own chain here, and not for the cluster's address",
         subject="nft-O2",
     ),
     Proof(

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
-import translate.bpf
-import translate.nft
-from backends.kernel.loader import Loader
-from backends.kernel.nftables import NftablesLoader
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.simulator import SimulatorBackend
 from harness.batches import Batch
-from harness.mutation.bpf_faults import bpf_faults, output_of
-from harness.mutation.fault import Fault
-from harness.mutation.hunt import Caught, Verdict, first_difference, hunt, prepare
-from harness.mutation.nft_faults import nft_faults
+from harness.mutation.ground import prepare
+from harness.mutation.hunt import Caught, Verdict, hunt
+from harness.mutation.planter import BpfPlanter, NftPlanter, Planter
 from harness.mutation.proofs import Proof, proof_of
+from harness.mutation.stand import Stand
 from translate.errors import InputError, MachineError
 from translate.ir import Program
 from translate.passes import lower
@@ -33,6 +28,8 @@ SUBJECTS: Final = {
     "tc-O2": ("tc", 2),
 }
 """What faults are planted in: a translation at a level."""
+
+_PLANTERS: Final[dict[str, Callable[[Program], Planter[Any]]]] = {"nft": NftPlanter, "tc": BpfPlanter}
 
 BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
 """Which backend carries the packets of a translation."""
@@ -102,28 +99,21 @@ def try_all(
     grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
     for name in subjects:
         kind, level = SUBJECTS[name]
-        text, faults, loader = _subject(kind, lower(batches[0].ruleset, level=level))
-        if flaw := first_difference(loader(text), grounds):
-            raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
-        chosen = faults[::every]
+        planter = _PLANTERS[kind](lower(batches[0].ruleset, level=level))
+        chosen = planter.faults[::every]
+        planter.choose(chosen)
         judged: list[Judged] = []
         proofs = {fault: proof for fault in chosen if (proof := proof_of(arena, name, fault))}
-        for one in hunt(chosen, text, loader, grounds, proven=proofs):
-            judged.append(Judged(one, proofs.get(one.fault)))
-            if progress is not None:
-                progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
-                progress.flush()
+        with Stand(planter, grounds) as stand:
+            if flaw := stand.first_difference(None):
+                raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
+            for one in hunt(chosen, stand, proven=proofs):
+                judged.append(Judged(one, proofs.get(one.fault)))
+                if progress is not None:
+                    progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
+                    progress.flush()
+            if flaw := stand.first_difference(None, repeated=False):
+                raise MachineError(f"{arena} {name}: differs when all faults are gone: {flaw}")
         if progress is not None:
             progress.write("\r" + " " * 60 + "\r")
         yield Trial(arena, name, tuple(judged))
-
-
-def _subject(kind: str, program: Program) -> tuple[str, list[Fault], Callable[[str], Loader]]:
-    if kind == "nft":
-        output = translate.nft.emit(program)
-        text = output.text
-        family, flush = program.family, output.flush
-        return text, list(nft_faults(text)), lambda planted: NftablesLoader(planted, family, flush=flush)
-    compiled = translate.bpf.emit(program)
-    text = compiled.render()
-    return text, list(bpf_faults(text)), lambda planted: TcEbpfLoader(output_of(planted, compiled))

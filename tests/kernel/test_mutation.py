@@ -15,10 +15,15 @@ pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("rules", "subject", "every", "least"),
     [
-        ("kind", "nft-O0", 7, 40),
-        ("kind", "nft-O1", 5, 50),
+        ("kind", "nft-O0", 13, 20),
+        ("kind", "nft-O1", 11, 20),
         ("kind", "nft-O2", 9, 18),
-        ("kind", "tc-O1", 13, 20),
+        ("kind", "tc-O1", 19, 14),
+        ("cluster", "nft-O2", 17, 25),
+        ("cluster6", "nft-O2", 17, 25),
+        ("cluster", "tc-O2", 31, 15),
+        ("cluster6", "tc-O2", 31, 15),
+        ("kube-ipvs", "nft-O2", 7, 30),
     ],
 )
 def test_every_planted_fault_is_caught_or_proven_to_change_nothing(

@@ -75,9 +75,12 @@ def _ends(one: Interval) -> Iterator[tuple[str, Iterable[int]]]:
 
 
 def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
-    """The model with another value, if a packet from outside can have it."""
+    """The model with another value, if a packet can have it.
+
+    What the node makes, it makes in anybody's name, as a transparent proxy does.
+    """
     packet: Packet = model.packet
-    if model.entry is None or value < 1:
+    if value < 1:
         return None
     if field in (Field.SPORT, Field.DPORT):
         if not packet.has_ports or value > 0xFFFF:
@@ -85,7 +88,7 @@ def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
         return Send(packet=packet.changed(**{_FIELDS[field]: value}), entry=model.entry)
     if value >> places.family.bits or not places.usable(value):
         return None
-    entry = places.behind(value) if field is Field.SADDR else model.entry
-    if not entry or (field is Field.SADDR and value == packet.dst):
+    entry = places.behind(value) if field is Field.SADDR and model.entry is not None else model.entry
+    if (not entry and model.entry is not None) or (field is Field.SADDR and value == packet.dst):
         return None
     return Send(packet=packet.changed(**{_FIELDS[field]: value}), entry=entry)

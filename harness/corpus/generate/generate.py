@@ -14,6 +14,7 @@ from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Found, Search
 from harness.corpus.generate.services import service_flows, services_of
+from harness.corpus.generate.strays import stray_flows
 from harness.coverage import CoverageReport, coverage
 from harness.reachability import RuleId
 from harness.ruletext import test_text
@@ -57,8 +58,11 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
-    models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
     taken = {flow.id for flow in flows}
+    for flow, seen in stray_flows(search, taken):
+        flows.append(flow)
+        shown.append(seen)
+    models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
     flows += edge_flows(job.ruleset, models, search.places, taken)
     flows += member_flows(job.ruleset, models, search.places, taken)
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))

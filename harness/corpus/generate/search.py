@@ -95,6 +95,13 @@ class Search:
                 kept.append(sighting)
         return seen
 
+    def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
+        """Yield flows that may bring a packet which passes the tests to the hook."""
+        for wants in self._wants(tests, None):
+            for steps in self._stream(wants, hook, twice=False):
+                if steps is not None:
+                    yield steps
+
     def _look(self, goal: Goal, rule: Rule, into: list[Way]) -> None:
         if goal in self.near or goal in self.barred:
             return

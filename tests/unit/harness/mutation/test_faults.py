@@ -124,4 +124,7 @@ def test_arenas() -> None:
     assert any("-endpoint" in f.id for f in marked)
     with pytest.raises(InputError, match="known are kind, cluster"):
         arena("nothing")
-    assert set(ARENAS) == {"kind", "cluster", "cluster6", "kube-real", "kube-real6"}
+    assert set(ARENAS) == {
+        "kind",
+        *(f"{a}{n}" for a in ("cluster", "kube-real", "kube-ipvs") for n in ("", "6")),
+    }

@@ -1,0 +1,77 @@
+"""Packets that fit a rule, and would come to it but for what a rule on the way asks of their situation.
+
+A jump for new connections, or to the node's own addresses, leads to rules that ask for other things. A near
+miss of the jump goes anywhere; only one that fits a rule behind it shows that the jump asks at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from backends.flow import Flow, Send
+from harness.corpus.generate.candidates import Steps
+from harness.corpus.generate.goals import Seen, holds
+from harness.corpus.generate.wants import opposite
+from harness.corpus.generate.ways import Way, ways_into
+from translate.ir import Field, FieldTest, Goto, Hook, Jump, Rule, TableName, Test
+
+if TYPE_CHECKING:
+    from harness.corpus.generate.search import Search
+
+__all__ = ["stray_flows"]
+
+_SITUATION: Final = frozenset({Field.CT_STATE, Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
+_TRIES: Final = 24
+
+
+def stray_flows(search: Search, taken: set[str]) -> Iterator[tuple[Flow, Seen]]:
+    """Yield, for each rule and each question of a packet's situation on the way, a flow that fails just that.
+
+    ``taken`` are the ids in use.
+    """
+    tried: set[Steps] = set()
+    for table in search.job.ruleset.tables:
+        for (hook, name, index), into in ways_into(table, search.places.family).items():
+            chain = table.chain(name)
+            assert chain is not None
+            rule = chain.rules[index]
+            if not rule.tests or not rule.actions or isinstance(rule.actions[-1], Jump | Goto):
+                continue
+            for field, asked in _asked(rule, into):
+                flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{field.text}"
+                if flow_id in taken:
+                    continue
+                found = _found(search, table.name, hook, asked)
+                if found is not None and found[0] not in tried:
+                    taken.add(flow_id)
+                    tried.add(found[0])
+                    why = f"fits {rule.origin.place}, and differs on the way in {field.text}"
+                    yield Flow(id=flow_id, steps=found[0], why=why), found[1]
+
+
+def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[Field, tuple[Test, ...]]]:
+    for way in into:
+        for at, test in enumerate(way.tests):
+            if not isinstance(test, FieldTest) or test.field not in _SITUATION:
+                continue
+            if way.table is TableName.NAT and test.field is Field.CT_STATE:
+                continue  # nobody asks: only packets that begin a connection walk the chains
+            yield test.field, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
+
+
+def _found(
+    search: Search, table: TableName, hook: Hook, asked: tuple[Test, ...]
+) -> tuple[Steps, Seen] | None:
+    usable = search.places.usable
+    for steps in itertools.islice(search.candidates(asked, hook), _TRIES):
+        if not all(usable(s.packet.dst) and usable(s.packet.src) for s in steps if isinstance(s, Send)):
+            continue
+        seen = search.observe(steps)
+        for one in seen.sightings:
+            if one.table is table and one.hook is hook:
+                values: dict[Field, object] = {}
+                if all(holds(test, one, search.places, values) is not False for test in asked):
+                    return steps, seen
+    return None
