@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from translate.ir import Family
-from translate.read.family import recognise_family
+from translate.read.family import lines_of, recognise_family
 from translate.read.listing import CHAIN_HEADER, COLUMNS
 
 __all__ = ["InputForm", "family_of", "recognise_form"]
@@ -29,7 +29,8 @@ class InputForm(StrEnum):
     """What ``iptables -L`` prints: one table."""
 
 
-_CHANGES: Final = re.compile(r"\n(?:-[DFX]|--flush|--delete|--delete-chain) ")
+_CHANGES: Final = re.compile("(?:-[DFX]|--flush|--delete|--delete-chain) ")
+_CHANGED: Final = re.compile(rf"\n{_CHANGES.pattern}")
 _COMMANDS: Final = ("-P ", "-N ", "-A ")
 _ADDRESS6: Final = re.compile(r"[ !](?:[0-9a-f]{0,4}:){2}[0-9a-f:]*(?:/\d+)?(?= |$)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"/\*.*?\*/")
@@ -40,7 +41,7 @@ def recognise_form(text: str) -> InputForm:
 
     Text of no known form is taken for ``iptables-save`` output, whose reader says what is wrong.
     """
-    for line in text.split("\n"):
+    for line in lines_of(text):
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith("Chain ") or CHAIN_HEADER.fullmatch(line) or COLUMNS.fullmatch(line.rstrip("\r")):
@@ -48,7 +49,7 @@ def recognise_form(text: str) -> InputForm:
         if line.startswith(_COMMANDS):
             return InputForm.RULES
         break
-    return InputForm.RESTORE if _CHANGES.search(f"\n{text}") else InputForm.SAVE
+    return InputForm.RESTORE if _CHANGES.match(text) or _CHANGED.search(text) else InputForm.SAVE
 
 
 def family_of(text: str, form: InputForm, *, name: str) -> Family:
