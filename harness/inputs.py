@@ -108,7 +108,7 @@ def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ru
     An iptables-save that prints nothing at all has most likely failed, or was not root.
     """
     ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
-    if not ruleset.tables:
+    if ruleset.is_empty:
         hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
         raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))
     return ruleset

@@ -29,6 +29,8 @@ from translate.ir.actions import (
     SetMark,
     Snat,
 )
+from translate.ir.entries import Batch, MemberEntries, Recipe
+from translate.ir.families import Families, Member, RuleFamily
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
     PORT_PROTOCOLS,
@@ -94,6 +96,7 @@ __all__ = [
     "AddressType",
     "AnyOf",
     "Apply",
+    "Batch",
     "Branch",
     "Cell",
     "Chain",
@@ -104,6 +107,7 @@ __all__ = [
     "Dnat",
     "Drop",
     "Entry",
+    "Families",
     "Family",
     "Field",
     "FieldTest",
@@ -118,6 +122,8 @@ __all__ = [
     "Lookup",
     "LoweredChain",
     "Masquerade",
+    "Member",
+    "MemberEntries",
     "Name",
     "NatPorts",
     "NfLog",
@@ -131,12 +137,14 @@ __all__ = [
     "Random",
     "Recent",
     "RecentMode",
+    "Recipe",
     "Redirect",
     "Reject",
     "RejectKind",
     "RestoreMark",
     "Return",
     "Rule",
+    "RuleFamily",
     "Ruleset",
     "SaveMark",
     "SetConnmark",

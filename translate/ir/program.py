@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from translate.ir.actions import Action
@@ -55,11 +56,11 @@ class Lookup:
     """If all ``tests`` hold, look ``fields`` up and do the entry's actions; no entry: go on.
 
     Keys are pairwise disjoint, so at most one entry applies. A packet on which a field is absent
-    has no entry.
+    has no entry. ``entries`` is a tuple, or :class:`MemberEntries`, which is made one when looked at.
     """
 
     fields: tuple[Field, ...]
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
     tests: tuple[Test, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 

@@ -27,6 +27,7 @@ from translate.ir import (
     Interval,
     Jump,
     Lookup,
+    MemberEntries,
     Origin,
     Return,
     Test,
@@ -36,6 +37,7 @@ from translate.nft.connmarks import stands_apart
 from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.draft import Draft
 from translate.nft.matches import expression, keys, matches, protocols, transports
+from translate.nft.members import all_elements
 from translate.nft.model import NftChain, NftElement, NftMap, NftRule
 from translate.nft.refusal import CannotSay
 from translate.nft.rules import write_rule
@@ -55,8 +57,10 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
     ports = _PORTS & set(lookup.fields)
     if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
         parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+    # What a member of a family is, is seen from those that the sample has.
+    shown = lookup.entries.sample if isinstance(lookup.entries, MemberEntries) else lookup.entries
     entries: list[tuple[Entry, tuple[int, ...], str]] = []
-    for entry in lookup.entries:
+    for entry in shown:
         asked = dict(zip(lookup.fields, entry.key, strict=True))
         proto = asked.get(Field.L4PROTO)
         if ports and isinstance(proto, Interval) and proto.low not in PORT_PROTOCOLS:
@@ -64,18 +68,18 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
         over = (proto.low,) if isinstance(proto, Interval) and proto.is_point else known
         texts = [keys(f, value, draft.family) for f, value in asked.items()]
         entries += [(entry, over, " . ".join(key)) for key in product(*texts)]
-    wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
+    wide = any(isinstance(v, Interval) and not v.is_point for e in shown for v in e.key)
     key = " . ".join(expression(f, draft.family) for f in lookup.fields)
-    same = same_actions(lookup.entries)
+    same = same_actions(shown)
     same = () if same is None or stands_apart(same) else same
     # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
     asks_fib = not _FIB.isdisjoint(lookup.fields)
-    nat = None if same or asks_fib else dnat_map(lookup.entries, draft.family)
+    nat = None if same or asks_fib else dnat_map(shown, draft.family)
     if not same and nat is None:
         cells = _Cells(draft, chain, lookup.origin)
-        for entry, over, text in entries:
-            cells.add(text, entry.actions, over, entry.origin)
-        _map_rule(draft, chain, cells, parts, key, interval=wide)
+        made = [(e, cells.element(text, e.actions, over, e.origin)) for e, over, text in entries]
+        elements = all_elements(lookup, made, draft.family)
+        _map_rule(draft, chain, cells, parts, key, elements, interval=wide)
         return
     name = draft.names.give(chain.name)
     # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
@@ -86,10 +90,11 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
         parts.append(nat.statement(key, name))
     else:
         parts += [f"{key} @{name}", *(statement(a, draft.family, draft.called) for a in same)]
-    elements = tuple(
-        NftElement(key=text, data=None if nat is None else nat.of(entry), origin=entry.origin)
+    made = [
+        (entry, NftElement(key=text, data=None if nat is None else nat.of(entry), origin=entry.origin))
         for entry, _, text in entries
-    )
+    ]
+    elements = all_elements(lookup, made, draft.family, translated=nat is not None)
     data = None if nat is None else nat.data
     draft.maps.append(NftMap(name=name, key=key, data=data, interval=wide, elements=elements))
     targets = tuple(draft.called[a.chain] for a in same if isinstance(a, Jump | Goto))
@@ -102,23 +107,30 @@ def write_choose(draft: Draft, chain: NftChain, choose: Choose) -> None:
     parts = matches(choose.tests, draft.family, draft.named)
     known = transports(choose.tests)
     cells = _Cells(draft, chain, choose.origin)
+    elements = []
     low = 0
     for index, branch in enumerate(choose.branches):
         high = low + branch.weight - 1
         key = str(index) if choose.equal else str(low) if low == high else f"{low}-{high}"
-        cells.add(key, branch.actions, known, branch.origin)
+        elements.append(cells.element(key, branch.actions, known, branch.origin))
         low = high + 1
     share = len(choose.branches) if choose.equal else RANDOM_RANGE
-    _map_rule(draft, chain, cells, parts, f"numgen random mod {share}", interval=not choose.equal)
+    there = tuple(element for element in elements if element is not None)
+    _map_rule(draft, chain, cells, parts, f"numgen random mod {share}", there, interval=not choose.equal)
 
 
 def _map_rule(
-    draft: Draft, chain: NftChain, cells: _Cells, parts: Sequence[str], key: str, *, interval: bool
+    draft: Draft,
+    chain: NftChain,
+    cells: _Cells,
+    parts: Sequence[str],
+    key: str,
+    elements: Sequence[NftElement],
+    *,
+    interval: bool,
 ) -> None:
     name = draft.names.give(chain.name)
-    draft.maps.append(
-        NftMap(name=name, key=key, data="verdict", interval=interval, elements=tuple(cells.elements))
-    )
+    draft.maps.append(NftMap(name=name, key=key, data="verdict", interval=interval, elements=elements))
     chain.rules.append(
         NftRule(
             parts=(*parts, f"{key} vmap @{name}"),
@@ -140,21 +152,25 @@ class _Cells:
     draft: Draft
     chain: NftChain
     origin: Origin
-    elements: list[NftElement] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     _made: dict[tuple[tuple[Action, ...], tuple[int, ...]], str] = field(default_factory=dict)
 
-    def add(self, key: str, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> None:
-        """Add an element; ``over`` are the transport protocols that its packets can have."""
+    def element(
+        self, key: str, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin
+    ) -> NftElement | None:
+        """Return an element; ``over`` are the transport protocols that its packets can have.
+
+        None without actions: what a map does not hold goes on with the next rule.
+        """
         if not actions:
-            return  # what a map does not hold goes on with the next rule
+            return None
         last = actions[-1]
         text = verdict(last, self.draft.called) if len(actions) == 1 else None
         if text is None:
             text = self._chain_of(actions, over, origin)
         elif isinstance(last, Jump | Goto):
             self.targets.append(self.draft.called[last.chain])
-        self.elements.append(NftElement(key=key, data=text, origin=origin))
+        return NftElement(key=key, data=text, origin=origin)
 
     def _chain_of(self, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> str:
         wants = over if any(needs_transport(action) for action in actions) else ()

@@ -44,7 +44,7 @@ class NftMap:
     key: str
     data: str | None
     interval: bool
-    elements: tuple[NftElement, ...]
+    elements: Sequence[NftElement]
     note: str = ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
+from translate.nft.members import MemberElements
 from translate.nft.model import NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
 
@@ -85,10 +86,21 @@ def _map_lines(map_: NftMap) -> Iterator[str]:
     yield from map_head(map_)
     if map_.elements:
         yield "\telements = {"
-        for element in map_.elements:
-            yield f"\t\t{element_text(element)},"
+        if isinstance(map_.elements, MemberElements):
+            yield from map_.elements.written(_element_line, _element_format)
+        else:
+            yield from map(_element_line, map_.elements)
         yield "\t}"
     yield "}"
+
+
+def _element_line(element: NftElement) -> str:
+    return f"\t\t{element_text(element)},"
+
+
+def _element_format(key: str, data: str | None) -> str:
+    """Return the format of the line of an element that comes from a line of the input."""
+    return f'\t\t{key} comment "line %d"{"" if data is None else f" : {data}"},'
 
 
 def element_text(element: NftElement) -> str:

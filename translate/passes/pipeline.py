@@ -9,7 +9,8 @@ Level 1
     ladder's last rung for the beginning of a run.
 Level 2
     The same with ``gather`` before ``lookup``, for longer runs, and then ``template`` and ``prune``: chains
-    of equal shape become one, whose constants are looked up.
+    of equal shape become one, whose constants are looked up. A ruleset with families of rules is lowered
+    by its sample, and then ``expand`` makes of that what becomes of the whole.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 from translate.collector import collector_paused
 from translate.ir import Program, Ruleset
 from translate.passes.choose import choose
+from translate.passes.expand import expand
 from translate.passes.flatten import flatten
 from translate.passes.gather import gather
 from translate.passes.lookup import lookup
@@ -49,6 +51,14 @@ def lower(ruleset: Ruleset, *, level: int) -> Program:
     """
     if level not in LEVELS:
         raise ValueError(f"no optimisation level {level}; there are {', '.join(map(str, LEVELS))}")
+    if level == 2 and ruleset.families is not None:
+        whole = expand(_lowered(ruleset.families.sample, level), ruleset.families)
+        if whole is not None:
+            return whole
+    return _lowered(ruleset, level)
+
+
+def _lowered(ruleset: Ruleset, level: int) -> Program:
     program = flatten(ruleset)
     for step in LEVELS[level]:
         program = step(program)

@@ -2,7 +2,8 @@
 
 ``forms`` says which forms of input there are. ``save`` reads what ``iptables-save`` and ``iptables -S``
 print and what ``iptables-restore`` takes: lines and tables, with ``commands`` for what one line does to
-the tables and chains of ``building``; ``rule`` the words of one rule;
+the tables and chains of ``building``; ``rule`` the words of one rule; ``condensed`` a large dump, by a
+sample that ``skim``, ``blocks``, ``parts`` and ``families`` choose;
 ``listing`` what ``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
 finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
 each match and target means; ``chains`` checks what must hold between chains. ``ipset`` reads what
@@ -20,6 +21,7 @@ from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import extract
+from translate.read.condensed import LARGE, read_condensed
 from translate.read.forms import InputForm, family_of, recognise_form
 from translate.read.ipset import IpSets, SetForm, read_ipsets
 from translate.read.listing import read_listing
@@ -60,7 +62,8 @@ def read_ruleset(
     family = family or family_of(text, form, name=name)
     match form:
         case InputForm.SAVE:
-            return read_save(text, name=name, family=family)
+            condensed = read_condensed(text, name=name, family=family) if len(text) >= LARGE else None
+            return condensed or read_save(text, name=name, family=family)
         case InputForm.RESTORE:
             return read_fragment(_numbered(text), name=name, family=family)
         case InputForm.RULES:

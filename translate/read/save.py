@@ -24,7 +24,7 @@ from translate.read.hidden import add_hidden, hidden_rule
 from translate.read.rule import RuleReader
 from translate.read.scanner import QuoteError, scan, split
 
-__all__ = ["LONGEST_LINE", "read_fragment", "read_rules", "read_save"]
+__all__ = ["LONGEST_LINE", "read_fragment", "read_lines", "read_rules", "read_save"]
 
 LONGEST_LINE: Final = 10_238
 """Characters of a line that ``iptables-restore`` can read (``char buffer[10240]``)."""
@@ -42,11 +42,16 @@ def read_save(text: str, *, name: str, family: Family) -> Ruleset:
     inside a table to its own preamble. Blank lines and a carriage return at the end of a line are
     passed over. Raises ParseError with up to 20 diagnostics, sorted by position.
     """
-    reader = _SaveReader(name, family)
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    for number, line in enumerate(lines, 1):
+    return read_lines(enumerate(lines, 1), name=name, family=family)
+
+
+def read_lines(lines: Iterable[tuple[int, str]], *, name: str, family: Family) -> Ruleset:
+    """Return the ruleset that numbered lines of ``iptables-save`` text say; see :func:`read_save`."""
+    reader = _SaveReader(name, family)
+    for number, line in lines:
         reader.line(number, line)
     return reader.finish()
 

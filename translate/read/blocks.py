@@ -1,0 +1,167 @@
+"""Blocks: the lines of one chain as a regular expression, whose groups are what such chains differ in.
+
+A dump of ten thousand services has a few dozen different blocks. The first of a kind is read option by
+option; every other one costs a single match. Only lines of a kind that :class:`RuleLine` can describe
+become part of one: comparisons of addresses and ports with one value each, draws, and the targets that
+change nothing but the packet, its mark and where it goes. All others are left to the rule reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from translate.ir import Family, Field
+
+__all__ = ["Block", "RuleLine", "block_of", "rule_line"]
+
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_ADDRESS: Final = {Family.IP: rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}", Family.IP6: "[0-9a-f:.]{2,39}"}
+_TARGET_ADDRESS: Final = {Family.IP: _ADDRESS[Family.IP], Family.IP6: rf"\[{_ADDRESS[Family.IP6]}\]"}
+_PORT: Final = (
+    "(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"  # not 0
+)
+_QUOTED: Final = r'"[ !#-\[\]-~]{0,255}"'
+"""A comment that the reader takes: printable, without what would be escaped, 255 characters."""
+_BARE: Final = "[A-Za-z0-9_-]{1,255}"
+_NAME: Final = r'[^\s"!-][^\s"]*'
+
+
+@cache
+def _options(family: Family) -> re.Pattern[str]:
+    address, host = _ADDRESS[family], family.bits
+    return re.compile(
+        rf" -s (?P<saddr>{address})/{host}(?= )"
+        rf"| -d (?P<daddr>{address})/{host}(?= )"
+        r"|(?: !)? -(?P<literal>[sd]) (?P<value>[0-9a-f:.]+/[0-9]+)(?= )"
+        r"| -p (?P<protocol>tcp|udp|sctp)(?= )"
+        rf"| -m comment --comment (?P<quoted>{_QUOTED})(?= )"
+        rf"| -m comment --comment (?P<bare>{_BARE})(?= )"
+        rf"| -m (?P<transport>tcp|udp|sctp) --dport (?P<dport>{_PORT})(?= )"
+        r"| -m (?:tcp|udp|sctp)(?= -[mj])"
+        r"| -m statistic --mode random --probability (?P<draw>[0-9.]+)(?= )"
+        r"| -m addrtype --(?:src|dst)-type (?P<type>[A-Z]+)(?= )"
+        rf"| -j DNAT --to-destination (?P<target>{_TARGET_ADDRESS[family]}:{_PORT})$"
+        r"| -j (?P<verdict>(?:ACCEPT|DROP|RETURN|REJECT --reject-with [a-z0-9-]+"
+        r"|MARK --set-xmark 0x[0-9a-f]+/0x[0-9a-f]+))$"
+        rf"| -j (?P<chain>{_NAME})$"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """One line without its constants.
+
+    ``source`` is a regular expression of what stands behind the chain's name, with a group for each of
+    ``fields`` (None for the target of a DNAT) in order, the name of a chain of the member's own last
+    (``calls``). ``shared`` is the chain that it jumps to otherwise. ``literals`` are the addresses that
+    are the same in all, by field; ``draws`` and ``tests`` say whether there are such.
+    """
+
+    source: str
+    fields: tuple[Field | None, ...]
+    calls: bool
+    shared: str | None
+    protocol: str | None
+    literals: tuple[tuple[Field, str], ...]
+    draws: bool
+    tests: bool
+
+
+def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | None:
+    """Return the line (from behind the chain's name) without its constants; None for another kind of line.
+
+    ``own`` are the chains that a member may have for its own.
+    """
+    options = _options(family)
+    source: list[str] = []
+    fields: list[Field | None] = []
+    literals: list[tuple[Field, str]] = []
+    calls, shared, protocol, draws, tests, ended = False, None, None, False, False, False
+    at = 0
+    while at < len(text):
+        found = options.match(text, at)
+        if found is None or ended:
+            return None
+        at = found.end()
+        kind = found.lastgroup
+        hole = _FIELDS.get(kind or "", _NO_HOLE)
+        if kind == "quoted" or kind == "bare":
+            source.append(" -m comment --comment " + (_QUOTED if kind == "quoted" else _BARE))
+            continue
+        ended = kind in ("target", "verdict", "chain")
+        tests = tests or not (ended or kind == "draw")
+        if not isinstance(hole, str):
+            low, high = found.span(kind or 0)
+            pattern = {"target": rf"{_TARGET_ADDRESS[family]}:{_PORT}", "dport": _PORT}.get(
+                kind or "", _ADDRESS[family]
+            )
+            before, behind = text[found.start() : low], text[high:at]
+            source.append(f"{re.escape(before)}({pattern}){re.escape(behind)}")
+            fields.append(hole)
+            continue
+        if kind == "chain" and found["chain"] in own:
+            source.append(f" -j ({_NAME})")
+            calls = True
+            continue
+        if kind == "chain":
+            shared = found["chain"]
+        elif kind == "protocol":
+            protocol = found["protocol"]
+        elif kind == "value":
+            literals.append((Field.SADDR if found["literal"] == "s" else Field.DADDR, found["value"]))
+        draws = draws or kind == "draw"
+        source.append(re.escape(found[0]))
+    if not ended:
+        return None
+    return RuleLine("".join(source), tuple(fields), calls, shared, protocol, tuple(literals), draws, tests)
+
+
+_NO_HOLE: Final = "no constant"
+_FIELDS: Final[dict[str, Field | str | None]] = {
+    "saddr": Field.SADDR,
+    "daddr": Field.DADDR,
+    "dport": Field.DPORT,
+    "target": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The lines of a chain, or one line of a shared chain, as a regular expression.
+
+    Its groups are the name of the chain and then those of the lines, in order: ``values`` are the
+    numbers of those that are constants, ``calls`` of those that are chains of the member's own.
+    """
+
+    pattern: re.Pattern[str]
+    lines: tuple[RuleLine, ...]
+    values: tuple[int, ...]
+    calls: tuple[int, ...]
+
+    @property
+    def fields(self) -> tuple[Field | None, ...]:
+        """What is compared with each constant."""
+        return tuple(field for line in self.lines for field in line.fields)
+
+
+def block_of(lines: Sequence[RuleLine], chain: str | None = None) -> Block:
+    """Return what matches all lines of a chain, or with ``chain`` a line of that one."""
+    values: list[int] = []
+    calls: list[int] = []
+    group = 1
+    for line in lines:
+        values += range(group, group + len(line.fields))
+        group += len(line.fields)
+        if line.calls:
+            calls.append(group)
+            group += 1
+    first, *others = [line.source for line in lines]
+    name = f"({_NAME})" if chain is None else f"({re.escape(chain)})"
+    source = rf"-A {name}{first}\n" + "".join(rf"-A \1{other}\n" for other in others)
+    if chain is None:
+        source += r"(?!-A \1 )"
+    return Block(re.compile(source), tuple(lines), tuple(values), tuple(calls))

@@ -1,0 +1,327 @@
+"""The families of a skimmed dump, and which members of each are enough to see what becomes of all.
+
+A *member* is what hangs together: the chains that are no shared ones and reach each other, and the rules
+of shared chains that lead to them; or one such rule that leads nowhere. Two members are of one family when
+they are made of the same blocks in the same order, call each other's chains at the same places, and have
+the same constants equal. Then a pass does with the one what it does with the other, because all that
+passes ask of constants is
+
+* whether two of them are equal: the same in all members, and no constant is equal to an address that is
+  written in the block itself;
+* whether one lies in a prefix that is written in a rule: nowhere in a chain, and nowhere behind a jump,
+  is the same field compared with a constant and with a prefix (:func:`_compares_with_prefix`);
+* whether two rules of a shared chain can both match. They cannot: whatever two rules compare constants,
+  they ask for different values of a field (:func:`_disjoint`), but for rules before the first and behind
+  the last that leads to a member. So their order tells nothing, and lookups have distinct keys;
+* whether a constant is the same in all members: where it is not, the sample shows two values;
+* how many rules there are, against fixed numbers of some dozens: the sample has more of each shared
+  chain (:data:`_ENOUGH`).
+
+What a member calls besides its own chains does the same to every packet and calls nothing
+(:func:`_does_the_same`), and shared chains are reached without a comparison of addresses or ports
+(:func:`_asks_before`). Everything of another kind, and every small family, is in the sample as a whole.
+Where a condition on shared chains does not hold there are no families, and the ruleset is read as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
+
+from translate.ir import (
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Jump,
+    Member,
+    RuleFamily,
+    Table,
+    format_address,
+    parse_address,
+)
+from translate.read.blocks import Block, RuleLine
+from translate.read.parts import parts_of
+from translate.read.skim import SkimmedTable
+
+__all__ = ["Members", "members_of", "proves"]
+
+_ENOUGH: Final = 66
+"""How many rules of a shared chain the sample has at least, if there are so many."""
+
+_SMALL: Final = 16
+"""A family of fewer members is in the sample as a whole."""
+
+_MOST_KINDS: Final = 12
+"""The most kinds of rules of one shared chain that are held against each other."""
+
+_ADDRESSES: Final = (Field.SADDR, Field.DADDR)
+_PORT_FIELDS: Final = (Field.SPORT, Field.DPORT)
+
+
+@dataclass(slots=True)
+class _Kind:
+    """A family while its members are gathered.
+
+    ``blocks`` are those of its parts, ``shared`` the chains that its entrances stand in.
+    """
+
+    table: SkimmedTable
+    blocks: tuple[Block, ...]
+    shared: tuple[str, ...]
+    members: list[Member] = field(default_factory=list)
+    names: list[Sequence[str]] = field(default_factory=list)
+    shown: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The families, which lines are in the sample, and what must hold of it.
+
+    ``shown`` has a byte for each line, 0 for one that is not there. ``calls`` are, by table, the chains
+    that members call besides their own, ``entered`` the shared chains that lead to members.
+    """
+
+    families: tuple[RuleFamily, ...]
+    shown: bytes
+    calls: dict[str, set[str]]
+    entered: dict[str, set[str]]
+
+
+def members_of(tables: list[SkimmedTable], family: Family, lines: int) -> Members | None:
+    """Return what the sample of a text of so many lines shows; None where that would be everything."""
+    kinds: list[_Kind] = []
+    for table in tables:
+        kinds += [kind for kind in _kinds(table) if len(kind.members) >= _SMALL and _qualifies(kind)]
+    kinds = [kind for kind in kinds if family is Family.IP or _canonical(kind)]
+    kinds = _undisturbed(kinds)
+    if not kinds:
+        return None
+    entered: dict[str, set[str]] = {}
+    calls: dict[str, set[str]] = {}
+    for kind in kinds:
+        entered.setdefault(kind.table.name, set()).update(kind.shared)
+        calls.setdefault(kind.table.name, set()).update(
+            line.shared for block in kind.blocks for line in block.lines if line.shared is not None
+        )
+    _choose(kinds)
+    shown = bytearray(b"\1") * lines
+    families: list[RuleFamily] = []
+    for kind in kinds:
+        lengths = tuple([len(block.lines) for block in kind.blocks])
+        nothing = [bytes(length) for length in lengths]
+        declared = kind.table.declared
+        for index, (member, names) in enumerate(zip(kind.members, kind.names, strict=True)):
+            if index not in kind.shown:
+                for start, length, zeros in zip(member.starts, lengths, nothing, strict=True):
+                    shown[start - 1 : start - 1 + length] = zeros
+                for name in names:
+                    shown[declared[name] - 1] = 0
+        families.append(
+            RuleFamily(
+                entrances=len(kind.shared),
+                lengths=lengths,
+                fields=tuple(f for block in kind.blocks for f in block.fields),
+                members=kind.members,
+                shown=tuple(sorted(kind.shown)),
+            )
+        )
+    return Members(tuple(families), bytes(shown), calls, entered) if 0 in shown else None
+
+
+def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
+    """Return the families of one table, the members of each in the order of their first lines."""
+    known: dict[object, _Kind] = {}
+    for part in parts_of(table):
+        found = [each for _, each in part.entrances] + part.blocks
+        numbers = {name: number for number, name in enumerate(part.chains)}
+        constants: list[str] = []
+        outline: list[object] = [name for name, _ in part.entrances]
+        for block, _, groups in found:
+            outline.append(id(block))
+            constants += [groups[i] for i in block.values]
+            if block.calls:
+                outline += [numbers[groups[i]] for i in block.calls]
+        key = (*outline, *map(constants.index, constants))
+        kind = known.get(key)
+        if kind is None:
+            blocks = tuple([block for block, _, _ in found])
+            kind = known[key] = _Kind(table, blocks, tuple([name for name, _ in part.entrances]))
+        kind.members.append(Member(tuple([line for _, line, _ in found]), tuple(constants)))
+        kind.names.append(part.chains)
+    yield from known.values()
+
+
+# What must hold of the members of a family.
+
+
+def _qualifies(kind: _Kind) -> bool:
+    entrances = len(kind.shared)
+    lines = [line for block in kind.blocks for line in block.lines]
+    if any(line.draws for block in kind.blocks[:entrances] for line in block.lines):
+        return False
+    if any(not block.values for block in kind.blocks[:entrances]):
+        return False
+    # A chain of the member's own with two of these could become a lookup that leads to chains.
+    if any(sum(line.calls and line.tests for line in b.lines) > 1 for b in kind.blocks[entrances:]):
+        return False
+    if _compares_with_prefix(lines) or any(_compares_both(block.lines) for block in kind.blocks):
+        return False
+    written = {text.partition("/")[0] for line in lines for _, text in line.literals}
+    return not written or all(written.isdisjoint(member.constants) for member in kind.members)
+
+
+def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
+    """Whether a packet may meet a constant and a prefix on the same field, one behind a jump to the other."""
+    for where in _ADDRESSES:
+        constant = [line for line in lines if where in line.fields]
+        prefix = [line for line in lines if any(f is where for f, _ in line.literals)]
+        if (prefix and any(line.calls for line in constant)) or (
+            constant and any(line.calls for line in prefix)
+        ):
+            return True
+    return False
+
+
+def _compares_both(lines: Sequence[RuleLine]) -> bool:
+    """Whether rules of one chain compare the same field with a constant and with a prefix."""
+    written = {where for line in lines for where, _ in line.literals}
+    return any(where in written for line in lines for where in line.fields)
+
+
+def _canonical(kind: _Kind) -> bool:
+    """Whether all IPv6 addresses among the constants are written as they are printed again."""
+    addresses = {
+        text if where is not None else text[1 : text.rindex("]")]
+        for member in kind.members
+        for where, text in zip((f for b in kind.blocks for f in b.fields), member.constants, strict=True)
+        if where not in _PORT_FIELDS
+    }
+    try:
+        return all(format_address(Family.IP6, parse_address(Family.IP6, text)) == text for text in addresses)
+    except ValueError:
+        return False
+
+
+def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
+    """Return the families whose members stand in shared chains where their order does not tell."""
+    while True:
+        entered = {(id(kind.table), name): kind.table for kind in kinds for name in kind.shared}
+        disturbed = {
+            (key, name) for (key, name), table in entered.items() if not _disjoint(table, name, kinds)
+        }
+        if not disturbed:
+            return kinds
+        kinds = [k for k in kinds if not any((id(k.table), name) in disturbed for name in k.shared)]
+
+
+def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
+    """Whether no two rules of a shared chain match the same packet, as far as members reach in it."""
+    starts = {
+        member.starts[at]
+        for kind in kinds
+        if kind.table is table
+        for at, name in enumerate(kind.shared)
+        if name == shared
+        for member in kind.members
+    }
+    first, last = min(starts), max(starts)
+    rows: dict[int, list[tuple[str, ...]]] = {}
+    lines: dict[int, RuleLine] = {}
+    if _compares_both([block.lines[0] for block, _, _ in table.entrances[shared]]):
+        return False
+    for block, number, groups in table.entrances[shared]:
+        if block.values:
+            rows.setdefault(id(block), []).append(tuple([groups[i] for i in block.values]))
+            lines[id(block)] = block.lines[0]
+        elif first < number < last:
+            return False
+    if table.others[shared] or len(lines) > _MOST_KINDS or any(line.draws for line in lines.values()):
+        return False
+    return all(len(set(own)) == len(own) for own in rows.values()) and not any(
+        _may_meet(lines[a], rows[a], lines[b], rows[b]) for a, b in combinations(lines, 2)
+    )
+
+
+def _may_meet(
+    one: RuleLine, rows: Sequence[tuple[str, ...]], other: RuleLine, others: Sequence[tuple[str, ...]]
+) -> bool:
+    """Whether a packet may match a rule of one kind and one of another kind."""
+    if one.protocol is not None and other.protocol is not None and one.protocol != other.protocol:
+        return False
+    common = [f for f in one.fields if f is not None and f in other.fields]
+    here, there = [one.fields.index(f) for f in common], [other.fields.index(f) for f in common]
+    values = {tuple([row[i] for i in here]) for row in rows}
+    return any(tuple([row[i] for i in there]) in values for row in others)
+
+
+# Which members the sample shows.
+
+
+def _choose(kinds: list[_Kind]) -> None:
+    """Choose members: the first by each entrance, others where constants differ, and enough of them."""
+    shown: dict[tuple[int, str], int] = {}
+    for kind in kinds:
+        members = kind.members
+        kind.shown.update(range(3))
+        for number in range(len(kind.shared)):
+            starts = [member.starts[number] for member in members]
+            kind.shown.add(starts.index(min(starts)))
+        for number, constant in enumerate(members[0].constants):
+            others = (i for i, member in enumerate(members) if member.constants[number] != constant)
+            kind.shown.add(next(others, 0))
+        for name in kind.shared:
+            key = id(kind.table), name
+            shown[key] = shown.get(key, 0) + len(kind.shown)
+    for kind in kinds:
+        rest = (i for i in range(len(kind.members)) if i not in kind.shown)
+        while any(shown[id(kind.table), name] < _ENOUGH for name in kind.shared):
+            index = next(rest, None)
+            if index is None:
+                break
+            kind.shown.add(index)
+            for name in kind.shared:
+                shown[id(kind.table), name] += 1
+
+
+# What must hold of the sample as it was read.
+
+
+def proves(tables: Sequence[Table], members: Members) -> bool:
+    """Whether the chains that members call, and those that lead to them, are as they have to be."""
+    return all(
+        _does_the_same(table, members.calls.get(table.name, set()))
+        and not _asks_before(table, members.entered.get(table.name, set()))
+        for table in tables
+    )
+
+
+def _does_the_same(table: Table, names: set[str]) -> bool:
+    """Whether each of these chains does the same to every packet, and leads nowhere."""
+    found = [chain for chain in table.chains if chain.name in names]
+    return len(found) == len(names) and not any(
+        rule.tests or any(isinstance(action, Jump | Goto) for action in rule.actions)
+        for chain in found
+        for rule in chain.rules
+    )
+
+
+def _asks_before(table: Table, names: set[str]) -> bool:
+    """Whether a rule that leads to one of these chains, from wherever, asks for an address or a port."""
+    reached = set(names)
+    while True:
+        before = len(reached)
+        for chain in table.chains:
+            for rule in chain.rules:
+                for action in rule.actions:
+                    if isinstance(action, Jump | Goto) and action.chain in reached:
+                        if any(isinstance(t, FieldTest) and t.field in _ASKED for t in rule.tests):
+                            return True
+                        reached.add(chain.name)
+        if len(reached) == before:
+            return False
+
+
+_ASKED: Final = frozenset({*_ADDRESSES, *_PORT_FIELDS, Field.L4PROTO})
