@@ -14,6 +14,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from translate.errors import MachineError
 
@@ -22,8 +23,8 @@ __all__ = ["Archive", "Sources", "machine_sources"]
 RELEASE = "bookworm"
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-TEMPLATE = Path("/usr/share/python-apt/templates/Debian.info")
-"""Where python-apt-common keeps Debian's own addresses, on Debian and on Ubuntu."""
+TEMPLATES = tuple(Path("/usr/share/python-apt/templates", name) for name in ("Debian.info", "debian.info"))
+"""Where python-apt-common keeps Debian's own addresses: up to Debian 12 and on Ubuntu; since Debian 13."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def machine_sources(indextargets: str, template: str) -> Sources | None:
     ``indextargets`` is what ``apt-get indextargets --format '$(REPO_URI)'`` prints: one base address a line.
     The paths ``…/debian`` and ``…/debian-security`` are how every Debian mirror is laid out; an address of
     another distribution or a third party ends otherwise and is left alone, as is one that is not fetched over
-    the network. ``template`` is the text of :data:`TEMPLATE`, for machines without a Debian mirror (Ubuntu).
+    the network. deb.debian.org has both, also where apt is told of one. ``template`` is the text of one of
+    :data:`TEMPLATES`, for machines without a Debian mirror (Ubuntu).
     """
     main = security = None
     for line in indextargets.splitlines():
@@ -59,9 +61,11 @@ def machine_sources(indextargets: str, template: str) -> Sources | None:
             main = main or uri
         elif uri.endswith("/debian-security"):
             security = security or uri
+    if main is not None and urlsplit(main).hostname == "deb.debian.org":
+        security = security or f"{main}-security"
     for uri in re.findall(r"^BaseURI: *(\S+?)/*$", template, re.MULTILINE):
         if "security" in uri:
-            security = security or uri
+            security = security or f"{uri}/debian-security"
         else:
             main = main or uri
     return None if main is None or security is None else Sources(main, security)
@@ -84,7 +88,8 @@ class Archive:
             (self._folder / path).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_text("")
         listing = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], what="read apt's sources")
-        sources = machine_sources(listing, TEMPLATE.read_text() if TEMPLATE.exists() else "")
+        template = next((path.read_text() for path in TEMPLATES if path.exists()), "")
+        sources = machine_sources(listing, template)
         if sources is None:
             raise MachineError(
                 "no Debian mirror among apt's sources, and Debian's own list is missing; "

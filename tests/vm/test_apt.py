@@ -10,7 +10,7 @@ Description: Debian
 Suite: {series}-security
 BaseURI: https://security.example/
 """
-DEFAULT = Sources("https://default.example/debian", "https://security.example")
+DEFAULT = Sources("https://default.example/debian", "https://security.example/debian-security")
 
 
 def test_takes_the_mirror_that_the_machine_uses() -> None:
@@ -33,6 +33,11 @@ def test_a_cd_is_no_mirror() -> None:
 def test_each_half_falls_back_by_itself() -> None:
     found = machine_sources("https://mirror.example/debian\n", TEMPLATE)
     assert found == Sources("https://mirror.example/debian", DEFAULT.security)
+
+
+def test_debians_own_address_has_both_archives() -> None:
+    found = machine_sources("http://deb.debian.org/debian\n", TEMPLATE)
+    assert found == Sources("http://deb.debian.org/debian", "http://deb.debian.org/debian-security")
 
 
 def test_without_any_address_there_are_no_sources() -> None:
