@@ -16,7 +16,7 @@ from typing import Final
 
 from translate.ir import Family, Field
 
-__all__ = ["Block", "RuleLine", "block_of", "rule_line"]
+__all__ = ["Block", "Prefix", "RuleLine", "block_of", "rule_line"]
 
 _OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _ADDRESS: Final = {Family.IP: rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}", Family.IP6: "[0-9a-f:.]{2,39}"}
@@ -36,7 +36,7 @@ def _options(family: Family) -> re.Pattern[str]:
     return re.compile(
         rf" -s (?P<saddr>{address})/{host}(?= )"
         rf"| -d (?P<daddr>{address})/{host}(?= )"
-        r"|(?: !)? -(?P<literal>[sd]) (?P<value>[0-9a-f:.]+/[0-9]+)(?= )"
+        r"|(?P<negated> !)? -(?P<literal>[sd]) (?P<value>[0-9a-f:.]+/[0-9]+)(?= )"
         r"| -p (?P<protocol>tcp|udp|sctp)(?= )"
         rf"| -m comment --comment (?P<quoted>{_QUOTED})(?= )"
         rf"| -m comment --comment (?P<bare>{_BARE})(?= )"
@@ -52,13 +52,22 @@ def _options(family: Family) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """An address or prefix as it is written in a line, which is the same in all."""
+
+    field: Field
+    text: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RuleLine:
     """One line without its constants.
 
     ``source`` is a regular expression of what stands behind the chain's name, with a group for each of
     ``fields`` (None for the target of a DNAT) in order, the name of a chain of the member's own last
-    (``calls``). ``shared`` is the chain that it jumps to otherwise. ``literals`` are the addresses that
-    are the same in all, by field; ``draws`` and ``tests`` say whether there are such.
+    (``calls``). ``shared`` is the chain that it jumps to otherwise. ``prefixes`` are the addresses that
+    are the same in all; ``draws`` and ``tests`` say whether there are such.
     """
 
     source: str
@@ -66,7 +75,7 @@ class RuleLine:
     calls: bool
     shared: str | None
     protocol: str | None
-    literals: tuple[tuple[Field, str], ...]
+    prefixes: tuple[Prefix, ...]
     draws: bool
     tests: bool
 
@@ -79,7 +88,7 @@ def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | Non
     options = _options(family)
     source: list[str] = []
     fields: list[Field | None] = []
-    literals: list[tuple[Field, str]] = []
+    prefixes: list[Prefix] = []
     calls, shared, protocol, draws, tests, ended = False, None, None, False, False, False
     at = 0
     while at < len(text):
@@ -112,12 +121,13 @@ def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | Non
         elif kind == "protocol":
             protocol = found["protocol"]
         elif kind == "value":
-            literals.append((Field.SADDR if found["literal"] == "s" else Field.DADDR, found["value"]))
+            where = Field.SADDR if found["literal"] == "s" else Field.DADDR
+            prefixes.append(Prefix(where, found["value"], found["negated"] is not None))
         draws = draws or kind == "draw"
         source.append(re.escape(found[0]))
     if not ended:
         return None
-    return RuleLine("".join(source), tuple(fields), calls, shared, protocol, tuple(literals), draws, tests)
+    return RuleLine("".join(source), tuple(fields), calls, shared, protocol, tuple(prefixes), draws, tests)
 
 
 _NO_HOLE: Final = "no constant"

@@ -169,7 +169,7 @@ def _qualifies(kind: _Kind) -> bool:
         return False
     if _compares_with_prefix(lines) or any(_compares_both(block.lines) for block in kind.blocks):
         return False
-    written = {text.partition("/")[0] for line in lines for _, text in line.literals}
+    written = {p.text.partition("/")[0] for line in lines for p in line.prefixes}
     return not written or all(written.isdisjoint(member.constants) for member in kind.members)
 
 
@@ -177,7 +177,7 @@ def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
     """Whether a packet may meet a constant and a prefix on the same field, one behind a jump to the other."""
     for where in _ADDRESSES:
         constant = [line for line in lines if where in line.fields]
-        prefix = [line for line in lines if any(f is where for f, _ in line.literals)]
+        prefix = [line for line in lines if any(p.field is where for p in line.prefixes)]
         if (prefix and any(line.calls for line in constant)) or (
             constant and any(line.calls for line in prefix)
         ):
@@ -186,8 +186,11 @@ def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
 
 
 def _compares_both(lines: Sequence[RuleLine]) -> bool:
-    """Whether rules of one chain compare the same field with a constant and with a prefix."""
-    written = {where for line in lines for where, _ in line.literals}
+    """Whether rules of one chain compare the same field with a constant and with a prefix.
+
+    Not with a negated one: that is no key of a lookup, and tells no two rules apart.
+    """
+    written = {p.field for line in lines for p in line.prefixes if not p.negated}
     return any(where in written for line in lines for where in line.fields)
 
 
