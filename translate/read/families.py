@@ -19,8 +19,9 @@ passes ask of constants is
 
 What a member calls besides its own chains does the same to every packet and calls nothing
 (:func:`_does_the_same`), and shared chains are reached without a comparison of addresses or ports
-(:func:`_asks_before`). Everything of another kind, and every small family, is in the sample as a whole.
-Where a condition on shared chains does not hold there are no families, and the ruleset is read as ever.
+(:func:`_before`), or with one that leaves out addresses that no constant is. Everything of another kind,
+and every small family, is in the sample as a whole. Where a condition on shared chains does not hold there
+are no families, and the ruleset is read as ever.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    Interval,
     Jump,
     Member,
     RuleFamily,
@@ -294,10 +296,11 @@ def _choose(kinds: list[_Kind]) -> None:
 
 def proves(tables: Sequence[Table], members: Members) -> bool:
     """Whether the chains that members call, and those that lead to them, are as they have to be."""
-    return all(
-        _does_the_same(table, members.calls.get(table.name, set()))
-        and not _asks_before(table, members.entered.get(table.name, set()))
-        for table in tables
+    before = [test for table in tables for test in _before(table, members.entered.get(table.name, set()))]
+    return (
+        all(_does_the_same(table, members.calls.get(table.name, set())) for table in tables)
+        and all(test.negated and test.mask is None and test.field in _ADDRESSES for test in before)
+        and not (before and any(_excluded(test, members.families) for test in before))
     )
 
 
@@ -311,20 +314,28 @@ def _does_the_same(table: Table, names: set[str]) -> bool:
     )
 
 
-def _asks_before(table: Table, names: set[str]) -> bool:
-    """Whether a rule that leads to one of these chains, from wherever, asks for an address or a port."""
+def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
+    """Yield the tests of addresses and ports in rules that lead to one of these chains, from wherever."""
     reached = set(names)
-    while True:
-        before = len(reached)
+    known = -1
+    while known < len(reached):
+        known = len(reached)
         for chain in table.chains:
             for rule in chain.rules:
-                for action in rule.actions:
-                    if isinstance(action, Jump | Goto) and action.chain in reached:
-                        if any(isinstance(t, FieldTest) and t.field in _ASKED for t in rule.tests):
-                            return True
-                        reached.add(chain.name)
-        if len(reached) == before:
-            return False
+                if any(isinstance(a, Jump | Goto) and a.chain in reached for a in rule.actions):
+                    yield from (t for t in rule.tests if isinstance(t, FieldTest) and t.field in _ASKED)
+                    reached.add(chain.name)
+
+
+def _excluded(test: FieldTest, families: Sequence[RuleFamily]) -> bool:
+    """Whether a constant is one of the addresses that a negated test leaves out."""
+    for one in families:
+        at = [number for number, where in enumerate(one.fields) if where is test.field]
+        for text in {member.constants[number] for member in one.members for number in at}:
+            address = parse_address(Family.IP6 if ":" in text else Family.IP, text)
+            if any(address in value for value in test.values if isinstance(value, Interval)):
+                return True
+    return False
 
 
 _ASKED: Final = frozenset({*_ADDRESSES, *_PORT_FIELDS, Field.L4PROTO})
