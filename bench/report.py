@@ -231,7 +231,8 @@ def _speeds(figures: Figures) -> Iterator[str]:
     yield (
         "Per second: of elapsed time for the reader, of CPU time for all else, the kernel's part and both"
         " processes of a replay included. A flow is a first packet to a service; the simulator follows every"
-        " way that it can go, one for each endpoint. A replay reads all that a packet has;"
+        " way that it can go, one for each endpoint, and prepares the rules of a service at its first flow."
+        " A replay reads all that a packet has;"
         " sampling, by which the shares of endpoints are measured, reads where it goes."
     )
     yield ""

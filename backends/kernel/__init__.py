@@ -15,6 +15,8 @@ How the pieces stand on each other, lowest first:
     keeps the stack's own resets away from conntrack;
 ``loader``
     the one thing that a backend must supply, :class:`~backends.kernel.loader.Loader`;
+``bursts``
+    first packets of UDP, many at once, and what can be said of them for certain;
 ``replayer``
     flows through a TAP node, outcomes out;
 ``sampler``

@@ -11,13 +11,14 @@ any other delivery: ``lo`` is no way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
 from backends.exchange import Arrival, Emission, Exchange
 from backends.flow import Flow, Pause, Send
+from backends.kernel.bursts import BURST, fits, send_burst
 from backends.kernel.frames import FrameError, Identity, build, identity, parse
 from backends.kernel.loader import Loader
 from backends.kernel.tapnode import Sighting, TapNode
@@ -52,6 +53,9 @@ _REJECT_CODES_6: Final = {
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
 """What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
 
+_MOSTLY: Final = 4
+_ALONE: Final = 1024
+"""If more than one in :data:`_MOSTLY` flows of a burst came to nothing certain, so many follow one by one."""
 _INNER: Final = "quoted packet: "
 
 _Key = tuple[int, Port | None]
@@ -73,20 +77,56 @@ class Replayer:
     tap: TapNode
     loader: Loader
     _used: set[_Key] = field(default_factory=set)
+    _alone: int = 0
+    """How many flows are sent one by one before a burst is tried again."""
     _crowded: bool = False
     """Whether a flow got another source port: a range of few would soon have none for the next."""
 
     def replay(self, flows: Iterable[Flow]) -> list[FlowResult]:
-        """Run the flows one after the other."""
-        return [self._flow(flow) for flow in flows]
+        """Run the flows one after the other, or in bursts where that comes to the same."""
+        results: list[FlowResult] = []
+        for group in _groups(flows, self.tap.family):
+            if len(group) == 1 or self.loader.lists or self._alone:
+                self._alone = max(0, self._alone - len(group))
+                results += [self._flow(flow) for flow in group]
+            else:
+                results += self._burst(group)
+        return results
 
-    def _flow(self, flow: Flow) -> FlowResult:
-        keys = {_key(s.packet) for s in flow.steps if isinstance(s, Send)}
+    def _burst(self, flows: list[Flow]) -> list[FlowResult]:
+        self._part({_key(flow.first.packet) for flow in flows})
+        try:
+            ends = send_burst(self.tap, flows)
+        except KeyError as e:
+            raise MachineError(f"the node has no interface {e}") from None
+        results: list[FlowResult | None] = []
+        ports: set[Port | None] = set()
+        for flow, end in zip(flows, ends, strict=True):
+            sent = flow.first.packet
+            self._remember(sent)
+            if end is None or sent.sport in ports:
+                results.append(None)
+                continue
+            self._used.add((sent.proto, end.dport))
+            ports.add(end.dport)
+            results.append(FlowResult(flow.id, (OutcomeBranch(_ONE, (end,)),)))
+        uncertain = results.count(None)
+        if uncertain:
+            self.tap.settle()
+            if uncertain > len(flows) // _MOSTLY:
+                self._alone = _ALONE
+        return [self._flow(flow) if r is None else r for flow, r in zip(flows, results, strict=True)]
+
+    def _part(self, keys: set[_Key]) -> None:
+        """Forget all connections if those of ``keys`` could meet one, or a list of addresses could tell."""
         meet = self._crowded or not keys.isdisjoint(self._used)
         if meet or (self._used and self.loader.lists):
             self.loader.forget(self.tap)
             self._used.clear()
             self._crowded = False
+
+    def _flow(self, flow: Flow) -> FlowResult:
+        self._part({_key(s.packet) for s in flow.steps if isinstance(s, Send)})
         exchange = Exchange(flow)
         outcomes: list[Outcome] = []
         notes: list[str] = []
@@ -203,6 +243,25 @@ class Replayer:
                 continue
             seen.append(_Seen(parsed.packet, sighting, parsed.faults))
         return seen
+
+
+def _groups(flows: Iterable[Flow], family: Family) -> Iterator[list[Flow]]:
+    """Put neighbours together that can be sent in one burst, because none can meet one before it."""
+    group: list[Flow] = []
+    ports: set[Port | None] = set()
+    for flow in flows:
+        fit = fits(flow, family)
+        packet = flow.first.packet
+        if group and (not fit or len(group) == BURST or packet.sport in ports):
+            yield group
+            group, ports = [], set()
+        if fit:
+            group.append(flow)
+            ports |= {packet.sport, packet.dport}
+        else:
+            yield [flow]
+    if group:
+        yield group
 
 
 def _key(packet: Packet) -> _Key:

@@ -5,7 +5,7 @@ never sees a lowered Program, so that an error of lowering cannot hide on both s
 ``harness`` imports what is named here; the modules inside follow the kernel's own division:
 ``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``evaluate`` (with
 ``conditions``, and ``index``, which leaves out rules that cannot match), ``recent``, ``reject``,
-``stack``.
+``stack``; ``chooser`` and ``checkpoint`` are how every way of a flow is found.
 """
 
 from backends.simulator.backend import SimulatorBackend

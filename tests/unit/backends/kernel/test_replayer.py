@@ -57,7 +57,7 @@ class Node:
         if self._late is not None:
             self._later += self._late(packet)
 
-    def drain(self) -> list[Sighting]:
+    def drain(self, at_most: int = 1) -> list[Sighting]:
         now, self._now = self._now, []
         return now
 
@@ -288,7 +288,69 @@ def test_flows_that_could_meet_are_kept_apart(second, times):
 def test_flows_that_get_another_source_port_are_kept_apart():
     """However many ports the range has, the next flow must find them all free."""
     other = UDP.changed(sport=11)
-    assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, other.changed(sport=12)) == 2
+    third = other.changed(sport=12)
+    assert forgotten(lambda p: [out(p.changed(sport=555))], TCP, TCP.changed(sport=11)) == 1
+    # Sent in one burst, they are all sent again, each on a node that knows of no other.
+    assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, third) == 3
+
+
+def changed_back(packet: Packet) -> Packet:
+    """The same, but the payload, by which the two ways of sending differ."""
+    return packet.changed(payload=b"")
+
+
+ON_ITS_WAY: dict[str, Behaviour] = {
+    "leaves": lambda p: [out(p.changed(dst=7, dport=70, ttl=63), mark=5)],
+    "is delivered": lambda p: [out(p.changed(src=8), None)],
+    "is dropped, every third": lambda p: [] if p.sport % 3 == 0 else [out(p)],
+    "is dropped": lambda p: [],
+    "is answered": lambda p: [out(icmp(p, 3, 3), "a")],
+    "is delivered and answered": lambda p: [out(p, None), out(icmp(p, 3, 3), "a")],
+    "leaves twice": lambda p: [out(p), out(p, "c")],
+    "leaves with another port": lambda p: [out(p.changed(sport=555))],
+    "leaves without a mark": lambda p: [out(p, mark=None)],
+    "leaves with a wrong checksum": lambda p: [out(p.changed(bad_checksum=p.sport == 12))],
+    "leaves cut short": lambda p: [Sighting(build(p)[:-3] if p.sport == 12 else build(p), "b", 0)],
+    "leaves with a stranger": lambda p: [
+        out(p),
+        *([out(p.changed(payload=b"who"))] if p.sport == 12 else []),
+    ],
+    "leaves with something else": lambda p: [out(p), Sighting(b"short", "b", 0)][: 1 + (p.sport == 12)],
+}
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("what", ON_ITS_WAY)
+def test_flows_that_are_sent_at_once_come_to_the_same(what: str, family: Family) -> None:
+    node, single = Node(ON_ITS_WAY[what]), Node(ON_ITS_WAY[what])
+    node.family = single.family = family
+    packets = [UDP.changed(sport=n, family=family) for n in range(10, 19)]
+    flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
+    at_once = Replayer(node, Forgetful()).replay(flows)
+    one_by_one = [Replayer(single, Forgetful()).replay([flow])[0] for flow in flows]
+    assert [r.branches for r in at_once] == [r.branches for r in one_by_one]
+    assert [len(r.notes) for r in at_once] == [len(r.notes) for r in one_by_one]
+    first = [changed_back(p) for p in node.sent[: len(flows)]]
+    assert first == [changed_back(p) for p in single.sent]
+
+
+def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -> None:
+    """What one arrives with is only known afterwards; the other is sent again, without it."""
+    node, loader = Node(lambda p: [out(p.changed(dport=11))]), Forgetful()
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (10, 11, 12)]
+    results = Replayer(node, loader).replay(flows)
+    assert [p.sport for p in node.sent] == [10, 11, 12, 11]
+    assert loader.times == 1
+    assert [r.branches[0].outcomes[0].sport for r in results] == [10, 11, 12]
+
+
+def test_where_nothing_is_certain_no_more_is_sent_at_once() -> None:
+    node = Node(lambda p: [])
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in range(100, 300)]
+    assert {r.branches[0].outcomes[0].verdict for r in Replayer(node, Forgetful()).replay(flows)} == {
+        Verdict.DROP
+    }
+    assert len(node.sent) == 200 + 64
 
 
 def forgotten(behaviour: Behaviour, *packets: Packet) -> int:

@@ -1,0 +1,72 @@
+"""First packets of UDP, of which replays send many at once: each must come to what the reference says.
+
+Most leave, and are read in bursts; some are rejected, delivered or dropped, and sent again one by one.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from backends.contract import Job
+from backends.flow import Flow, Send
+from backends.outcome import Verdict
+from backends.packet import Packet
+from backends.simulator import SimulatorBackend
+from harness.backends import backend
+from harness.compare import compare
+from harness.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
+from translate.ir import Family, Protocol
+from translate.read import read_ruleset
+
+FLOWS = 600
+
+
+def flows_of(cluster: Cluster, draw: random.Random) -> list[Flow]:
+    services = [s for s in cluster.services if s.protocol == "udp"]
+    (uplink,) = (i for i in cluster.node.interfaces if i.name == "eth0")
+    own = next(a.value for a in uplink.addresses if a.family is cluster.family)
+    flows = []
+    for n in range(FLOWS):
+        service = draw.choice(services)
+        src, dst, entry = cluster.pods.low + 100, service.cluster_ip, "cni0"
+        match draw.randrange(40):
+            case 0:
+                dst = cluster.pods.low + draw.randrange(500, 60_000)
+            case 1:
+                src, entry = own + 5, "eth0"
+            case 2:
+                dst = own
+            case 3:
+                src = service.endpoints[0].address if service.endpoints else src
+        packet = Packet(
+            family=cluster.family,
+            src=src,
+            dst=dst,
+            proto=Protocol.UDP,
+            sport=draw.randrange(1024, 65_536),
+            dport=service.port,
+        )
+        flows.append(Flow(id=str(n), steps=(Send(packet=packet, entry=entry),)))
+    return flows
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("name", ["iptables-legacy", "nftables", "tc-ebpf"])
+def test_what_is_sent_at_once_comes_to_what_the_reference_says(name: str, family: Family) -> None:
+    availability = backend(name).probe()
+    if not availability.ok:
+        pytest.skip(f"{name}: {availability.reason}")
+    shape = Shape(services=20, endpoints=3, udp=20, without_endpoints=2, family=family)
+    cluster = draw_cluster(shape)
+    flows = flows_of(cluster, random.Random(1))
+    text = kube_proxy_rules(cluster).encode()
+    job = Job(ruleset=read_ruleset(text, name="rules", family=family), node=cluster.node)
+    with SimulatorBackend().open(job) as reference, backend(name).open(job) as kernel:
+        wanted, got = list(reference.replay(flows)), list(kernel.replay(flows))
+    different = {f.id: d for f, w, g in zip(flows, wanted, got, strict=True) if (d := compare(f, w, g))}
+    assert not different
+    verdicts = {o.verdict for r in got for b in r.branches for o in b.outcomes}
+    assert {Verdict.FORWARD, Verdict.LOCAL, Verdict.REJECT} <= verdicts
+    assert not [r.notes for r in got if r.notes]
