@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from operator import itemgetter
 from typing import Final, overload
 
 from translate.ir import Entry, Family, Field, Lookup, Member, MemberEntries, Value
@@ -21,14 +22,14 @@ __all__ = ["MemberElements", "all_elements"]
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One element of each member: formats, and the numbers of the constants that belong into them.
+    """One element of each member: formats, and what takes those of its constants that belong into the key.
 
     Its rule is that ``offset`` lines into ``part``. ``target`` is the number of the constant whose address
     and port are the data.
     """
 
     key: str
-    constants: tuple[int, ...]
+    take: Callable[[tuple[str, ...]], Sequence[str]]
     data: str | None
     target: int | None
     part: int
@@ -36,12 +37,12 @@ class _Form:
 
     def values(self, member: Member) -> tuple[object, ...]:
         """Return what belongs into key, line and data of a member's element."""
-        constants = member.constants
-        found = [*[constants[i] for i in self.constants], member.starts[self.part] + self.offset]
+        taken = self.take(member.constants)
+        line = member.starts[self.part] + self.offset
         if self.target is None:
-            return tuple(found)
-        address, _, port = constants[self.target].rpartition(":")
-        return (*found, f"{address.strip('[]')} . {port}")
+            return (*taken, line)
+        address, _, port = member.constants[self.target].rpartition(":")
+        return (*taken, line, f"{address.strip('[]')} . {port}")
 
 
 class MemberElements(Sequence[NftElement]):
@@ -66,7 +67,7 @@ class MemberElements(Sequence[NftElement]):
             [
                 _Form(
                     " . ".join(key),
-                    tuple(v for v in recipe.key if isinstance(v, int)),
+                    _take([v for v in recipe.key if isinstance(v, int)]),
                     "%s" if translated else element.data and element.data.replace("%", "%%"),
                     recipe.target if translated else None,
                     recipe.part,
@@ -132,7 +133,7 @@ class MemberElements(Sequence[NftElement]):
                 continue
             for form in self._forms[number]:
                 values = form.values(source)
-                at = len(form.constants)
+                at = len(form.take(source.constants))
                 origin = self._entries.origin(source.starts[form.part] + form.offset)
                 data = form.data if form.data is None else form.data % values[at + 1 :]
                 found.append(NftElement(key=form.key % values[:at], data=data, origin=origin))
@@ -157,6 +158,13 @@ def all_elements(
         if element is not None:
             by_entry.setdefault(id(entry), []).append(element)
     return MemberElements(lookup.entries, lookup.fields, family, by_entry, translated=translated)
+
+
+def _take(numbers: list[int]) -> Callable[[tuple[str, ...]], Sequence[str]]:
+    """Return what takes these constants out of all of a member's."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    return lambda constants: [constants[number] for number in numbers]
 
 
 def _key(field: Field, value: int | Value, family: Family) -> list[str]:

@@ -102,6 +102,22 @@ def test_the_tc_program_is_the_same() -> None:
     assert made[0] == made[1]
 
 
+def test_a_change_is_the_same() -> None:
+    old = cluster(PLAIN)
+    first = re.search(r"--to-destination (\S+)", old)
+    assert first is not None
+    new = old.replace(first[1], "10.9.8.7:6543")
+    made = []
+    for read in (condensed, whole):
+        was, now = (read(text, Family.IP) for text in (old, new))
+        assert was is not None
+        assert now is not None
+        outputs = [nft.emit(lower(ruleset, level=2)) for ruleset in (was, now)]
+        made.append(outputs[1].change_from(outputs[0]))
+    assert made[0] == made[1]
+    assert made[0].kind is nft.ChangeKind.ELEMENTS
+
+
 # Clusters in which something is different.
 
 _ADDRESS = re.compile(r"(?<= -[sd] )[0-9a-f.:]+(?=/\d+ )")
