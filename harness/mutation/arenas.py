@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from backends.flow import Again, Flow, Reply, Send
+from backends.flow import Again, Flow, IcmpError, Reply, Send
 from backends.packet import Icmp6Type, IcmpType, Packet
 from harness.batches import Batch, load_batches, load_node, load_rules
 from harness.inputs import InputOptions
@@ -81,7 +81,8 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
     """What a corpus that is made for rules leaves out and faults can show.
 
-    Each use of a service with three more connections of the same client, for affinity. And with the bit of
+    Each use of a service with three more connections of the same client, for affinity; and with a router's
+    word that the endpoint cannot be reached, which is about a translated packet. And with the bit of
     the mark set that rules set themselves: by the node, also in the name of an endpoint (as a transparent
     proxy sends), because no mark comes in by a wire. And the port on IPv6's loopback address, which node
     ports leave out.
@@ -93,6 +94,10 @@ def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
         more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
         sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
         yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+        error = IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
+        if packet.family is Family.IP6:
+            error = IcmpError(type=Icmp6Type.DEST_UNREACHABLE, code=3)
+        yield replace(flow, id=f"{flow.id}-error", steps=(flow.first, error))
         if flow.id.endswith("-node") and packet.family is Family.IP6:
             local = Send(packet=packet.changed(src=_LOOPBACK, dst=_LOOPBACK), entry=None)
             yield replace(flow, id=f"{flow.id}-localhost", steps=(local,))

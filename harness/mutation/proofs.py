@@ -129,6 +129,10 @@ _SAME_ENDPOINT: Final = (
     "only KUBE-EXT calls the chain, and goes on to the service's local endpoints: just the one that is lost"
 )
 
+_NOTHING_BEHIND: Final = (
+    "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts"
+)
+
 _CLUSTER: Final = (
     Proof(
         r"^verdict: nat_KUBE.POSTROUTING: .*(return comment|return CONTINUE).*→ .*(accept|ACCEPT)",
@@ -139,9 +143,41 @@ _CLUSTER: Final = (
         r".*(established|related) comment .*(gone|accept)",
         "what follows in FORWARD asks for new connections, and its policy accepts",
     ),
+    Proof(
+        r"^(lost-line|lost-test|inverted-test): filter_INPUT: .* jump filter_KUBE-PROXY-FIREWALL ",
+        "KUBE-PROXY-FIREWALL asks for a load balancer's address, which is not the node's",
+    ),
+    Proof(
+        r"^(lost-line|lost-test|inverted-test): filter_FORWARD: .* jump filter_KUBE-EXTERNAL-SERVICES ",
+        "KUBE-EXTERNAL-SERVICES asks for the node's addresses, which no forwarded packet has",
+    ),
+    Proof(
+        r"^lost-line: filter_(INPUT|OUTPUT): jump filter_KUBE-FIREWALL ",
+        "what the node sends to 127.0.0.0/8 meets the same question at the other hook, and without "
+        "route_localnet nothing comes there from outside",
+    ),
+    Proof(
+        r"^(verdict|state): filter_KUBE-FIREWALL_2: ct state .*"
+        r"→ .*(established,related accept|established return)",
+        "behind the return nothing is for known connections; an error about a connection to 127.0.0.1 is "
+        "DNATed, which the next rule asks for",
+    ),
+    Proof(
+        r"^(verdict|lost-line): filter_KUBE-FIREWALL_2: ct status .*→ (\(gone\)|.* accept comment)",
+        "no rule sends to 127.0.0.0/8: what is DNATed and goes there is an answer, which has passed before",
+    ),
+    Proof(r"^lost-line: filter_INPUT: jump filter_KUBE-NODEPORTS ", _NOTHING_BEHIND),
+    Proof(
+        r"^(lookup: nat_shape-\w+-(aa7e4e0a70|046a11ffdd): .*→ .*@nat_shape-\w+-1f3893a91a_2 "
+        r"|lookup: nat_shape-\w+-1f3893a91a: .*→ .*@nat_KUBE-SVC-ALULQ\w+_2 "
+        r"|lookup: nat_KUBE-SVC-ALULQ\w+: .*→ .*@nat_shape-\w+-(aa7e4e0a70|046a11ffdd)_2 "
+        r"|target: nat_shape-\w+-e457f1a6dc: .*→ jump nat_shape-\w+-(aa7e4e0a70|046a11ffdd) )",
+        "the other map leads to the same endpoints, and who comes by KUBE-EXT is marked already",
+        subject="nft-O2",
+    ),
     Proof(r"^lost-line: nat_KUBE-SVC-J2MTS\w+_2: 0 ", _SAME_ENDPOINT),
     Proof(
-        r"^lost-call: nat_KUBE_SVC_J2MTS\w+: .*_nat_KUBE_SEP_5VVH\w+\(",
+        r"^lost-call: nat_KUBE_SVC_J2MTS\w+: .*_nat_KUBE_SEP_(5VVH|UPZB)\w+\(",
         _SAME_ENDPOINT,
         above=r"^\tif \(drawn < ",
     ),
@@ -183,12 +219,14 @@ _CLUSTER: Final = (
         "KUBE-SERVICES has looked the protocol up",
     ),
     Proof(
-        r"^lost-test: nat_KUBE.SV[CL].\w+: .*(ip6? saddr != |p->saddr).*→ .*(ip6? saddr != |p->saddr)",
-        "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked or a pod",
+        r"^lost-test: nat_KUBE.SV(C.\w+|L.\w+(?=.*→ .*daddr)): "
+        r".*(ip6? saddr != |p->saddr).*→ .*(ip6? saddr != |p->saddr)",
+        "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked, a pod, "
+        "or did not ask for the cluster's address",
     ),
     Proof(
         r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_2)?: .*accept",
-        "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts",
+        _NOTHING_BEHIND,
     ),
 )
 

@@ -37,8 +37,8 @@ BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
 FEW: Final = 24
 """How often each flow with a random outcome is repeated: a branch of one half is missed once in 2**24."""
 
-MANY: Final = 800
-"""How often one flow to each service is: a share of 3/8 for 1/2 is missed about once in 10**5."""
+MANY: Final = 1600
+"""How often one flow to each service is: a share of 1/4 for 1/3 is missed about once in 70."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,17 @@ from harness.mutation.bpf_faults import bpf_faults
 from harness.mutation.fault import Fault
 from harness.mutation.nft_faults import nft_faults
 from harness.mutation.proofs import proof_of
-from translate.ir import TableName
+from translate.ir import (
+    ConnectionState,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Random,
+    Rule,
+    TableName,
+)
 from translate.passes import lower
 
 loaded = functools.cache(arena)
@@ -117,3 +127,65 @@ def test_empty_node_ports() -> None:
     assert {f.operator for _, f in asked} == {"side", "constant", "lost-test", "inverted-test"}
     for lines, fault in asked:
         assert "_nat_KUBE_NODEPORTS(" in lines[fault.place.line + 1]
+
+
+def rules_of(rules: str, table: TableName, chain: str) -> tuple[Rule, ...]:
+    """The rules of the only chain whose name begins so."""
+    found = next(t for t in loaded(rules)[0].ruleset.tables if t.name is table)
+    (one,) = (c for c in found.chains if c.name.startswith(chain))
+    return one.rules
+
+
+def target(rule: Rule) -> str:
+    (action,) = rule.actions
+    assert isinstance(action, Jump | Goto)
+    return action.chain
+
+
+@pytest.mark.parametrize("rules", ["cluster", "cluster6"])
+def test_the_local_endpoint_is_where_a_lost_draw_goes(rules: str) -> None:
+    """Only KUBE-EXT calls the chain, and goes on to one whose only endpoint is the first of the draw."""
+    service = "KUBE-SVC-J2MTS77FG2XFXVLN"
+    nat = next(t for t in loaded(rules)[0].ruleset.tables if t.name is TableName.NAT)
+    callers = {
+        c.name
+        for c in nat.chains
+        for r in c.rules
+        for a in r.actions
+        if isinstance(a, Jump | Goto) and a.chain == service
+    }
+    assert callers == {"KUBE-EXT-J2MTS77FG2XFXVLN"}
+    last = rules_of(rules, TableName.NAT, "KUBE-EXT-J2MTS")[-1]
+    assert (last.tests, target(last)) == ((), "KUBE-SVL-J2MTS77FG2XFXVLN")
+    local = rules_of(rules, TableName.NAT, "KUBE-SVL-J2MTS")
+    (endpoint,) = {target(r) for r in local[1:]}
+    assert endpoint.startswith(("KUBE-SEP-5VVH", "KUBE-SEP-UPZB"))
+    assert local[-1].tests == ()
+    draws = [
+        r for r in rules_of(rules, TableName.NAT, service) if any(isinstance(t, Random) for t in r.tests)
+    ]
+    assert target(draws[0]) == endpoint
+
+
+@pytest.mark.parametrize("rules", ["cluster", "cluster6"])
+def test_what_the_filter_rules_ask_for_is_elsewhere(rules: str) -> None:
+    """What is refused on the way in is not the node's, and what is refused on the way through is."""
+    node = loaded(rules)[0].node
+    own = {a.value for i in node.interfaces for a in i.addresses}
+    for rule in rules_of(rules, TableName.FILTER, "KUBE-PROXY-FIREWALL"):
+        (asked,) = (t for t in rule.tests if isinstance(t, FieldTest) and t.field is Field.DADDR)
+        assert not any(isinstance(v, Interval) and any(a in v for a in own) for v in asked.values)
+    for rule in rules_of(rules, TableName.FILTER, "KUBE-EXTERNAL-SERVICES"):
+        assert any(isinstance(t, FieldTest) and t.field is Field.FIB_DADDR_TYPE for t in rule.tests)
+    assert not any("route_localnet" in name for name in node.sysctls)
+
+
+@pytest.mark.parametrize("rules", ["cluster", "cluster6"])
+def test_nothing_follows(rules: str) -> None:
+    """Behind KUBE-FORWARD only new connections are asked about, and POSTROUTING has one rule."""
+    forward = rules_of(rules, TableName.FILTER, "FORWARD")
+    (at,) = (n for n, rule in enumerate(forward) if target(rule) == "KUBE-FORWARD")
+    new = Interval.point(ConnectionState.NEW)
+    for rule in forward[at + 1 :]:
+        assert [t.values for t in rule.tests if isinstance(t, FieldTest)] == [(new,)]
+    assert len(rules_of(rules, TableName.NAT, "POSTROUTING")) == 1
