@@ -21,7 +21,7 @@ from translate.ir import Program
 
 __all__ = ["BpfPlanter", "BpfPlanting", "NftPlanter", "Planter"]
 
-TOGETHER: Final = 24
+TOGETHER: Final = 8
 """How many faults one tc program holds."""
 
 _Planting = TypeVar("_Planting")

@@ -166,6 +166,14 @@ _CLUSTER: Final = (
         r"^(verdict|lost-line): filter_KUBE-FIREWALL_2: ct status .*→ (\(gone\)|.* accept comment)",
         "no rule sends to 127.0.0.0/8: what is DNATed and goes there is an answer, which has passed before",
     ),
+    Proof(
+        r"^lost-test: filter_FORWARD: ct state new jump filter_KUBE-SERVICES ",
+        "KUBE-FORWARD has let pass what is established or related, and dropped what is invalid",
+    ),
+    Proof(
+        r"^(lost-line|mark-bit): filter_KUBE-FORWARD: meta mark & 0x4000 == 0x4000 accept ",
+        "what is marked has been sent to an endpoint, which no rule behind refuses",
+    ),
     Proof(r"^lost-line: filter_INPUT: jump filter_KUBE-NODEPORTS ", _NOTHING_BEHIND),
     Proof(
         r"^(lookup: nat_shape-\w+-(aa7e4e0a70|046a11ffdd): .*→ .*@nat_shape-\w+-1f3893a91a_2 "
@@ -175,11 +183,14 @@ _CLUSTER: Final = (
         "the other map leads to the same endpoints, and who comes by KUBE-EXT is marked already",
         subject="nft-O2",
     ),
-    Proof(r"^lost-line: nat_KUBE-SVC-J2MTS\w+_2: 0 ", _SAME_ENDPOINT),
+    Proof(
+        r"^lost-line: nat_KUBE-SVC-J2MTS\w+(_2: \d .* : |: )jump nat_KUBE-SEP-(5VVH|UPZB)\w+\b",
+        _SAME_ENDPOINT,
+    ),
     Proof(
         r"^lost-call: nat_KUBE_SVC_J2MTS\w+: .*_nat_KUBE_SEP_(5VVH|UPZB)\w+\(",
         _SAME_ENDPOINT,
-        above=r"^\tif \(drawn < ",
+        above=r"^\t(if \(drawn < |\} else )",
     ),
     Proof(
         r"^lost-test: nat_KUBE_SEP_\w+: if \(p->proto == 0x6 && recent\(.*→ if \(recent\(",

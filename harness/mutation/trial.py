@@ -83,20 +83,21 @@ def try_all(
     *,
     subjects: Sequence[str],
     every: int = 1,
+    many: int = MANY,
     progress: TextIO | None = None,
 ) -> Iterator[Trial]:
     """Plant every ``every``-th fault of each subject, and judge it by the flows of ``batches``.
 
-    The batches are of one ruleset; ``arena`` is what proofs know it by. Raises InputError for an
-    unknown subject, UnsupportedError when a translation cannot express the rules, MachineError when
-    flows show a difference before anything is planted.
+    ``many`` is how often a choice among endpoints is repeated. The batches are of one ruleset; ``arena`` is
+    what proofs know it by. Raises InputError for an unknown subject, UnsupportedError when a translation
+    cannot express the rules, MachineError when flows show a difference with nothing planted.
     """
     for name in subjects:
         if name not in SUBJECTS:
             raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
     if len({batch.rules_path for batch in batches}) != 1:
         raise InputError(f"{arena}: faults are planted in one ruleset")
-    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=MANY)
+    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=many)
     for name in subjects:
         kind, level = SUBJECTS[name]
         planter = _PLANTERS[kind](lower(batches[0].ruleset, level=level))

@@ -27,6 +27,9 @@ _WORLD = {
 }
 
 
+_LOOPBACK_BROADCAST = 0x7FFFFFFF
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Addresses by where they are; each sorted from the usual to the odd."""
@@ -101,8 +104,8 @@ class Places:
 
     def usable(self, address: int) -> bool:
         """Whether an ordinary host can have the address."""
-        if self.family is Family.IP and address >> 24 == 0:  # RFC 1122: "this network"
-            return False
+        if self.family is Family.IP and (address >> 24 == 0 or address == _LOOPBACK_BROADCAST):
+            return False  # RFC 1122: "this network"; and what lo's address makes a broadcast address
         return address != 0 and self.kind(address) in (AddressType.UNICAST, AddressType.LOCAL)
 
 

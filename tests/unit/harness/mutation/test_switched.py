@@ -103,7 +103,7 @@ def test_dividing_ends_with_the_fault_itself(program: Program) -> None:
     sizes = []
     while planter.divide(first):
         sizes.append(len(planter.planted(first, None).together))
-    assert sizes == [12, 6, 3, 1, 0]
+    assert sizes == [4, 2, 1, 0]
     assert first.after is not None
     assert first.after in planter.planted(first, None).output.text
 

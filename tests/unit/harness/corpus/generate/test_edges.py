@@ -63,3 +63,9 @@ def test_ports_are_ranges_too() -> None:
 
 def test_single_values_have_no_ends() -> None:
     assert edges("-A FORWARD -s 192.0.2.16/32 -p udp -m udp --dport 5000 -j DROP") == {}
+
+
+def test_the_node_is_asked_for_the_ends_of_its_loopback_network() -> None:
+    """But not for its broadcast address, to which no ordinary program sends."""
+    rules = ":OUTPUT ACCEPT [0:0]\n-A OUTPUT ! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP"
+    assert edges(rules)["ip.daddr"]["last"] == address("127.255.255.254")
