@@ -8,7 +8,7 @@ of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -72,7 +72,7 @@ def _dumped(family: Family, rules: str, node: str) -> tuple[Batch, ...]:
 
 
 def _batches(subject: Subject) -> tuple[Batch, ...]:
-    flows = (*subject.flows, *_again(subject.flows), *_pings(subject.flows))
+    flows = (*subject.flows, *_again(subject.flows), *_pings(subject.flows), *_marked(subject.flows))
     return (
         Batch(rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None),
     )
@@ -120,6 +120,16 @@ def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
         kind = IcmpType.ECHO_REQUEST if packet.family is Family.IP else Icmp6Type.ECHO_REQUEST
         ping = ping.changed(icmp_type=int(kind), icmp_code=0, icmp_id=packet.sport, mark=_MARK)
         yield Flow(id=f"{flow.id}-ping", steps=(Send(packet=ping, entry=None), Reply(), Again()))
+
+
+def _marked(flows: Sequence[Flow]) -> Iterable[Flow]:
+    """What the node makes, with the mark, where rules know no services that :func:`_again` could use."""
+    if any(flow.id.startswith("service-") for flow in flows):
+        return
+    for flow in flows:
+        if flow.first.entry is None:
+            marked = Send(packet=flow.first.packet.changed(mark=_MARK), entry=None)
+            yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
 
 
 ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {

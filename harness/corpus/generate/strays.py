@@ -1,7 +1,8 @@
 """Packets that fit a rule, and would come to it but for what a rule on the way asks of their situation.
 
-A jump for new connections, or to the node's own addresses, leads to rules that ask for other things. A near
-miss of the jump goes anywhere; only one that fits a rule behind it shows that the jump asks at all.
+A jump for new connections, or to the node's own addresses, or a rule that lets some sources return, leads to
+rules that ask for other things. A near miss of it goes anywhere; only one that fits a rule behind it shows
+that it asks at all.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.goals import Seen, holds
 from harness.corpus.generate.wants import opposite
 from harness.corpus.generate.ways import Way, ways_into
-from translate.ir import Field, FieldTest, Goto, Hook, Jump, Rule, TableName, Test
+from translate.ir import Field, FieldTest, Goto, Hook, Jump, Rule, Table, TableName, Test
 
 if TYPE_CHECKING:
     from harness.corpus.generate.search import Search
 
 __all__ = ["stray_flows"]
 
-_SITUATION: Final = frozenset({Field.CT_STATE, Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
+_SITUATION: Final = frozenset({Field.CT_STATE, Field.SADDR, Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 _TRIES: Final = 24
 
 
@@ -37,7 +38,7 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[tuple[Flow, Seen]]:
             chain = table.chain(name)
             assert chain is not None
             rule = chain.rules[index]
-            if not rule.tests or not rule.actions or isinstance(rule.actions[-1], Jump | Goto):
+            if not rule.tests or not rule.actions or _leads_on(table, rule):
                 continue
             for field, asked in _asked(rule, into):
                 flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{field.text}"
@@ -49,6 +50,13 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[tuple[Flow, Seen]]:
                     tried.add(found[0])
                     why = f"fits {rule.origin.place}, and differs on the way in {field.text}"
                     yield Flow(id=flow_id, steps=found[0], why=why), found[1]
+
+
+def _leads_on(table: Table, rule: Rule) -> bool:
+    """Whether the rule jumps to rules that ask more: these have flows of their own."""
+    last = rule.actions[-1]
+    callee = table.chain(last.chain) if isinstance(last, Jump | Goto) else None
+    return callee is not None and any(one.tests for one in callee.rules)
 
 
 def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[Field, tuple[Test, ...]]]:
