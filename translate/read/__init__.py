@@ -2,9 +2,9 @@
 
 ``forms`` says which forms of input there are. ``save`` reads what ``iptables-save`` and ``iptables -S``
 print and what ``iptables-restore`` takes: lines and tables, with ``commands`` for what one line does to
-the tables and chains of ``building``; ``rule`` the words of one rule; ``condensed`` a large dump, by a
-sample that ``skim``, ``blocks``, ``parts`` and ``families`` choose;
-``listing`` what ``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
+the tables and chains of ``building``; ``options`` and ``rule`` the words of one rule; ``condensed`` a
+large dump, by a sample that ``skim``, ``blocks``, ``parts`` and ``families`` choose; ``listing`` what
+``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
 finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
 each match and target means; ``chains`` checks what must hold between chains. ``ipset`` reads what
 ``ipset save`` and ``ipset list`` print, ``setelement`` one element, and ``setrefs`` gives rules their sets.

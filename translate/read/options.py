@@ -1,0 +1,259 @@
+"""The words of one rule as options: a small copy of what ``do_command4`` of iptables does with getopt.
+
+Options are those of the rule itself (``-s``, ``-p``, …), extensions loaded by ``-m``, ``-j`` and ``-p``, and
+options that belong to the extension loaded last that knows them. What they mean is not asked here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.ir import Counters, Family, TableName
+from translate.read.base import (
+    BASE_ARGUMENTS,
+    BASE_INVERTIBLE,
+    BASE_OPTIONS,
+    RuleError,
+    parse_counters,
+    parse_protocol,
+)
+from translate.read.declaration import MatchExtension, OptionError, OptionSpec, TargetExtension
+from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
+from translate.read.shapes import Arguments, Template
+
+__all__ = ["Draft", "Loaded", "collect"]
+
+_MATCH_ALIASES: Final = {"icmpv6": "icmp6", "ipv6-icmp": "icmp6"}
+_IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
+
+
+@dataclass(slots=True)
+class Loaded:
+    """An extension that the rule has loaded, and the options that it was given so far."""
+
+    extension: MatchExtension | TargetExtension
+    word: int
+    options: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+
+    @property
+    def template(self) -> Template:
+        """The options without their arguments."""
+        return tuple((name, len(arguments), negated) for name, arguments, negated in self.options)
+
+    @property
+    def arguments(self) -> Arguments:
+        """The arguments of all options; one alone stands for itself."""
+        flat = tuple(text for _, arguments, _ in self.options for text in arguments)
+        return flat[0] if len(flat) == 1 else flat
+
+    @property
+    def places(self) -> list[int]:
+        """The indices of the words that are arguments."""
+        given = zip(self.options, self.words, strict=True)
+        return [at for (_, arguments, _), word in given for at in range(word + 1, word + 1 + len(arguments))]
+
+    def fault(self, error: OptionError) -> RuleError:
+        """Return the error with the word that is at fault."""
+        if error.option is None:
+            return RuleError(self.word, error.message, error.hint)
+        word = self.words[error.option] + error.argument
+        return RuleError(word, error.message, error.hint, offset=error.offset)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A rule while its words are read. Base options: name → (value, negated, index of the value)."""
+
+    words: list[str]
+    family: Family
+    chain: str
+    table: TableName
+    base: dict[str, tuple[str, bool, int]] = field(default_factory=dict)
+    matches: list[Loaded] = field(default_factory=list)
+    target: Loaded | None = None
+    jump: str | None = None
+    jump_word: int = 0
+    goto: bool = False
+    counters: Counters | None = None
+    own_counters: bool = False  # given by -c, not before the rule
+    protocol: int | None = None
+    loaded: list[Loaded] = field(default_factory=list)  # matches and target, in the order given
+    divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
+
+
+def collect(draft: Draft, start: int) -> None:
+    """Take the draft's words from ``start`` on as options. Raises RuleError for what cannot be taken."""
+    words = draft.words
+    at = start
+    negated = False
+    while at < len(words):
+        word = words[at]
+        if word == "!":
+            if negated:
+                raise RuleError(at, "negated twice")
+            negated = True
+            at += 1
+            continue
+        base = BASE_OPTIONS.get(word)
+        if base is not None:
+            at = _base_option(draft, base, at, negated=negated)
+        else:
+            at = _extension_option(draft, word, at, negated=negated)
+        negated = False
+    if negated:
+        raise RuleError(at - 1, '"!" with nothing after it')
+
+
+def _base_option(draft: Draft, name: str, at: int, *, negated: bool) -> int:
+    """Take a base option at word ``at``; return the index of the word after it."""
+    words = draft.words
+    first = at + 1
+    if negated and name not in BASE_INVERTIBLE:
+        raise RuleError(at, f'"{words[at]}" cannot be negated')
+    if name in BASE_INVERTIBLE and name != "-f" and first < len(words) and words[first] == "!":
+        if negated:
+            raise RuleError(first, "negated twice")
+        negated = True
+        first += 1
+    after = first + BASE_ARGUMENTS.get(name, 1)
+    if after > len(words):
+        raise RuleError(len(words), f'"{words[at]}" needs a value')
+    match name:
+        case "-m":
+            _load_match(draft, words[first], first)
+        case "-j" | "-g":
+            _load_target(draft, words[first], at, goto=name == "-g")
+        case "-c":
+            draft.counters = parse_counters(words, first)
+            draft.own_counters = True
+        case _:
+            if name in draft.base:
+                raise RuleError(at, f'"{name}" is given twice')
+            draft.base[name] = ("" if name == "-f" else words[first], negated, first)
+            if name == "-p":
+                draft.protocol = parse_protocol(words[first], first, negated=negated)
+    return after
+
+
+def _load_match(draft: Draft, name: str, word: int) -> Loaded:
+    extension = MATCHES.get(_MATCH_ALIASES.get(name, name))
+    if extension is None:
+        raise RuleError(
+            word, f'unknown match "{name}"', "matches that are read: " + ", ".join(sorted(MATCHES))
+        )
+    if extension.family is not None and extension.family is not draft.family:
+        raise RuleError(word, f'match "{name}" does not belong to IPv{draft.family.version}')
+    loaded = Loaded(extension, word)
+    draft.matches.append(loaded)
+    draft.loaded.append(loaded)
+    return loaded
+
+
+def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
+    if draft.jump is not None:
+        raise RuleError(at, "a rule has one target")
+    draft.jump = name
+    draft.jump_word = at + 1
+    draft.goto = goto
+    extension = TARGETS.get(name)
+    if goto:
+        if extension is not None or name in UNREAD_TARGETS:
+            raise RuleError(at + 1, f'"{name}" is a target; -g needs a chain')
+        return
+    if name in UNREAD_TARGETS:
+        raise RuleError(
+            at + 1,
+            f'target "{name}" is not read',
+            "targets that are read: " + ", ".join(sorted(TARGETS)),
+        )
+    if extension is None:
+        return
+    if extension.tables is not None and draft.table not in extension.tables:
+        tables = ", ".join(sorted(extension.tables))
+        raise RuleError(at + 1, f"target {name} is not valid in table {draft.table}", f"only in {tables}")
+    draft.target = Loaded(extension, at + 1)
+    draft.loaded.append(draft.target)
+
+
+def _extension_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
+    """Take an option of an extension at word ``at``; return the index of the word after it."""
+    words = draft.words
+    if word.startswith("--") and "=" in word:
+        word, _, inline = word.partition("=")
+        words[at : at + 1] = [word, inline]
+        draft.divided.append(at)
+    found = _find_option(draft, word, at)
+    if isinstance(found, str):
+        return _base_option(draft, found, at, negated=negated)
+    loaded, spec = found
+    if spec.refused is not None:
+        raise RuleError(at, f'option "{spec.name}" is not read', spec.refused)
+    if negated and not spec.invertible:
+        raise RuleError(at, f'"{spec.name}" cannot be negated')
+    first = at + 1
+    if spec.invertible and spec.arguments and first < len(words) and words[first] == "!":
+        if negated:
+            raise RuleError(first, "negated twice")
+        negated = True
+        first += 1
+    after = first + spec.arguments
+    if after > len(words):
+        raise RuleError(len(words), f'"{spec.name}" needs a value')
+    arguments = tuple(words[first:after])
+    if any(name == spec.name for name, _, _ in loaded.options):
+        raise RuleError(at, f'"{spec.name}" is given twice')
+    loaded.options.append((spec.name, arguments, negated))
+    loaded.words.append(first - 1)
+    return after
+
+
+def _find_option(draft: Draft, spelling: str, at: int) -> tuple[Loaded, OptionSpec] | str:
+    """Return the extension that takes an option, or the base option that it abbreviates.
+
+    getopt_long takes an exact name first, otherwise a prefix that only one option has.
+    """
+    loaded = draft.loaded[::-1]
+    for one in loaded:
+        spec = one.extension.spellings.get(spelling)
+        if spec is not None:
+            return one, spec
+    implied = _implied(draft)
+    if implied is not None and any(text.startswith(spelling) for text in implied.spellings):
+        loaded = [_load_match(draft, implied.name, at), *loaded]
+        spec = implied.spellings.get(spelling)
+        if spec is not None:
+            return loaded[0], spec
+    if len(spelling) > 2 and spelling.startswith("--"):
+        found: dict[str, tuple[Loaded, OptionSpec] | str] = {}
+        for one in reversed(loaded):
+            for text, spec in one.extension.spellings.items():
+                if text.startswith(spelling):
+                    found[spec.name] = (one, spec)
+        found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(found))
+    if not spelling.startswith("-"):
+        raise RuleError(at, f'unexpected "{spelling}"', "an option was expected here")
+    raise RuleError(at, f'unknown option "{spelling}"', _whose(loaded))
+
+
+def _implied(draft: Draft) -> MatchExtension | None:
+    """The match that ``-p`` alone loads when an option is not otherwise known (``load_proto``)."""
+    if draft.protocol is None:
+        return None
+    extension = MATCHES.get(_IMPLIED.get(draft.protocol, ""))
+    if extension is None or (extension.family or draft.family) is not draft.family:
+        return None
+    if any(one.extension is extension for one in draft.matches):
+        return None
+    return extension
+
+
+def _whose(loaded: list[Loaded]) -> str | None:
+    """A hint: which options the extensions of the rule have."""
+    names = [spec.name for one in loaded for spec in one.extension.options if spec.refused is None]
+    return "options that could stand here: " + ", ".join(names) if names else None
