@@ -139,12 +139,13 @@ _CLUSTER: Final = (
         "after the return nothing follows: POSTROUTING has no other rule, and it accepts",
     ),
     Proof(
-        r"^(lost-line|lost-entry|data|code|verdict): filter_KUBE.FORWARD(_2)?: (?!.*→ .*(drop|DROP))"
-        r".*(established|related) comment .*(gone|accept)",
+        r"^(lost-line|lost-entry|data|code|verdict|state): filter_KUBE.FORWARD(_2)?: (?!.*→ .*(drop|DROP))"
+        r".*(established|related) (accept )?comment .*(gone|accept)",
         "what follows in FORWARD asks for new connections, and its policy accepts",
     ),
     Proof(
-        r"^(lost-line|lost-test|inverted-test): filter_INPUT: .* jump filter_KUBE-PROXY-FIREWALL ",
+        r"^(lost-line|lost-test|inverted-test|target(?=.*-CANARY )): filter_INPUT: "
+        r".* jump filter_KUBE-PROXY-FIREWALL ",
         "KUBE-PROXY-FIREWALL asks for a load balancer's address, which is not the node's",
     ),
     Proof(
