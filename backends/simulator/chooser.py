@@ -45,12 +45,15 @@ class _Start(NamedTuple):
     checkpoint: Checkpoint | None = None
 
 
+_BEGINNING: Final = _Start()
+
+
 class Chooser:
     """Answers the choices of one run: first from a script, then always the first possible one."""
 
     __slots__ = ("_denominator", "_numerator", "_script", "_taken", "_untaken", "assuming", "here", "start")
 
-    def __init__(self, start: _Start = _Start()) -> None:  # noqa: B008  # it cannot change
+    def __init__(self, start: _Start = _BEGINNING) -> None:
         self._script, numerator, denominator, checkpoint = start
         self._taken = [] if checkpoint is None else list(start.script[:-1])
         self._untaken: list[_Start] = []
@@ -124,7 +127,7 @@ def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
     from the beginning. The probabilities sum to 1, unless something is assumed. Raises
     TooManyBranches.
     """
-    pending = [_Start()]
+    pending = [_BEGINNING]
     done = 0
     while pending:
         if done == MOST_BRANCHES:

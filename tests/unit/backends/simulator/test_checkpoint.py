@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -87,19 +87,19 @@ def flow(draw: random.Random) -> Flow:
     return Flow(id="flow", steps=tuple(steps))
 
 
-Ways = Counter[tuple[Outcome, ...]]
+Ways = dict[tuple[Outcome, ...], Fraction]
 
 
 def both_ways(text: str, one: Flow) -> tuple[Ways, Ways]:
     """What comes of a flow's ways where they take off late, and where all begin at the beginning."""
     simulation = Simulation(Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE))
-    late: Ways = Counter()
+    late: Ways = defaultdict(Fraction)
     for branch in simulation.simulate(one).branches:
-        late[branch.outcomes] += branch.probability  # type: ignore[assignment]  # exact fractions
-    early: Ways = Counter()
+        late[branch.outcomes] += branch.probability
+    early: Ways = defaultdict(Fraction)
     for traced in simulation.trace(one):
         outcomes = tuple(s.outcome for s in traced.steps if s.outcome is not None)
-        early[outcomes] += traced.probability  # type: ignore[assignment]  # exact fractions
+        early[outcomes] += traced.probability
     return late, early
 
 
