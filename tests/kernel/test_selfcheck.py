@@ -1,6 +1,7 @@
 """Clusters drawn for the purpose, with the corpora that are generated from their rules, on every backend.
 
-Two of the clusters; ``make diff-test-rules`` takes all.
+A small one of IPv4, all of IPv6, and what a generator of others writes; ``make diff-test-rules`` takes
+all of ours and uses each service many times.
 """
 
 from __future__ import annotations
@@ -12,26 +13,27 @@ from pathlib import Path
 import pytest
 
 from harness.backends import BACKENDS
+from harness.batches import load_node, load_rules
 from harness.kuberules import Shape
 from harness.parity import choose_backends
-from harness.selfcheck import CLUSTERS, LEVELS, check, cluster_subject, read_clusters
+from harness.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
 from translate.errors import InputError
 from translate.ir import Family
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = read_clusters(str(ROOT / CLUSTERS))
+SIX = [name for name, shape in SHAPES.items() if shape.family is Family.IP6 and name != "six-plain"]
 TOOL = ROOT.parent / "shared/tools/gen_kube_rules.py"
+LINES = (ROOT / "tests/corpus/gen-kube-rules.txt").read_text().splitlines()
+needs_tool = pytest.mark.skipif(not TOOL.exists(), reason=f"no {TOOL.name} beside the project")
 
 
-@pytest.mark.parametrize("name", ["nobody-home", "six-plain"])
-def test_every_backend_agrees_on_a_cluster(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "repeat"), [("nobody-home", 6), ("six-plain", 6), *((name, 0) for name in SIX)]
+)
+def test_every_backend_agrees_on_a_cluster(name: str, repeat: int) -> None:
     subject = cluster_subject(name, SHAPES[name])
-    able = list(choose_backends(tuple(BACKENDS), requested=False)[0])
-    for level in LEVELS:
-        able = [b for b in able if level == 0 or not b.name.startswith("iptables-")]
-        for report in check(subject, able, level=level, repeat=6):
-            assert report.parity, report.differences[:3]
-            assert {b.name for b in report.backends} <= set(BACKENDS)
+    _assert_parity(subject, repeat=repeat)
 
 
 def test_the_clusters_use_every_option_and_grow_to_200_services() -> None:
@@ -54,16 +56,36 @@ def test_a_file_of_clusters_is_checked(tmp_path: Path) -> None:
             read_clusters(str(path))
 
 
-@pytest.mark.skipif(not TOOL.exists(), reason=f"no {TOOL.name} beside the project")
-def test_rules_of_another_generator(tmp_path: Path) -> None:
-    lines = (ROOT / "tests/corpus/gen-kube-rules.txt").read_text().splitlines()
-    options = next(line for line in lines if line.startswith("--services 12 "))
-    done = subprocess.run([sys.executable, str(TOOL), *options.split()], capture_output=True, check=True)
-    rules = tmp_path / "rules.iptables-save"
-    rules.write_bytes(done.stdout)
+@needs_tool
+@pytest.mark.parametrize("options", LINES, ids=[f"line-{n}" for n in range(1, len(LINES) + 1)])
+def test_every_backend_agrees_on_rules_of_another_generator(options: str, tmp_path: Path) -> None:
+    rules = _rules(options, tmp_path)
+    ruleset = load_rules(str(rules))
+    _assert_parity(subject_of(options, ruleset, load_node(None, ruleset)), repeat=0)
+
+
+@needs_tool
+def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
+    rules = _rules(LINES[0], tmp_path)
     words = ["--backends", "iptables-legacy,nftables", "--repeat", "0", str(rules)]
     done = subprocess.run(
         [sys.executable, "-m", "harness.selfcheck", *words], capture_output=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stdout.decode()[-3000:]
     assert done.stdout.count(b" 0 different") == 4
+
+
+def _rules(options: str, folder: Path) -> Path:
+    done = subprocess.run([sys.executable, str(TOOL), *options.split()], capture_output=True, check=True)
+    rules = folder / "rules.iptables-save"
+    rules.write_bytes(done.stdout)
+    return rules
+
+
+def _assert_parity(subject: Subject, *, repeat: int) -> None:
+    able = list(choose_backends(tuple(BACKENDS), requested=False)[0])
+    for level in LEVELS:
+        able = [b for b in able if level == 0 or not b.name.startswith("iptables-")]
+        for report in check(subject, able, level=level, repeat=repeat):
+            assert report.parity, report.differences[:3]
+            assert {b.name for b in report.backends} <= set(BACKENDS)
