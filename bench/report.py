@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bench.asked import AT, outcomes
 from bench.figures import Cell, Figures, middle, ratio
 from bench.plots import plot
 from bench.subjects import PLAIN
@@ -90,7 +91,7 @@ _MEASURES: Final = (
 def write_report(figures: Figures, folder: Path) -> None:
     """Write ``RESULTS.md``, ``results.json`` and one SVG per measure into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = list(_head(figures))
+    lines = [*_head(figures), *_asked(figures, folder)]
     for measure in _MEASURES:
         picture = f"{measure.name}.svg"
         (folder / picture).write_text(_plot(figures, measure), encoding="utf-8")
@@ -113,6 +114,24 @@ def _head(figures: Figures) -> Iterator[str]:
     yield ""
     for name, value in (*figures.machine.items(), *figures.options.items()):
         yield f"- {name}: {value}"
+    yield ""
+
+
+def _asked(figures: Figures, folder: Path) -> Iterator[str]:
+    rows = list(outcomes(figures))
+    if not rows:
+        return
+    yield f"## What is asked at {AT:,} services, and what is had"
+    yield ""
+    yield "| | asked | had | |"
+    yield "| --- | ---: | ---: | --- |"
+    for row in rows:
+        bound = "at least" if row.at_least else "at most"
+        told = "reached" if row.reached else "missed"
+        if not row.reached and row.profile is not None and (folder / row.profile).exists():
+            told = f"missed: [where it goes]({row.profile})"
+        limit, value = (f"{_number(n)} {row.unit}" for n in (row.limit, row.value))
+        yield f"| {row.what} | {bound} {limit} | {value} | {told} |"
     yield ""
 
 
