@@ -155,6 +155,41 @@ def test_every_change_loads_and_leaves_what_a_fresh_load_would(level: int) -> No
         assert ChangeKind.ELEMENTS in kinds
 
 
+def test_a_map_outgrows_its_room_and_what_packets_put_into_sets_stays() -> None:
+    def rules(services: int) -> NftOutput:
+        text = "*nat\n:PREROUTING ACCEPT [0:0]\n"
+        text += (
+            "-A PREROUTING -m recent --name seen --set\n-A PREROUTING -m recent --name seen --rcheck -j LOG\n"
+        )
+        text += "".join(
+            f"-A PREROUTING -d 10.96.{n // 250}.{n % 250}/32 -p tcp -m tcp --dport 80"
+            f" -j DNAT --to-destination 10.244.0.{1 + n % 9}:80\n"
+            for n in range(services)
+        )
+        return emit(lower(read_ruleset(f"{text}COMMIT\n".encode(), name="rules", family=Family.IP), level=2))
+
+    def maps(listing: str) -> dict[str, tuple[str, list[str]]]:
+        """All but the list of clients; a map may have more room than a fresh one has."""
+        found = _normal(re.sub(r"\n\t\tsize \d+", "", listing))
+        return {name: what for name, what in found.items() if name != f"set {list_}"}
+
+    now = rules(1000)
+    (list_,) = (s.name for s in now.structure.sets)
+    steps = ((1030, 1536), (1536, 1536), (1537, 3072), (1100, 3072), (3000, 3072), (100, 3072))
+    with Worker(_Node) as node:
+        node.ask(("run", now.text))
+        for number, (services, room) in enumerate(steps, 1):
+            node.ask(("run", f"add element ip nfparity {list_} {{ 192.0.2.{number} }}"))
+            wanted = rules(services)
+            node.ask(("run", wanted.change_from(now).text))
+            now, loaded = wanted, node.ask(("list",))
+            assert f"size {room}\n" in loaded
+            assert loaded.count("192.0.2.") == number
+            with Worker(_Node) as fresh:
+                fresh.ask(("run", now.text))
+                assert maps(loaded) == maps(fresh.ask(("list",)))
+
+
 def test_a_change_that_the_kernel_refuses_changes_nothing() -> None:
     cluster = draw_cluster(Shape(services=4))
     moved = dataclasses.replace(cluster, services=cluster.services[1:])

@@ -6,15 +6,19 @@ transaction is refused as a whole (``delete element`` of what is not there) and 
 *Why the order is as it is.* nf_tables checks every command against what the transaction has done so far:
 a chain or a map can be deleted once nothing in the transaction's own view refers to it, an element can be
 added once the chain that it jumps to exists, and where a key gets other data its old element has to go
-first. Hence: declare what is new; empty the chains that change or go; delete elements, then maps, then
-chains; add elements; add rules. Packets see the tables as before the transaction or as after it.
+first. Hence: declare new counters, sets and chains; empty the chains that change or go; delete elements,
+then maps, then chains; declare new maps; add elements; add rules. Packets see the tables as before the
+transaction or as after it.
+
+*A map that outgrows its room* (:mod:`translate.nft.room`) goes, and comes again under its name, in the same
+transaction; the chains that ask it are emptied in between. A map that shrinks keeps the room that it has.
 
 Comments are not compared: an element whose line number alone has changed stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,7 +76,7 @@ def change(old: NftTable, new: NftTable) -> NftChange:
     work = _Change(old, new)
     structure = [*work.declared(), *work.emptied()]
     deleted = list(work.deleted_elements())
-    gone = list(work.gone())
+    gone = [*work.gone(), *work.maps()]
     added = list(work.added_elements())
     rules = list(work.rules())
     lines = [*structure, *deleted, *gone, *added, *rules]
@@ -107,8 +111,10 @@ class _Change:
     def __init__(self, old: NftTable, new: NftTable) -> None:
         self.where = f"{new.family} {new.name}"
         self.old, self.new = old, new
-        self.old_maps = {m.name: m for m in old.maps}
         self.new_maps = {m.name: m for m in new.maps}
+        self.gone_maps = [m for m in old.maps if m.name not in self.new_maps or self._outgrown(m)]
+        gone = {m.name for m in self.gone_maps}
+        self.kept_maps = {m.name: m for m in old.maps if m.name not in gone}
         self.old_chains = {c.name: c for c in old.chains}
         self.new_chains = {c.name: c for c in new.chains}
         self.old_sets = {s.name for s in old.sets}
@@ -118,22 +124,31 @@ class _Change:
         self.changed = [
             c
             for c in new.chains
-            if c.name not in self.old_chains or _rules(c) != _rules(self.old_chains[c.name])
+            if c.name not in self.old_chains or _rules(c) != _rules(self.old_chains[c.name]) or _asks(c, gone)
         ]
-        kept = [(self.old_maps[m.name], m) for m in new.maps if m.name in self.old_maps]
+        kept = [(self.kept_maps[m.name], m) for m in new.maps if m.name in self.kept_maps]
         self.elements = [
             (m, *_difference(was.elements, m.elements)) for was, m in kept if was.elements != m.elements
         ]
         self.added = sum(len(added) for _, _, added in self.elements)
         self.deleted = sum(len(deleted) for _, deleted, _ in self.elements)
 
+    def _outgrown(self, map_: NftMap) -> bool:
+        return (self.new_maps[map_.name].size or 0) > (map_.size or 0)
+
     def declared(self) -> Iterator[str]:
-        """New counters, sets, maps and chains, the latter two empty."""
+        """New counters, sets and chains, the latter empty."""
         blocks: list[Sequence[str]] = []
         blocks += [tuple(counter_lines(c)) for c in self.new.counters if c.name not in self.old_counters]
         blocks += [tuple(set_lines(s)) for s in self.new.sets if s.name not in self.old_sets]
-        blocks += [(*map_head(m), "}") for m in self.new.maps if m.name not in self.old_maps]
         blocks += [(*chain_head(c), "}") for c in self.new.chains if c.name not in self.old_chains]
+        yield from self._table(blocks)
+
+    def maps(self) -> Iterator[str]:
+        """New maps, without their elements."""
+        yield from self._table([(*map_head(m), "}") for m in self.new.maps if m.name not in self.kept_maps])
+
+    def _table(self, blocks: Sequence[Sequence[str]]) -> Iterator[str]:
         if blocks:
             yield f"table {self.where} {{"
             for block in blocks:
@@ -160,9 +175,8 @@ class _Change:
         for counter in self.old.counters:
             if counter.name not in self.new_counters:
                 yield f"delete counter {self.where} {counter.name}"
-        for name in self.old_maps:
-            if name not in self.new_maps:
-                yield f"delete {'set' if self.old_maps[name].data is None else 'map'} {self.where} {name}"
+        for map_ in self.gone_maps:
+            yield f"delete {'set' if map_.data is None else 'map'} {self.where} {map_.name}"
         for set_ in self.old.sets:
             if set_.name not in self.new_sets:
                 yield f"delete set {self.where} {set_.name}"
@@ -175,7 +189,7 @@ class _Change:
         for map_, _, added in self.elements:
             yield from self._add(map_, added)
         for map_ in self.new.maps:
-            if map_.name not in self.old_maps:
+            if map_.name not in self.kept_maps:
                 yield from self._add(map_, map_.elements)
 
     def _add(self, map_: NftMap, elements: Sequence[NftElement]) -> Iterator[str]:
@@ -191,6 +205,12 @@ class _Change:
 
 def _rules(chain: NftChain) -> list[tuple[str, ...]]:
     return [rule.parts for rule in chain.rules]
+
+
+def _asks(chain: NftChain, maps: Set[str]) -> bool:
+    """Whether a rule of the chain asks one of these maps."""
+    words = (word for rule in chain.rules for part in rule.parts for word in part.split())
+    return any(word[0] == "@" and word[1:] in maps for word in words)
 
 
 def _difference(

@@ -84,7 +84,9 @@ class MemberElements(Sequence[NftElement]):
         ]
 
     def __len__(self) -> int:
-        return len(self._whole)
+        single = sum(len(self._made.get(id(entry), ())) for _, entry in self._entries.others)
+        batches = zip(self._entries.batches, self._forms, strict=True)
+        return single + sum(len(batch.family.members) * len(forms) for batch, forms in batches)
 
     def __iter__(self) -> Iterator[NftElement]:
         return iter(self._whole)

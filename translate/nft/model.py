@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from translate.ir import Hook, Origin, Policy
+from translate.nft.room import room_for
 
 __all__ = ["BaseHook", "NftChain", "NftCounter", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
 
@@ -46,6 +47,11 @@ class NftMap:
     interval: bool
     elements: Sequence[NftElement]
     note: str = ""
+
+    @property
+    def size(self) -> int | None:
+        """How many elements it is declared to take; None without a limit. Intervals are no hash table's."""
+        return None if self.interval else room_for(len(self.elements))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

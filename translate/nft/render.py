@@ -76,6 +76,8 @@ def map_head(map_: NftMap) -> Iterator[str]:
     """Yield the lines that declare a map or set, up to its elements."""
     yield f"{'set' if map_.data is None else 'map'} {map_.name} {{"
     yield f"\ttypeof {map_.key}" + ("" if map_.data is None else f" : {map_.data}")
+    if map_.size is not None:
+        yield f"\tsize {map_.size}"
     if map_.interval:
         yield "\tflags interval"
     if map_.note:
