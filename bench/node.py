@@ -54,7 +54,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """``seconds`` that it took, and ``memory`` in KiB that the kernel has in use since."""
+    """``seconds`` that it took, and ``memory`` in KiB that the kernel keeps in use since."""
 
     seconds: float
     memory: int
@@ -131,7 +131,7 @@ class _Server:
         if self.loader is not None:
             self.loader.load(self.tap)
         spent = time.perf_counter() - began
-        after = _memory()
+        after = _settled_memory()
         self.tap.apply_sysctls()
         return Loaded(spent, after - before)
 
@@ -178,7 +178,11 @@ def _memory() -> int:
 
 
 def _settled_memory() -> int:
-    """The memory in use once what was there before has been freed: namespaces end in the background."""
+    """The memory in use once what is not needed any more is freed.
+
+    Namespaces end in the background, and what a load alone needed (the transaction, hash tables that were
+    too small) goes when RCU allows it, some tens of milliseconds later.
+    """
     deadline = time.monotonic() + _SETTLE_SECONDS
     last = _memory()
     while time.monotonic() < deadline:

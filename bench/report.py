@@ -66,8 +66,8 @@ _MEASURES: Final = (
         "MiB",
         1 / 1024,
         None,
-        "What unreclaimable slab, vmalloc and per-CPU memory have grown by after the load, machine-wide;"
-        " below a few MiB it is noise.",
+        "What unreclaimable slab, vmalloc and per-CPU memory have grown by once the load is over and what it"
+        " alone needed is freed, machine-wide; below a few MiB it is noise.",
     ),
     _Measure(
         "first",
