@@ -59,16 +59,17 @@ class Members:
         for index, value in enumerate(key):
             if isinstance(value, PickedPort):
                 return self._picked(key, index, value, ports)
-        return self._find(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
+        return self.has(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
 
     def _picked(self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports) -> bool:
         """Whether a packet is in the set whose port the kernel picked: that decides about the port."""
         known = {k[index] for _, table in self.tables for k in table}
         before, behind = key[:index], key[index + 1 :]
-        fitting = [n for n in sorted(known) if self._find((*before, n, *behind))]  # type: ignore[arg-type]
+        fitting = [n for n in sorted(known) if self.has((*before, n, *behind))]  # type: ignore[arg-type]
         return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
 
-    def _find(self, key: _Key) -> bool:
+    def has(self, key: _Key) -> bool:
+        """Whether a packet with this key, a number for each cell, is in the set."""
         for mask, table in self.tables:
             if self.net is not None:
                 key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])

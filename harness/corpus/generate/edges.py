@@ -1,18 +1,20 @@
 """The ends of ranges: for each rule that asks for a range, packets at both ends of it and just beyond them.
 
 A range that is cut or widened by a little (a prefix of another length) lets all but these packets go where
-they went before.
+they went before. Where a rule takes packets away, some of them are such that a rule behind it would have
+matched: of others nobody sees that they are not taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from backends.flow import Flow, Send
 from backends.packet import Packet
-from harness.corpus.generate.goals import HIT, Goal, Seen
+from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
+from harness.reachability import ends_walk
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 
 __all__ = ["edge_flows"]
@@ -23,42 +25,53 @@ _NEAR: Final = 4
 
 
 def edge_flows(
-    ruleset: Ruleset, shown: Iterable[tuple[Send, Seen]], places: Places, taken: set[str]
+    ruleset: Ruleset,
+    shown: Iterable[tuple[Send, Seen]],
+    places: Places,
+    taken: set[str],
+    *,
+    strays: Iterable[tuple[Send, Seen]] = (),
 ) -> Iterator[Flow]:
     """Yield a flow for each end of each range that a rule asks for.
 
-    Each is made of the first flow among ``shown`` that hits the rule, from outside if one does.
+    Each is made of the first flow among ``shown`` that hits the rule, from outside if one does and if a
+    packet can come from there; and for a rule that takes packets away of one among ``strays``, too.
     ``taken`` are the ids in use.
     """
-    models: dict[tuple[str, str, int], Send] = {}
-    for sent, seen in shown:
-        for goal in seen.near:
-            if goal.side == HIT:
-                rule = _rule(goal)
-                if rule not in models or (models[rule].entry is None and sent.entry is not None):
-                    models[rule] = sent
+    usual, stray = _models(shown), _models(strays)
     for table in ruleset.tables:
         for chain in table.chains:
             for index, one in enumerate(chain.rules):
-                model = models.get((table.name.value, chain.name, index))
-                if model is not None:
-                    yield from _of_rule(one, model, places, taken)
+                place = (table.name.value, chain.name, index)
+                yield from _of_rule(one, usual.get(place, ()), places, taken)
+                if ends_walk(table, one):
+                    yield from _of_rule(one, stray.get(place, ()), places, taken, of="-stray")
 
 
-def _rule(goal: Goal) -> tuple[str, str, int]:
-    return goal.table.value, goal.chain, goal.rule
+def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Iterable[Send]]:
+    """For each rule the first packet that hits it from outside, and the first of the node."""
+    found: dict[tuple[str, str, int], dict[bool, Send]] = {}
+    for sent, seen in shown:
+        for goal in seen.near:
+            if goal.side == HIT:
+                place = (goal.table.value, goal.chain, goal.rule)
+                found.setdefault(place, {}).setdefault(sent.entry is None, sent)
+    return {place: [of[made_here] for made_here in sorted(of)] for place, of in found.items()}
 
 
-def _of_rule(rule: Rule, model: Send, places: Places, taken: set[str]) -> Iterator[Flow]:
+def _of_rule(
+    rule: Rule, models: Iterable[Send], places: Places, taken: set[str], *, of: str = ""
+) -> Iterator[Flow]:
     for test in rule.tests:
         if not isinstance(test, FieldTest) or test.field not in _FIELDS or test.mask is not None:
             continue
         ranges = [v for v in test.values if isinstance(v, Interval) and not v.is_point]
         for number, one in enumerate(ranges):
             for end, starts in _ends(one):
-                send = next((s for v in starts if (s := _sent(model, test.field, v, places))), None)
+                sends = (_sent(model, test.field, v, places) for model in models for v in starts)
+                send = next((s for s in sends if s), None)
                 name = f"line{rule.origin.line}-{end}-{test.field.text}" + (
-                    f"-{number + 1}" if number else ""
+                    f"-{number + 1}{of}" if number else of
                 )
                 if send is not None and name not in taken:
                     taken.add(name)
@@ -66,7 +79,7 @@ def _of_rule(rule: Rule, model: Send, places: Places, taken: set[str]) -> Iterat
                     yield Flow(id=name, steps=(send,), why=why)
 
 
-def _ends(one: Interval) -> Iterator[tuple[str, Iterable[int]]]:
+def _ends(one: Interval) -> Iterator[tuple[str, range]]:
     near = min(_NEAR, one.size)
     yield "first", range(one.low, one.low + near)
     yield "last", range(one.high, one.high - near, -1)

@@ -59,12 +59,13 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
     taken = {flow.id for flow in flows}
-    for flow, seen in stray_flows(search, taken):
-        flows.append(flow)
-        shown.append(seen)
+    found = list(stray_flows(search, taken))
+    flows += (one.flow for one in found)
+    shown += (one.seen for one in found)
     models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
-    flows += edge_flows(job.ruleset, models, search.places, taken)
-    flows += member_flows(job.ruleset, models, search.places, taken)
+    strays = [(one.flow.first, one.seen) for one in sorted(found, key=lambda one: not one.telling)]
+    flows += edge_flows(job.ruleset, models, search.places, taken, strays=strays)
+    flows += member_flows(job.ruleset, models, search.places, taken, strays=strays)
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),

@@ -28,6 +28,8 @@ from translate.ir import (
     Protocol,
     Redirect,
     Rule,
+    SetTest,
+    SetType,
     TableName,
     Test,
 )
@@ -193,8 +195,26 @@ def holds(test: Test, sighting: Sighting, places: Places, values: dict[Field, ob
             if True in parts:
                 return not test.negated
             return None if None in parts else test.negated
+        case SetTest():
+            return _set_holds(test, sighting, places)
         case _:
             return None
+
+
+def _set_holds(test: SetTest, sighting: Sighting, places: Places) -> bool | None:
+    members = places.sets.get(test.name)
+    if members is None:
+        return None
+    proto = sighting.packet.proto
+    if members.set.type is SetType.BITMAP_PORT and proto not in (Protocol.TCP, Protocol.UDP):
+        return test.negated
+    key: list[int] = []
+    for one in members.set.fields(test.directions):
+        value = _value(one, sighting, places)
+        if not isinstance(value, int):
+            return None  # a port that the kernel picks, or what a protocol has in a port's place
+        key.append(value)
+    return members.has(tuple(key)) != test.negated
 
 
 def _field_holds(

@@ -14,6 +14,7 @@ from backends.flow import Flow, Send
 from backends.packet import Packet
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
+from harness.reachability import ends_walk
 from translate.ir import (
     PORT_PROTOCOLS,
     AddressType,
@@ -81,32 +82,49 @@ def _misses(asked: tuple[FieldTest, ...]) -> Iterator[tuple[FieldTest, ...]]:
 
 
 def member_flows(
-    ruleset: Ruleset, shown: Iterable[tuple[Send, Seen]], places: Places, taken: set[str]
+    ruleset: Ruleset,
+    shown: Iterable[tuple[Send, Seen]],
+    places: Places,
+    taken: set[str],
+    *,
+    strays: Iterable[tuple[Send, Seen]] = (),
 ) -> Iterator[Flow]:
     """Yield, for each rule that asks a set, a flow for each element, and one beside it for each field.
 
-    Each is made of the first flow among ``shown`` that hits the rule at a hook. ``taken`` are the ids in use.
+    Each is made of the first flow among ``shown`` that hits the rule at a hook; and for a rule that takes
+    packets away of the first among ``strays``, too, which a rule behind it would have matched.
+    ``taken`` are the ids in use.
     """
-    models: dict[tuple[str, str, int], dict[Hook, Send]] = {}
-    for sent, seen in shown:
-        for goal in seen.near:
-            if goal.side == HIT:
-                place = (goal.table.value, goal.chain, goal.rule)
-                models.setdefault(place, {}).setdefault(goal.hook, sent)
+    usual, stray = _models(shown), _models(strays)
     sets = {one.name: one for one in ruleset.sets}
     sent_before: set[Send] = set()
     for table in ruleset.tables:
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
                 asked = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
-                for hook, model in models.get((table.name.value, chain.name, index), {}).items():
+                place = (table.name.value, chain.name, index)
+                models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
+                if ends_walk(table, rule):
+                    models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
+                for hook, model, of_what in models:
                     for test, (what, send) in ((t, s) for t in asked for s in _sends(t, sets, model, places)):
-                        name = f"line{rule.origin.line}-{hook.value.lower()}-{what}"
+                        name = f"line{rule.origin.line}-{hook.value.lower()}-{what}{of_what}"
                         if send not in sent_before and name not in taken:
                             sent_before.add(send)
                             taken.add(name)
                             why = f"{what.replace('-', ' ')} of {test.name}, for {rule.origin.place}"
                             yield Flow(id=name, steps=(send,), why=why)
+
+
+def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Mapping[Hook, Send]]:
+    """For each rule and hook the first packet that hits it there."""
+    found: dict[tuple[str, str, int], dict[Hook, Send]] = {}
+    for sent, seen in shown:
+        for goal in seen.near:
+            if goal.side == HIT:
+                place = (goal.table.value, goal.chain, goal.rule)
+                found.setdefault(place, {}).setdefault(goal.hook, sent)
+    return found
 
 
 def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
@@ -121,6 +139,10 @@ def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[
         member = {field: one.low for field, one in zip(fields, key, strict=True)}
         if send := _sent(model, member, places):
             yield f"element-{number + 1}", send
+        if of.type is SetType.BITMAP_PORT and model.packet.proto in _OTHER:
+            other = {**member, Field.L4PROTO: int(_OTHER[Protocol(model.packet.proto)])}
+            if send := _sent(model, other, places):
+                yield f"element-{number + 1}-other-protocol", send
         for field, one in zip(fields, key, strict=True):
             for end, values in _beside(field, one):
                 near = (_sent(model, {**member, field: value}, places) for value in values)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from backends.node import Node
+from backends.simulator.ipsets import Members, members_of
 from harness.corpus.entry import entry_of
 from translate.ir import (
     AddressType,
@@ -32,7 +33,7 @@ _LOOPBACK_BROADCAST = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Addresses by where they are; each sorted from the usual to the odd."""
+    """Addresses by where they are, each sorted from the usual to the odd; ``sets`` has ipsets' members."""
 
     node: Node
     family: Family
@@ -43,6 +44,7 @@ class Places:
     outside: tuple[int, ...]
     neighbours: tuple[int, ...]
     loud: frozenset[int]
+    sets: Mapping[str, Members] = field(compare=False, repr=False)
     _known: dict[int, str | None] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`behind` has said."""
 
@@ -82,6 +84,7 @@ class Places:
             outside=tuple(dict.fromkeys((*outside, *near))),
             neighbours=tuple(dict.fromkeys(usual)),
             loud=frozenset(loud),
+            sets=members_of(ruleset.sets, family),
         )
 
     def behind(self, address: int) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from backends.flow import Flow, Send
@@ -16,18 +17,40 @@ from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.goals import Seen, holds
 from harness.corpus.generate.wants import opposite
 from harness.corpus.generate.ways import Way, ways_into
-from translate.ir import Field, FieldTest, Goto, Hook, Jump, Rule, Table, TableName, Test
+from translate.ir import (
+    Accept,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Jump,
+    Return,
+    Rule,
+    SetTest,
+    Table,
+    TableName,
+    Test,
+)
 
 if TYPE_CHECKING:
     from harness.corpus.generate.search import Search
 
-__all__ = ["stray_flows"]
+__all__ = ["Stray", "stray_flows"]
 
 _SITUATION: Final = frozenset({Field.CT_STATE, Field.SADDR, Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 _TRIES: Final = 24
 
 
-def stray_flows(search: Search, taken: set[str]) -> Iterator[tuple[Flow, Seen]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stray:
+    """A flow and what it shows; ``telling`` when the rule that it fits does more than to let packets go."""
+
+    flow: Flow
+    seen: Seen
+    telling: bool
+
+
+def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
     """Yield, for each rule and each question of a packet's situation on the way, a flow that fails just that.
 
     ``taken`` are the ids in use.
@@ -40,16 +63,18 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[tuple[Flow, Seen]]:
             rule = chain.rules[index]
             if not rule.tests or not rule.actions or _leads_on(table, rule):
                 continue
-            for field, asked in _asked(rule, into):
-                flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{field.text}"
+            for what, asked in _asked(rule, into):
+                flow_id = f"line{rule.origin.line}-{hook.value.lower()}-stray-{what}"
                 if flow_id in taken:
                     continue
                 found = _found(search, table.name, hook, asked)
                 if found is not None and found[0] not in tried:
                     taken.add(flow_id)
                     tried.add(found[0])
-                    why = f"fits {rule.origin.place}, and differs on the way in {field.text}"
-                    yield Flow(id=flow_id, steps=found[0], why=why), found[1]
+                    why = f"fits {rule.origin.place}, and differs on the way in {what}"
+                    flow = Flow(id=flow_id, steps=found[0], why=why)
+                    telling = not isinstance(rule.actions[-1], Accept | Return)
+                    yield Stray(flow=flow, seen=found[1], telling=telling)
 
 
 def _leads_on(table: Table, rule: Rule) -> bool:
@@ -59,14 +84,17 @@ def _leads_on(table: Table, rule: Rule) -> bool:
     return callee is not None and any(one.tests for one in callee.rules)
 
 
-def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[Field, tuple[Test, ...]]]:
+def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]]:
+    """What to ask instead, by what a stray differs in: a field, or a set whose members do not come here."""
     for way in into:
         for at, test in enumerate(way.tests):
+            if isinstance(test, SetTest) and test.negated:
+                yield test.name, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
             if not isinstance(test, FieldTest) or test.field not in _SITUATION:
                 continue
             if way.table is TableName.NAT and test.field is Field.CT_STATE:
                 continue  # nobody asks: only packets that begin a connection walk the chains
-            yield test.field, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
+            yield test.field.text, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
 
 
 def _found(

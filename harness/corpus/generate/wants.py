@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from harness.intervals import common, minus, passing
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, Test, field_bits
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, SetTest, Test, field_bits
 
 __all__ = ["Wants", "opposite", "wants_of"]
 
@@ -91,7 +91,7 @@ def _passes(test: FieldTest, value: int) -> bool:
     return any(isinstance(v, Interval) and masked in v for v in test.values) != test.negated
 
 
-def opposite(test: FieldTest | AnyOf) -> FieldTest | AnyOf:
+def opposite(test: FieldTest | AnyOf | SetTest) -> FieldTest | AnyOf | SetTest:
     """Return the test that holds where ``test`` does not, of a packet that has the field."""
     return replace(test, negated=not test.negated)
 

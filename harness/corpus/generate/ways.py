@@ -24,6 +24,7 @@ from translate.ir import (
     Interval,
     Jump,
     Rule,
+    SetTest,
     Table,
     TableName,
     Test,
@@ -115,6 +116,6 @@ def _past(way: Way, rule: Rule, family: Family) -> Way | None:
     if not open_tests:
         return None
     short = len(way.tests) < _MOST_TESTS
-    if short and len(open_tests) == 1 and isinstance(open_tests[0], FieldTest | AnyOf):
+    if short and len(open_tests) == 1 and isinstance(open_tests[0], FieldTest | AnyOf | SetTest):
         return replace(way, tests=_joined(way.tests, (opposite(open_tests[0]),)))
     return way

@@ -69,3 +69,17 @@ def test_the_node_is_asked_for_the_ends_of_its_loopback_network() -> None:
     """But not for its broadcast address, to which no ordinary program sends."""
     rules = ":OUTPUT ACCEPT [0:0]\n-A OUTPUT ! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP"
     assert edges(rules)["ip.daddr"]["last"] == address("127.255.255.254")
+
+
+def test_what_a_return_lets_go_is_at_the_ends_what_the_next_rule_takes() -> None:
+    """Only the node sends from 127.0.0.0/8, and only to port 80 it is seen that it may."""
+    ruleset = read_ruleset(
+        b"*filter\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:X - [0:0]\n-A OUTPUT -j X\n"
+        b"-A X -s 127.0.0.0/8 -j RETURN\n-A X -d 203.0.113.5/32 -p tcp -m tcp --dport 80 -j DROP\nCOMMIT\n",
+        name="rules",
+    )
+    made = generate_corpus(Job(ruleset=ruleset, node=node_from_json(NODE, name="node")), seed=0)
+    (last,) = (flow.first for flow in made.flows if flow.id == "line6-last-ip.saddr-stray")
+    assert last.entry is None
+    assert (last.packet.src, last.packet.dst) == (address("127.255.255.254"), address("203.0.113.5"))
+    assert last.packet.dport == 80

@@ -9,7 +9,8 @@ from backends.flow import Flow, Reply
 from backends.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import generate_corpus
-from translate.read import read_ruleset
+from translate.ir import Protocol
+from translate.read import read_ipsets, read_ruleset, with_sets
 
 NODE = node_from_json(
     """{"interfaces": {"eth0": ["192.0.2.2/24"], "pod0": ["10.1.0.1/24"]},
@@ -60,3 +61,29 @@ def test_an_address_of_another_kind(kind: str, side: str) -> None:
 def test_what_asks_nothing_or_leads_on_has_none() -> None:
     rules = f"{FILTER}-A FORWARD -m conntrack --ctstate NEW -j X\n-A X -j DROP\nCOMMIT\n"
     assert strays(rules) == {}
+
+
+SETS = """\
+create OPEN bitmap:port range 0-65535
+add OPEN 8080
+create OURS hash:ip family inet
+add OURS 10.1.0.9
+"""
+
+
+def test_a_member_of_a_set_that_lets_go_what_the_next_rule_takes() -> None:
+    """And the same with the other protocol whose ports a ``bitmap:port`` holds."""
+    rules = with_sets(
+        read_ruleset(
+            f"{FILTER}-A FORWARD -j X\n-A X -m set --match-set OPEN dst -j RETURN\n"
+            "-A X -m set --match-set OURS dst -j DROP\nCOMMIT\n".encode(),
+            name="rules",
+        ),
+        read_ipsets(SETS.encode(), name="sets"),
+    )
+    flows = generate_corpus(Job(ruleset=rules, node=NODE), seed=0).flows
+    made = {flow.id: flow.first.packet for flow in flows}
+    stray = made["line8-forward-stray-OPEN"]
+    other = made["line7-forward-element-1-other-protocol-stray"]
+    assert (stray.dst, stray.dport) == (other.dst, other.dport) == (0x0A010009, 8080)
+    assert {stray.proto, other.proto} == {Protocol.TCP, Protocol.UDP}
