@@ -15,11 +15,15 @@ from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from harness.mutation.bpf_faults import bpf_faults, output_of
 from harness.mutation.fault import Fault
 from harness.mutation.nft_faults import nft_faults
+from harness.mutation.reduction import reduced
 from harness.mutation.switched import can_switch, switched, turned
 from translate.bpf import BpfOutput
 from translate.ir import Program
 
 __all__ = ["BpfPlanter", "BpfPlanting", "NftPlanter", "Planter"]
+
+ALREADY_ASKED: Final = "the rules on the way ask the same of a packet, or leave none for the rule to match"
+NOTHING_FOLLOWS: Final = "whether here or at the end of a base chain, the packet is accepted as it is"
 
 TOGETHER: Final = 8
 """How many faults one tc program holds."""
@@ -53,6 +57,10 @@ class Planter(ABC, Generic[_Planting]):
     def change(self, before: _Planting, after: _Planting) -> Any | None:
         """Return what :meth:`Loader.change` takes to get from one to the other, None where it cannot."""
 
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the fault changes nothing, where the text alone says that."""
+        return None
+
     def divide(self, fault: Fault | None) -> bool:
         """Plant the fault with fewer others from now on; False when it is alone."""
         return False
@@ -64,6 +72,7 @@ class NftPlanter(Planter[str]):
     def __init__(self, program: Program) -> None:
         output = translate.nft.emit(program)
         self.text = output.text
+        self._reduced = reduced(self.text)
         self.faults = tuple(nft_faults(self.text))
         self._family = program.family
         self._flush = output.flush
@@ -79,6 +88,14 @@ class NftPlanter(Planter[str]):
     def change(self, before: str, after: str) -> str:
         """Return the text, which takes away the table that is there."""
         return after
+
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the text with the fault does the same: what is left of both when reduced is the same."""
+        text = fault.plant(self.text)
+        if reduced(text) != self._reduced:
+            return None
+        same = reduced(text, ends=False) == reduced(self.text, ends=False)
+        return ALREADY_ASKED if same else NOTHING_FOLLOWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +151,10 @@ class BpfPlanter(Planter[BpfPlanting]):
             return None
         change = after.output.change_from(before.output)
         return None if change.replacement else change.live()
+
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the fault changes nothing, where the text alone says that."""
+        return None
 
     def divide(self, fault: Fault | None) -> bool:
         """Halve the faults that share a program, and have the fault by itself at the end."""

@@ -65,13 +65,17 @@ _ANYWHERE: Final = (
         "KUBE-SERVICES has looked the protocol up",
     ),
     Proof(
-        r"^inverted-test: nat_KUBE.SV[CL].\w+: if \(drawn < 0x40000000\) ",
+        r"^inverted-test: nat_(KUBE.SV[CL]|shape)_\w+: if \(drawn < 0x40000000\) ",
         "both halves of the draw are one half",
     ),
     Proof(
         r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
         "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
     ),
+)
+
+_NOTHING_BEHIND_FORWARD: Final = (
+    "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same"
 )
 
 _KIND: Final = (
@@ -119,7 +123,12 @@ _KIND: Final = (
     Proof(
         r"^\S+: filter_KUBE.FORWARD(_\d)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
         r"|(established|related) comment|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
-        "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same",
+        _NOTHING_BEHIND_FORWARD,
+    ),
+    Proof(
+        r"^(lost-entry|constant): lookup_\d+: \*   0x\d+ : 1 \(line 38\) → (\(gone\)|\*   0x[35] : 1 )",
+        _NOTHING_BEHIND_FORWARD,
+        subject="tc-O2",
     ),
 )
 
@@ -242,12 +251,43 @@ _CLUSTER: Final = (
     ),
 )
 
+_IPVS: Final = (
+    Proof(
+        r"^address: set_KUBE-(6-)?NODE-PORT-SCTP-HASH: \S+ \. sctp \. 30998 ",
+        "a rule before ends what the element is about, and only about the node's addresses is the set asked",
+    ),
+    Proof(
+        r"^(hook|lost-line): filter_FORWARD: (type |jump filter_KUBE-PROXY-FIREWALL )",
+        "KUBE-PROXY-FIREWALL asks for addresses of the node, which no forwarded packet has; at INPUT it has "
+        "been called before",
+    ),
+    Proof(
+        r"^target: filter_OUTPUT: jump filter_KUBE-IPVS-OUT-FILTER .*→ jump filter_KUBE-IPVS-FILTER ",
+        "KUBE-IPVS-FILTER refuses what is for the node's own addresses, and is asked at INPUT, too",
+    ),
+    Proof(
+        r"^side: filter_KUBE-SOURCE-RANGES-FIREWALL: ip6? d.*@set_KUBE-(6-)?LOAD-BALANCER-SOURCE-IP "
+        r".*→ ip6? saddr . meta l4proto . th d",
+        "each element has one address as source and destination, and a port that no other one has",
+    ),
+)
+
+_IPVS_IP4: Final = (
+    Proof(
+        r"^\S+: set_KUBE-LOAD-BALANCER-SOURCE-IP: (?P<own>\S+) \. tcp \. 443 \. (?P=own) ",
+        "only the node sends in its own name to itself, and what it sends to this service has another "
+        "address by masquerade when INPUT asks",
+    ),
+)
+
 PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
     "kind": (*_ANYWHERE, *_KIND),
     "cluster": (*_ANYWHERE, *_CLUSTER),
     "cluster6": (*_ANYWHERE, *_CLUSTER),
     "kube-real": _ANYWHERE,
     "kube-real6": _ANYWHERE,
+    "kube-ipvs": (*_ANYWHERE, *_IPVS, *_IPVS_IP4),
+    "kube-ipvs6": (*_ANYWHERE, *_IPVS),
 }
 """The proofs that are known of each arena, tried in order."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 from backends.simulator import SimulatorBackend
 from harness.batches import Batch
+from harness.mutation.fault import Fault
 from harness.mutation.ground import prepare
 from harness.mutation.hunt import Caught, Verdict, hunt
 from harness.mutation.planter import BpfPlanter, NftPlanter, Planter
@@ -104,7 +106,7 @@ def try_all(
         chosen = planter.faults[::every]
         planter.choose(chosen)
         judged: list[Judged] = []
-        proofs = {fault: proof for fault in chosen if (proof := proof_of(arena, name, fault))}
+        proofs = {fault: proof for fault in chosen if (proof := _proof(arena, name, planter, fault))}
         with Stand(planter, grounds) as stand:
             if flaw := stand.first_difference(None):
                 raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
@@ -118,3 +120,11 @@ def try_all(
         if progress is not None:
             progress.write("\r" + " " * 60 + "\r")
         yield Trial(arena, name, tuple(judged))
+
+
+def _proof(arena: str, subject: str, planter: Planter[Any], fault: Fault) -> Proof | None:
+    """The proof that is known of the fault, or the one that the text of the translation gives."""
+    if known := proof_of(arena, subject, fault):
+        return known
+    reason = planter.unchanged(fault)
+    return None if reason is None else Proof(re.escape(fault.key), reason)

@@ -10,13 +10,18 @@ import pytest
 
 import translate.bpf
 import translate.nft
+from backends.contract import Job
+from backends.outcome import Verdict
+from backends.simulator import SimulatorBackend
 from harness.mutation.arenas import arena
 from harness.mutation.bpf_faults import bpf_faults
 from harness.mutation.fault import Fault
 from harness.mutation.nft_faults import nft_faults
 from harness.mutation.proofs import proof_of
 from translate.ir import (
+    Accept,
     ConnectionState,
+    Family,
     Field,
     FieldTest,
     Goto,
@@ -24,6 +29,8 @@ from translate.ir import (
     Jump,
     Rule,
     TableName,
+    format_address,
+    parse_address,
 )
 from translate.passes import lower
 
@@ -188,3 +195,78 @@ def test_nothing_follows(rules: str) -> None:
     for rule in forward[at + 1 :]:
         assert [t.values for t in rule.tests if isinstance(t, FieldTest)] == [(new,)]
     assert len(rules_of(rules, TableName.NAT, "POSTROUTING")) == 1
+
+
+def members_of(rules: str, name: str) -> set[tuple[int, ...]]:
+    """The keys of the set that is called so, in either family."""
+    spelled = (name, name.replace("KUBE-", "KUBE-6-")[:31])
+    (one,) = (s for s in loaded(rules)[0].ruleset.sets if s.name in spelled)
+    return {tuple(part.low for part in element.key) for element in one.elements}
+
+
+@pytest.mark.parametrize("rules", ["kube-ipvs", "kube-ipvs6"])
+def test_what_ipvs_rules_refuse_is_for_the_node(rules: str) -> None:
+    """Neither is forwarded, and what the node itself sends there passes INPUT."""
+    own = {a.value for i in loaded(rules)[0].node.interfaces for a in i.addresses}
+    assert {key[0] for key in members_of(rules, "KUBE-LOAD-BALANCER-FW")} <= own
+    assert {key[0] for key in members_of(rules, "KUBE-IPVS-IPS")} <= own
+    assert [target(rule) for rule in rules_of(rules, TableName.FILTER, "FORWARD")] == [
+        "KUBE-PROXY-FIREWALL",
+        "KUBE-FORWARD",
+    ]
+    assert "KUBE-IPVS-FILTER" in {target(rule) for rule in rules_of(rules, TableName.FILTER, "INPUT")}
+    (lost,) = (f for _, f in proven(rules, "nft", 2, "KUBE-PROXY-FIREWALL asks") if f.after is None)
+    assert "jump filter_KUBE-PROXY-FIREWALL" in lost.place.text
+    assert len(list(proven(rules, "nft", 0, "KUBE-IPVS-FILTER refuses"))) == 1
+
+
+@pytest.mark.parametrize("rules", ["kube-ipvs", "kube-ipvs6"])
+def test_the_sources_that_ipvs_rules_let_in(rules: str) -> None:
+    """Each is the destination itself, and of the ports no two are the same."""
+    found = members_of(rules, "KUBE-LOAD-BALANCER-SOURCE-IP")
+    assert all(key[0] == key[-1] for key in found)
+    assert len({key[1:-1] for key in found}) == len(found)
+    (side,) = proven(rules, "nft", 2, "each element has one address")
+    assert side[1].operator == "side"
+
+
+def test_a_packet_to_itself_that_is_masqueraded_is_refused() -> None:
+    """The element is of a service whose packets are marked, and a mark is masqueraded before INPUT."""
+    batch = loaded("kube-ipvs")[0]
+    faults = [fault for _, fault in proven("kube-ipvs", "nft", 2, "only the node sends in its own name")]
+    (asked,) = {fault.place.text.strip().split(" comment")[0] for fault in faults}
+    (flow,) = (f for f in batch.flows if f.id == "line30-input-element-2")
+    packet = flow.first.packet
+    assert flow.first.entry is None
+    assert asked.startswith(f"{format_address(Family.IP, packet.src)} . tcp . {packet.dport} . ")
+    assert packet.src == packet.dst
+    with SimulatorBackend().open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
+        (result,) = session.replay([flow])
+    assert {branch.outcomes[0].verdict for branch in result.branches} == {Verdict.DROP}
+
+
+@pytest.mark.parametrize("rules", ["kube-ipvs", "kube-ipvs6"])
+def test_an_sctp_node_port_that_a_rule_before_ends(rules: str) -> None:
+    (fault,) = (fault for _, fault in proven(rules, "nft", 2, "a rule before ends"))
+    local = members_of(rules, "KUBE-NODE-PORT-LOCAL-SCTP-HASH")
+    own = {a.value for i in loaded(rules)[0].node.interfaces for a in i.addresses}
+    assert {key[2] for key in local} == {30998}
+    assert {key[0] for key in local} <= own
+    family = loaded(rules)[0].ruleset.family
+    assert parse_address(family, (fault.after or "").split()[0]) not in own
+
+
+def test_the_states_that_the_end_of_forward_accepts() -> None:
+    """The lookup by state is KUBE-FORWARD's, behind it is an accept, and behind that nothing."""
+    found = list(proven("kind", "tc", 2, "nothing follows in FORWARD"))
+    entries = [(lines, fault) for lines, fault in found if fault.place.block.startswith("lookup_")]
+    assert len(entries) == 4
+    for lines, fault in entries:
+        (at,) = (n for n, line in enumerate(lines) if f"{fault.place.block}.lookup(" in line)
+        start = max(n for n in range(at) if lines[n].startswith("INLINE int "))
+        assert "_filter_KUBE_FORWARD(" in lines[start]
+    last = rules_of("kind", TableName.FILTER, "KUBE-FORWARD")[1:]
+    assert all(rule.actions == (Accept(),) for rule in last)
+    called = [target(rule) for rule in rules_of("kind", TableName.FILTER, "FORWARD")]
+    behind = called[called.index("KUBE-FORWARD") + 1 :]
+    assert all(rules_of("kind", TableName.FILTER, chain) == () for chain in behind)

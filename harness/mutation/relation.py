@@ -1,0 +1,72 @@
+"""What a rule asks of fields, as a table: the combinations of values with which it matches.
+
+``meta l4proto tcp`` and a set of ``meta l4proto . th dport`` in one rule are one table of two columns, whose
+rows are those of the set with ``tcp``. So what a test adds to another one of the same rule can be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Relation"]
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows of values by ``fields``, which are sorted: a packet is asked to be as one of the rows says.
+
+    A value may be a prefix or a range, of which nothing is concluded but that it is itself.
+    """
+
+    fields: tuple[str, ...] = ()
+    rows: frozenset[Row] = frozenset({()})
+
+    @classmethod
+    def of(cls, fields: Iterable[str], rows: Iterable[Row]) -> Relation:
+        """Return the relation of rows that are ordered as ``fields`` is."""
+        names = tuple(fields)
+        order = sorted(range(len(names)), key=lambda i: names[i])
+        return cls(tuple(names[i] for i in order), frozenset(tuple(row[i] for i in order) for row in rows))
+
+    def joined(self, other: Relation) -> Relation:
+        """Return what is asked by both at once."""
+        fields = tuple(sorted({*self.fields, *other.fields}))
+        rows = set()
+        for one, two in itertools.product(self.rows, other.rows):
+            mine, others = dict(zip(self.fields, one, strict=True)), dict(zip(other.fields, two, strict=True))
+            if all(_may_be_one(mine[f], others[f]) for f in mine.keys() & others.keys()):
+                rows.add(tuple(_narrower(mine.get(f), others.get(f)) for f in fields))
+        return Relation(fields, frozenset(rows))
+
+    def beyond(self, other: Relation) -> Relation:
+        """Return the rows that ``other`` does not take as a whole."""
+        if not set(other.fields) <= set(self.fields):
+            return self
+        at = [self.fields.index(field) for field in other.fields]
+        rows = (row for row in self.rows if tuple(row[i] for i in at) not in other.rows)
+        return Relation(self.fields, frozenset(rows))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no packet is as asked."""
+        return not self.rows
+
+
+def _may_be_one(one: str, two: str) -> bool:
+    return one == two or not (_is_point(one) and _is_point(two))
+
+
+def _narrower(one: str | None, two: str | None) -> str:
+    if one is None or two is None:
+        return one or two or ""
+    if one == two or _is_point(one):
+        return one
+    return two if _is_point(two) else f"{one} & {two}"
+
+
+def _is_point(value: str) -> bool:
+    return not any(mark in value for mark in "/-&*")
