@@ -107,6 +107,8 @@ class Conntrack:
 
     def find(self, t: Tuple) -> tuple[Entry, int] | None:
         """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``)."""
+        if not self._table:
+            return None
         found = self._table.get(t)
         if found is not None and found[0].expires <= self.now:
             self.kill(found[0])
@@ -160,13 +162,12 @@ class Conntrack:
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
             return True
-        if self.find(entry.original) is not None or self.find(entry.reply) is not None:
+        if self._table and (self.find(entry.original) or self.find(entry.reply)):
             return False
         entry.confirmed = True
         entry.status |= _CONFIRMED
         entry.expires += self.now
-        for direction in (ORIGINAL, REPLY):
-            t = entry.tuple(direction)
+        for t, direction in ((entry.original, ORIGINAL), (entry.reply, REPLY)):
             self._table[t] = (entry, direction)
             if isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
                 self._picked.append((t, entry, direction))

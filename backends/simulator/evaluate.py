@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import length_hint
 from typing import assert_never
 
 from backends.outcome import Assumption
+from backends.simulator.chainmemo import ChainMemo, Decision
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conditions import Condition, Memory
 from backends.simulator.effects import take_effect
 from backends.simulator.fields import View
-from backends.simulator.prepare import PreparedRule, PreparedTable
+from backends.simulator.prepare import PreparedChain, PreparedRule, PreparedTable
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
 from translate.ir import (
     Accept,
@@ -30,10 +31,15 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["Decision", "Evaluator"]
+__all__ = ["Evaluator"]
 
-Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
-"""What ends a table's walk: a verdict, or a NAT target, which accepts once it has bound."""
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(slots=True)
@@ -43,34 +49,66 @@ class Evaluator:
     memory: Memory
     recorder: Recorder
 
-    def table(self, table: PreparedTable, view: View, *, kept: bool = False) -> Decision:
+    def table(self, table: PreparedTable, view: View, kept: Callable[[], bool] = _never) -> Decision:
         """Walk the built-in chain of ``table`` at the view's hook and return what was decided.
 
-        ``kept`` says that a run can take off from a :class:`Checkpoint` in this walk.
+        ``kept`` says whether a run can take off from a :class:`Checkpoint` in this walk.
         """
-        return self._walk(table, view, [self._asked(table, view.hook, view)], kept=kept)
+        chain = table.prepared.get(view.hook) or table.chain(view.hook)
+        if chain.memo is None or self.recorder.enabled:
+            decision = self._walk(table, view, [self._asked(chain, view)], kept)
+        else:
+            decision = self._remembered(table, chain, chain.memo, view)
+        return self._policy(table, view) if decision is None else decision
 
     def resume(self, start: Checkpoint) -> Decision:
         """Walk on from a checkpoint."""
-        return self._walk(start.table, start.view, list(start.rest), kept=True)
+        table, view = start.table, start.view
+        decision = self._walk(table, view, list(start.rest), _always)
+        return self._policy(table, view) if decision is None else decision
 
-    def _asked(self, table: PreparedTable, name: str, view: View) -> Sequence[PreparedRule]:
+    def _policy(self, table: PreparedTable, view: View) -> Decision:
+        policy = table.policy(view.hook)
+        if self.recorder.enabled:
+            applied = PolicyApplied(
+                table=table.name, hook=view.hook, policy=policy, answer=self.recorder.answer
+            )
+            self.recorder.add(applied)
+        return _ACCEPT if policy is Policy.ACCEPT else _DROP
+
+    def _asked(self, chain: PreparedChain, view: View) -> Sequence[PreparedRule]:
         """The rules of a chain that are asked: for a trace all, otherwise those that can match."""
-        chain = table.prepared.get(name) or table.chain(name)
         if chain.index is None or self.recorder.enabled:
             return chain.rules
         return [chain.rules[place] for place in chain.index.candidates(view)]
 
+    def _remembered(
+        self, table: PreparedTable, chain: PreparedChain, memo: ChainMemo, view: View
+    ) -> Decision | None:
+        """What comes of a chain, as of the last walk through it with such a packet."""
+        skb, key = view.skb, memo.key(view)
+        found = memo.known.get(key)
+        if found is not None:
+            decision, skb.mark = found
+            return decision
+        decision = self._walk(table, view, [self._asked(chain, view)], _never)
+        memo.keep(key, decision, skb.mark)
+        return decision
+
     def _walk(
-        self, table: PreparedTable, view: View, chains: list[Sequence[PreparedRule]], *, kept: bool
-    ) -> Decision:
-        """Ask the rules of ``chains``, the innermost last, until one decides."""
+        self,
+        table: PreparedTable,
+        view: View,
+        chains: list[Sequence[PreparedRule]],
+        kept: Callable[[], bool],
+    ) -> Decision | None:
+        """Ask the rules of ``chains``, the innermost last, until one decides; None when none does."""
         memory, skb, traced = self.memory, view.skb, self.recorder.enabled
         walks = [iter(rules) for rules in chains]
         while walks:
             for rule in walks[-1]:
-                if kept and rule.draws:
-                    memory.chooser.here = partial(self._here, table, view, chains, walks)
+                if rule.draws:
+                    memory.chooser.here = partial(self._here, table, view, chains, walks, kept)
                 for holds in rule.conditions:
                     if not holds(view, memory):
                         failed: Condition | None = holds
@@ -87,15 +125,21 @@ class Evaluator:
                 if failed is not None or action is None:
                     continue
                 match action:
-                    case Jump():
-                        rules = self._asked(table, action.chain, view)
-                        if not rules:
+                    case Jump() | Goto():
+                        chain = table.prepared.get(action.chain) or table.chain(action.chain)
+                        if chain.memo is not None and not traced:
+                            decision = self._remembered(table, chain, chain.memo, view)
+                            if decision is not None:
+                                return decision
+                            rules: Sequence[PreparedRule] = ()
+                        else:
+                            rules = self._asked(chain, view)
+                        if isinstance(action, Goto):
+                            del chains[-1], walks[-1]
+                        elif not rules:
                             continue
                         chains.append(rules)
                         walks.append(iter(rules))
-                    case Goto():
-                        chains[-1] = self._asked(table, action.chain, view)
-                        walks[-1] = iter(chains[-1])
                     case Return():
                         del chains[-1], walks[-1]
                     case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
@@ -105,13 +149,7 @@ class Evaluator:
                 break
             else:
                 del chains[-1], walks[-1]
-        policy = table.policy(view.hook)
-        if traced:
-            applied = PolicyApplied(
-                table=table.name, hook=view.hook, policy=policy, answer=self.recorder.answer
-            )
-            self.recorder.add(applied)
-        return _ACCEPT if policy is Policy.ACCEPT else _DROP
+        return None
 
     def _here(
         self,
@@ -119,13 +157,14 @@ class Evaluator:
         view: View,
         chains: Sequence[Sequence[PreparedRule]],
         walks: Sequence[Iterator[PreparedRule]],
+        kept: Callable[[], bool],
     ) -> Checkpoint | None:
         """The checkpoint before the rule whose turn it is."""
-        if not self.memory.is_blank():
+        if not (kept() and self.memory.is_blank()):
             return None
         left = [len(rules) - length_hint(walk) for rules, walk in zip(chains, walks, strict=True)]
         left[-1] -= 1
-        rest = tuple(rules[place:] for rules, place in zip(chains, left, strict=True))
+        rest = tuple([rules[place:] for rules, place in zip(chains, left, strict=True)])
         return Checkpoint(table, View(view.skb.split(), view.hook, view.iif, view.oif, view.router), rest)
 
     def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:

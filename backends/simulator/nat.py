@@ -6,7 +6,6 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +36,11 @@ __all__ = ["Nat", "NatAction"]
 
 NatAction = Dnat | Snat | Masquerade | Redirect
 
+# Names of this module, because a member is looked up in its Enum anew each time.
+_SOURCE, _DESTINATION = Manip.SOURCE, Manip.DESTINATION
+_SOURCE_HOOKS = (Hook.POSTROUTING, Hook.INPUT)
+_RELATED = ConnectionState.RELATED
+_UNBOUND = (ConnectionState.NEW, _RELATED)
 _LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
 _ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
@@ -65,35 +69,43 @@ class Nat:
     recorder: Recorder
     family: Family = Family.IP
 
-    def hook(self, hook: Hook, skb: Skb, out: str, chain: Callable[[], NatAction | Accept | None]) -> bool:
-        """Take a packet through a NAT hook; False when it is dropped (``nf_nat_ipv4_fn``).
+    def asks(self, hook: Hook, skb: Skb) -> bool:
+        """Whether the nat table's chain at this hook decides about a packet (``nf_nat_inet_fn``).
 
-        ``chain`` evaluates the nat table's chain at this hook; it is called only for a packet whose
-        connection has no binding for this side yet, and returns a target, or Accept to leave the
-        address as it is, or None when the packet is gone.
+        It does so for the first packet of a connection alone, once for each side of it.
         """
+        entry = skb.entry
+        if entry is None or skb.state not in _UNBOUND or (skb.state is _RELATED and skb.packet.is_icmp):
+            return False
+        return not (entry.source_done if _manip(hook) is _SOURCE else entry.destination_done)
+
+    def bind(self, hook: Hook, skb: Skb, out: str, decided: NatAction | Accept) -> bool:
+        """Do what the chain decided about a packet of which it was asked; False when it is dropped.
+
+        Accept leaves the address as it is.
+        """
+        entry, manip = skb.entry, _manip(hook)
+        assert entry is not None
+        if isinstance(decided, Accept):
+            self._bind_nothing(hook, entry, manip)
+        elif not self._bind(hook, skb, entry, out, decided):
+            return False
+        self._rewrite(hook, skb, entry, manip)
+        return True
+
+    def follow(self, hook: Hook, skb: Skb, out: str) -> bool:
+        """Take a packet through a NAT hook of which the chain is not asked; False when it is dropped."""
         entry = skb.entry
         if entry is None:
             return True
-        if skb.state is ConnectionState.RELATED and skb.packet.is_icmp:
+        if skb.state is _RELATED and skb.packet.is_icmp:
             return self._translate_error(hook, skb, entry)
-        manip = _manip(hook)
-        done = entry.source_done if manip is Manip.SOURCE else entry.destination_done
-        if skb.state in (ConnectionState.NEW, ConnectionState.RELATED) and not done:
-            decided = chain()
-            if decided is None:
-                return False
-            if isinstance(decided, Accept):
-                self._bind_nothing(hook, entry, manip)
-            elif not self._bind(hook, skb, entry, out, decided):
-                return False
-        elif (
-            hook is Hook.POSTROUTING and skb.direction == ORIGINAL and entry.masquerade_out not in (None, out)
-        ):
+        of_original = hook is Hook.POSTROUTING and skb.direction == ORIGINAL
+        if of_original and entry.masquerade_out not in (None, out):
             # nf_nat_oif_changed: the route has moved, so the masquerade is void.
             self.conntrack.kill(entry)
             return False
-        self._rewrite(hook, skb, entry, manip)
+        self._rewrite(hook, skb, entry, _manip(hook))
         return True
 
     # Binding
@@ -115,7 +127,7 @@ class Nat:
             case Masquerade():
                 four = skb.packet.family is Family.IP
                 if four and entry.original.src == 0:
-                    self._bind_nothing(hook, entry, Manip.SOURCE)
+                    self._bind_nothing(hook, entry, _SOURCE)
                     return True
                 assert skb.path is not None
                 # The next hop's neighbour in IPv4, the destination's in IPv6.
@@ -125,18 +137,27 @@ class Nat:
                     return False
                 entry.masquerade_out = out
                 wanted = _Range(Interval.point(address), action.ports)
-        self._setup(hook, entry, _manip(hook), wanted, null=False)
+        self._setup(hook, entry, wanted)
         return True
 
     def _bind_nothing(self, hook: Hook, entry: Entry, manip: Manip) -> None:
         """``nf_nat_alloc_null_binding``: the address stays; a clashing port may still change."""
-        address = entry.reply.dst if manip is Manip.SOURCE else entry.reply.src
-        self._setup(hook, entry, manip, _Range(Interval.point(address), _NO_PORTS), null=True)
+        if entry.confirmed:
+            return
+        if self.conntrack.taken(entry.reply, entry):
+            address = entry.reply.dst if manip is _SOURCE else entry.reply.src
+            self._change(entry, _Range(Interval.point(address), _NO_PORTS), manip)
+        self._bound(hook, entry, manip, null=True)
 
-    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: _Range, *, null: bool) -> None:
+    def _setup(self, hook: Hook, entry: Entry, wanted: _Range) -> None:
         """``nf_nat_setup_info``."""
         if entry.confirmed:
             return
+        manip = _manip(hook)
+        self._change(entry, wanted, manip)
+        self._bound(hook, entry, manip, null=False)
+
+    def _change(self, entry: Entry, wanted: _Range, manip: Manip) -> None:
         current = invert(entry.reply)
         assert current is not None
         chosen = self._unique(current, wanted, entry, manip)
@@ -144,8 +165,10 @@ class Nat:
             reply = invert(chosen)
             assert reply is not None
             entry.reply = reply
-            entry.status |= SNAT if manip is Manip.SOURCE else DNAT
-        if manip is Manip.SOURCE:
+            entry.status |= SNAT if manip is _SOURCE else DNAT
+
+    def _bound(self, hook: Hook, entry: Entry, manip: Manip, *, null: bool) -> None:
+        if manip is _SOURCE:
             entry.source_done = True
             self.conntrack.by_source.insert(0, entry)
         else:
@@ -158,7 +181,7 @@ class Nat:
     # get_unique_tuple
 
     def _unique(self, original: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
-        if manip is Manip.SOURCE and not wanted.random:
+        if manip is _SOURCE and not wanted.random:
             if self._in_range(original, wanted):
                 if not self._used(original, entry):
                     return original
@@ -167,8 +190,10 @@ class Nat:
                 if same is not None and not self._used(same, entry):
                     return same
         chosen = _with_address(original, wanted, manip, self.family)
+        given = wanted.ports.interval
+        if manip is _DESTINATION and given is not None and given.is_point:
+            return self._pick(chosen, wanted, entry, manip)
         if not wanted.random:
-            given = wanted.ports.interval
             if given is None:
                 if not self._used(chosen, entry):
                     return chosen
@@ -193,7 +218,7 @@ class Nat:
         """``l4proto_in_range``."""
         if t.proto not in _ICMP and t.proto not in PORT_PROTOCOLS:
             return True
-        source = manip is Manip.SOURCE or t.proto in _ICMP
+        source = manip is _SOURCE or t.proto in _ICMP
         return self.ports.within(t.sport if source else t.dport, (given,))
 
     def _same_source(self, original: Tuple, wanted: _Range, entry: Entry) -> Tuple | None:
@@ -216,7 +241,7 @@ class Nat:
             return self._with_pick(t, given or _IDENTIFIERS, entry, source=True)
         if t.proto not in PORT_PROTOCOLS:
             return t
-        source = manip is Manip.SOURCE
+        source = manip is _SOURCE
         if given is None:
             if not source:
                 return t
@@ -231,6 +256,9 @@ class Nat:
         return Interval(1024, 65535)
 
     def _with_pick(self, t: Tuple, given: Interval, entry: Entry, *, source: bool) -> Tuple:
+        if given.is_point:
+            # One port is taken whether it is free or not.
+            return t._replace(sport=given.low) if source else t._replace(dport=given.low)
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
@@ -250,7 +278,7 @@ class Nat:
         target = invert(entry.tuple(1 - skb.direction))
         assert target is not None
         before = skb.packet
-        rewrite = rewrite_source if manip is Manip.SOURCE else rewrite_destination
+        rewrite = rewrite_source if manip is _SOURCE else rewrite_destination
         skb.packet = rewrite(before, target)
         if self.recorder.enabled and skb.packet != before:
             self.recorder.add(Rewritten(hook=hook, before=before, after=skb.packet))
@@ -271,7 +299,7 @@ class Nat:
         back = invert(there)
         assert back is not None
         assert packet.quoted is not None
-        if manip is Manip.SOURCE:
+        if manip is _SOURCE:
             inner = rewrite_destination(packet.quoted, there)
             skb.packet = packet.changed(src=back.src, quoted=inner)
         else:
@@ -284,11 +312,11 @@ class Nat:
 
 def _manip(hook: Hook) -> Manip:
     """``HOOK2MANIP``."""
-    return Manip.SOURCE if hook in (Hook.POSTROUTING, Hook.INPUT) else Manip.DESTINATION
+    return _SOURCE if hook in _SOURCE_HOOKS else _DESTINATION
 
 
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
-    source = (manip is Manip.SOURCE) == (direction == ORIGINAL)
+    source = (manip is _SOURCE) == (direction == ORIGINAL)
     return bool(entry.status & (SNAT if source else DNAT))
 
 
@@ -299,7 +327,7 @@ def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tup
     address = wanted.addresses.low
     if not wanted.addresses.is_point:
         address = _hashed(t, wanted.addresses, family, persistent=wanted.ports.persistent)
-    if manip is Manip.SOURCE:
+    if manip is _SOURCE:
         return Tuple(address, t.dst, t.proto, t.sport, t.dport)
     return Tuple(t.src, address, t.proto, t.sport, t.dport)
 

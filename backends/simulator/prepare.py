@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from backends.simulator.chainmemo import ChainMemo, memo_of
 from backends.simulator.conditions import Condition, condition, hidden_condition
 from backends.simulator.effects import EFFECTS
 from backends.simulator.index import ChainIndex, index_of
@@ -70,10 +71,11 @@ class PreparedRule:
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain:
-    """A chain's rules, and the index of them if there is one."""
+    """A chain's rules, and the index and the memo of them if there are any."""
 
     rules: tuple[PreparedRule, ...]
     index: ChainIndex | None
+    memo: ChainMemo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,10 @@ class PreparedTable:
         found = self.prepared.get(name)
         if found is None:
             written = self._written.get(name)
-            found = self.prepared[name] = _prepared(name, () if written is None else written.rules)
+            rules = () if written is None else written.rules
+            memo = memo_of(name, self._written)
+            found = PreparedChain(_prepared(name, rules), index_of(rules), memo)
+            self.prepared[name] = found
         return found
 
     def idle(self, hook: Hook) -> bool:
@@ -103,7 +108,7 @@ class PreparedTable:
         return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
 
 
-def _prepared(name: str, rules: tuple[Rule, ...]) -> PreparedChain:
+def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
     prepared = []
     for number, rule in enumerate(rules, 1):
         tests = _tests(rule)
@@ -115,7 +120,7 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> PreparedChain:
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))
-    return PreparedChain(tuple(prepared), index_of(rules))
+    return tuple(prepared)
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:

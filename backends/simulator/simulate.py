@@ -32,6 +32,10 @@ __all__ = ["Simulation", "simulate", "trace"]
 T = TypeVar("T")
 
 
+_Done = tuple[Step, Emission | None, Outcome | None]
+"""One step of the flow: what it sent (None: nothing), and what became of that (None: of a pause)."""
+
+
 @dataclass(slots=True)
 class _Run:
     """One run of a flow: a fresh node, with its own connections and clock."""
@@ -74,8 +78,8 @@ class Simulation:
         exchange = self._begun(flow)
 
         def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
-            steps = self._steps(exchange.afresh(), self._run(chooser, traced=False), chooser.start)
-            return tuple(s.outcome for s in steps if s.outcome is not None), tuple(chooser.assuming)
+            done = self._steps(exchange.afresh(), self._run(chooser, traced=False), chooser.start)
+            return tuple([outcome for *_, outcome in done if outcome is not None]), tuple(chooser.assuming)
 
         found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], Fraction] = {}
         for probability, way in _followed(flow, run):
@@ -95,7 +99,11 @@ class Simulation:
         exchange = self._begun(flow)
 
         def run(chooser: Chooser) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
-            steps = self._steps(exchange.afresh(), self._run(chooser, traced=True))
+            here = self._run(chooser, traced=True)
+            steps = [
+                TracedStep(step=step, emission=emission, events=here.recorder.take(), outcome=outcome)
+                for step, emission, outcome in self._steps(exchange.afresh(), here)
+            ]
             return tuple(steps), tuple(chooser.assuming)
 
         ways = [
@@ -120,33 +128,29 @@ class Simulation:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
         return Exchange(flow)
 
-    def _steps(self, exchange: Exchange, run: _Run, start: Checkpoint | None = None) -> Iterator[TracedStep]:
+    def _steps(self, exchange: Exchange, run: _Run, start: Checkpoint | None = None) -> Iterator[_Done]:
         unknown: Outcome | None = None
         for step in exchange.flow.steps:
             if isinstance(step, Pause):
                 run.wait(step.seconds)
-                yield TracedStep(step=step, emission=None, events=(), outcome=None)
+                yield step, None, None
                 continue
             if unknown is not None:
-                yield TracedStep(step=step, emission=None, events=(), outcome=unknown)
+                yield step, None, unknown
                 continue
             emission = exchange.emit(step)
             if emission is None:
-                outcome = Outcome(verdict=Verdict.UNSENT)
-                yield TracedStep(step=step, emission=None, events=(), outcome=outcome)
+                yield step, None, Outcome(verdict=Verdict.UNSENT)
                 continue
             try:
-                done = self._step(step, emission, exchange, run, start)
+                outcome = self._step(emission, exchange, run, start)
             except Undecided as e:
-                unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
+                outcome = unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
                 run.recorder.add(Ended(unknown, str(e)))
-                done = TracedStep(step=step, emission=emission, events=run.recorder.take(), outcome=unknown)
             run.stack.first, start = False, None
-            yield done
+            yield step, emission, outcome
 
-    def _step(
-        self, step: Step, emission: Emission, exchange: Exchange, run: _Run, start: Checkpoint | None
-    ) -> TracedStep:
+    def _step(self, emission: Emission, exchange: Exchange, run: _Run, start: Checkpoint | None) -> Outcome:
         if start is not None:
             fate = run.stack.resume(start)
         elif emission.entry is None:
@@ -163,7 +167,7 @@ class Simulation:
         outcome = _outcome(emission.packet, fate, run.ports)
         if run.recorder.enabled:
             run.recorder.add(Ended(outcome, _why(fate)))
-        return TracedStep(step=step, emission=emission, events=run.recorder.take(), outcome=outcome)
+        return outcome
 
 
 def _followed(flow: Flow, run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from backends.packet import Packet
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conntrack import Conntrack
-from backends.simulator.evaluate import Decision, Evaluator
+from backends.simulator.evaluate import Evaluator
 from backends.simulator.fields import View
-from backends.simulator.nat import Nat, NatAction
+from backends.simulator.nat import Nat
 from backends.simulator.prepare import Prepared, PreparedTable
 from backends.simulator.reject import (
     UNREACHABLE,
@@ -48,6 +48,12 @@ from translate.ir import (
 )
 
 __all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
+
+
+# Names of this module, because a member is looked up in its Enum anew each time.
+_TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
+_WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
+_NAT = TableName.NAT
 
 
 class Forwarded(NamedTuple):
@@ -228,7 +234,7 @@ class Stack:
                 hook=hook, packet=skb.packet, mark=skb.mark, iif=iif, oif=oif, answer=self.recorder.answer
             )
             self.recorder.add(entered)
-        tracked = hook not in (Hook.PREROUTING, Hook.OUTPUT)
+        tracked = hook not in _TRACKING
         view = View(skb, hook, iif, oif, self.router)
         tables = self.prepared.at if self.recorder.enabled else self.prepared.busy
         for table, priority in tables[hook]:
@@ -242,15 +248,13 @@ class Stack:
         return None
 
     def _interfaces(self, hook: Hook, skb: Skb) -> tuple[str, str]:
-        """The interfaces that a hook knows; POSTROUTING has both since Linux 5.7 (``ip_output``)."""
-        out = "" if skb.path is None else skb.path.dev
-        match hook:
-            case Hook.PREROUTING | Hook.INPUT:
-                return skb.dev, ""
-            case Hook.OUTPUT:
-                return "", out
-            case Hook.FORWARD | Hook.POSTROUTING:
-                return skb.dev, out
+        """The interfaces that a hook knows; POSTROUTING has both since Linux 5.7 (``ip_output``).
+
+        At OUTPUT no packet has come in anywhere yet.
+        """
+        if skb.path is None or hook in _WITHOUT_OUT:
+            return skb.dev, ""
+        return skb.dev, skb.path.dev
 
     def _track(self, hook: Hook, skb: Skb) -> None:
         self.conntrack.track(skb, incoming=hook is Hook.PREROUTING)
@@ -267,7 +271,7 @@ class Stack:
             )
 
     def _table(self, table: PreparedTable, view: View) -> Fate | None:
-        if table.name is TableName.NAT:
+        if table.name is _NAT:
             return self._nat(table, view)
         skb = view.skb
         before = (skb.packet, skb.mark)
@@ -288,25 +292,22 @@ class Stack:
 
     def _nat(self, table: PreparedTable, view: View, start: Checkpoint | None = None) -> Fate | None:
         skb, hook = view.skb, view.hook
-        fate: list[Fate] = []
-
-        def chain() -> NatAction | Accept | None:
-            decision: Decision
+        if self.nat.asks(hook, skb):
             if start is None:
-                decision = self.evaluator.table(table, view, kept=self._is_young())
+                decision = self.evaluator.table(table, view, self._is_young)
             else:
                 decision = self.evaluator.resume(start)
             match decision:
                 case Drop():
-                    return None
+                    return Dropped(f"dropped in table nat, {hook}")
                 case Reject():
-                    fate.append(self._reject(skb, decision.kind, f"rejected in table nat, {hook}"))
-                    return None
+                    return self._reject(skb, decision.kind, f"rejected in table nat, {hook}")
                 case _:
-                    return decision
-
-        if not self.nat.hook(hook, skb, view.oif, chain):
-            return fate[0] if fate else Dropped(f"dropped in table nat, {hook}")
+                    passed = self.nat.bind(hook, skb, view.oif, decision)
+        else:
+            passed = self.nat.follow(hook, skb, view.oif)
+        if not passed:
+            return Dropped(f"dropped in table nat, {hook}")
         if hook is Hook.OUTPUT and skb.entry is not None:
             # nf_nat_ipv4_local_fn
             here, there = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
