@@ -100,9 +100,11 @@ class Exchange:
         made = self._made.get(self._count)
         if made is None:
             packet = step.packet
-            start = packet.seq or self._start(server=False)
+            start = there = packet.seq
+            if packet.proto == Protocol.TCP:
+                start, there = packet.seq or self._start(server=False), self._start(server=True)
             packet = packet.changed(seq=start, payload=self._payload(packet))
-            made = Emission(packet, step.entry), _advance(start, packet), self._start(server=True)
+            made = Emission(packet, step.entry), _advance(start, packet), there
             self._made[self._count] = made
         self._talk, self._original, self._last = _Talk(*made), True, None
         return made[0]

@@ -4,8 +4,8 @@ Imports ``translate.ir`` and the words of ``backends`` alone; it reads the Rules
 never sees a lowered Program, so that an error of lowering cannot hide on both sides of a diff.
 ``harness`` imports what is named here; the modules inside follow the kernel's own division:
 ``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``evaluate`` (with
-``conditions``, and ``index``, which leaves out rules that cannot match), ``recent``, ``reject``,
-``stack``; ``chooser`` and ``checkpoint`` are how every way of a flow is found.
+``conditions``; ``index`` leaves out rules that cannot match, ``chainmemo`` walks that were made before),
+``recent``, ``reject``, ``stack``; ``chooser`` and ``checkpoint`` are how every way of a flow is found.
 """
 
 from backends.simulator.backend import SimulatorBackend

@@ -38,6 +38,11 @@ class Assumptions:
     """By which the last rule that did not match did not."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
 
+    def begin(self, chooser: Chooser) -> None:
+        """Forget all answers, for another run."""
+        self.chooser, self.denied = chooser, None
+        self.made.clear()
+
     def matches(self, rule: Rule, view: View) -> bool:
         """Return whether a rule whose shown tests hold matches.
 

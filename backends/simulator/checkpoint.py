@@ -10,7 +10,7 @@ from the beginning of the flow; the outcomes are the same, and a trace is always
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from backends.simulator.fields import View
 from backends.simulator.prepare import PreparedRule, PreparedTable
@@ -18,12 +18,11 @@ from backends.simulator.prepare import PreparedRule, PreparedTable
 __all__ = ["Checkpoint"]
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A packet in the walk through a table, before a rule that draws chance.
 
     ``view`` is its own: nothing else changes the packet. ``rest`` are the rules that are left to ask
-    in each chain, the innermost last; the one that draws comes first there.
+    in each chain where some are, the innermost last; the one that draws comes first there.
     """
 
     table: PreparedTable

@@ -51,12 +51,13 @@ _BEGINNING: Final = _Start()
 class Chooser:
     """Answers the choices of one run: first from a script, then always the first possible one."""
 
-    __slots__ = ("_denominator", "_numerator", "_script", "_taken", "_untaken", "assuming", "here", "start")
+    __slots__ = ("_denominator", "_numerator", "_script", "_taken", "assuming", "here", "start", "untaken")
 
     def __init__(self, start: _Start = _BEGINNING) -> None:
         self._script, numerator, denominator, checkpoint = start
         self._taken = [] if checkpoint is None else list(start.script[:-1])
-        self._untaken: list[_Start] = []
+        self.untaken: list[_Start] = []
+        """The starts that lead to the alternatives first passed over in this run."""
         self._numerator, self._denominator = (1, 1) if checkpoint is None else (numerator, denominator)
         self.start = checkpoint
         """Where the run takes off; None: at the beginning."""
@@ -106,7 +107,7 @@ class Chooser:
             prefix = tuple(self._taken)
             for other in possible[1:]:
                 here = None if self.here is None else self.here()
-                self._untaken.append(_Start((*prefix, other), self._numerator, self._denominator, here))
+                self.untaken.append(_Start((*prefix, other), self._numerator, self._denominator, here))
         self._taken.append(index)
         return index
 
@@ -114,10 +115,6 @@ class Chooser:
     def probability(self) -> Fraction:
         """Of this run: the product of what it took, reduced once."""
         return _reduced(self._numerator, self._denominator)
-
-    def untaken(self) -> Sequence[_Start]:
-        """Return the starts that lead to the alternatives first passed over in this run."""
-        return self._untaken
 
 
 def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
@@ -136,4 +133,4 @@ def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
         chooser = Chooser(pending.pop())
         result = run(chooser)
         yield chooser.probability, result
-        pending.extend(reversed(chooser.untaken()))
+        pending.extend(reversed(chooser.untaken))

@@ -46,6 +46,14 @@ class Memory:
     counters: dict[object, int] = field(default_factory=dict)
     """Where the counter of each Nth stands, by its place in the ruleset."""
 
+    def begin(self, chooser: Chooser) -> None:
+        """Forget everything, for another run."""
+        self.chooser = chooser
+        self.ports.begin(chooser)
+        self.lists.begin()
+        self.assumptions.begin(chooser)
+        self.counters.clear()
+
     def is_blank(self) -> bool:
         """Whether nothing is known yet but what the chooser has taken."""
         known = self.counters or self.ports.picked or self.lists.known or self.assumptions.made

@@ -70,17 +70,17 @@ class Entry:
     def split(self) -> Entry:
         """Return a copy that another run can change."""
         return Entry(
-            original=self.original,
-            reply=self.reply,
-            status=self.status,
-            mark=self.mark,
-            tcp=None if self.tcp is None else self.tcp.split(),
-            udp_stream_after=self.udp_stream_after,
-            expires=self.expires,
-            confirmed=self.confirmed,
-            source_done=self.source_done,
-            destination_done=self.destination_done,
-            masquerade_out=self.masquerade_out,
+            self.original,
+            self.reply,
+            self.status,
+            self.mark,
+            None if self.tcp is None else self.tcp.split(),
+            self.udp_stream_after,
+            self.expires,
+            self.confirmed,
+            self.source_done,
+            self.destination_done,
+            self.masquerade_out,
         )
 
     def tuple(self, direction: int) -> Tuple:
@@ -98,6 +98,13 @@ class Conntrack:
     _table: dict[Tuple, tuple[Entry, int]] = field(default_factory=dict)
     _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
     by_source: list[Entry] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Forget all connections, for another run."""
+        self.now = 0.0
+        self._table.clear()
+        self._picked.clear()
+        self.by_source.clear()
 
     def is_empty(self) -> bool:
         """Whether no connection is known."""
@@ -130,7 +137,7 @@ class Conntrack:
 
     def taken(self, t: Tuple, ignored: Entry) -> bool:
         """Whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
-        found = self.find(t)
+        found = self.find(t) if self._table else None
         return found is not None and found[0] is not ignored and found[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, *, source: bool) -> list[int]:
@@ -186,24 +193,25 @@ class Conntrack:
         packet = skb.packet
         if packet.bad_checksum and incoming and self.settings.checksum and _summed(packet):
             return
-        if packet.proto == Protocol.ICMP:
-            kind = packet.icmp_type or 0
-            if kind > NR_ICMP_TYPES:
-                return
-            if kind in ICMP_ERRORS:
-                self._relate(skb)
-                return
-        if packet.proto == Protocol.ICMPV6:
-            kind = packet.icmp_type or 0
-            if kind in ICMP6_UNTRACKED:
-                skb.state = ConnectionState.UNTRACKED
-                return
-            if kind < 128 or kind == ICMP6_REDIRECT:
-                self._relate(skb)
-                return
+        if packet.is_icmp and self._settle_icmp(skb, packet.proto, packet.icmp_type or 0):
+            return
         if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
             return
         self._attach(skb)
+
+    def _settle_icmp(self, skb: Skb, proto: int, kind: int) -> bool:
+        """Settle what an ICMP packet is that begins and answers nothing; False for queries and answers."""
+        if proto == Protocol.ICMP:
+            if kind in ICMP_ERRORS:
+                self._relate(skb)
+            return kind > NR_ICMP_TYPES or kind in ICMP_ERRORS
+        if kind in ICMP6_UNTRACKED:
+            skb.state = ConnectionState.UNTRACKED
+            return True
+        if kind < 128 or kind == ICMP6_REDIRECT:
+            self._relate(skb)
+            return True
+        return False
 
     def _relate(self, skb: Skb) -> None:
         """An ICMP error belongs to the connection that it quotes (``nf_conntrack_inet_error``)."""

@@ -59,22 +59,22 @@ class Evaluator:
             decision = self._walk(table, view, [self._asked(chain, view)], kept)
         else:
             decision = self._remembered(table, chain, chain.memo, view)
-        return self._policy(table, view) if decision is None else decision
+        return self._end(table, view) if decision is None else decision
 
     def resume(self, start: Checkpoint) -> Decision:
         """Walk on from a checkpoint."""
-        table, view = start.table, start.view
-        decision = self._walk(table, view, list(start.rest), _always)
-        return self._policy(table, view) if decision is None else decision
+        decision = self._walk(start.table, start.view, list(start.rest), _always)
+        return self._end(start.table, start.view) if decision is None else decision
 
-    def _policy(self, table: PreparedTable, view: View) -> Decision:
-        policy = table.policy(view.hook)
+    def _end(self, table: PreparedTable, view: View) -> Decision:
+        """What the policy decides about a packet that came to the end of the built-in chain."""
+        policy = table.prepared[view.hook].policy
         if self.recorder.enabled:
             applied = PolicyApplied(
                 table=table.name, hook=view.hook, policy=policy, answer=self.recorder.answer
             )
             self.recorder.add(applied)
-        return _ACCEPT if policy is Policy.ACCEPT else _DROP
+        return _ACCEPT if policy is _ACCEPTING else _DROP
 
     def _asked(self, chain: PreparedChain, view: View) -> Sequence[PreparedRule]:
         """The rules of a chain that are asked: for a trace all, otherwise those that can match."""
@@ -162,9 +162,9 @@ class Evaluator:
         """The checkpoint before the rule whose turn it is."""
         if not (kept() and self.memory.is_blank()):
             return None
-        left = [len(rules) - length_hint(walk) for rules, walk in zip(chains, walks, strict=True)]
-        left[-1] -= 1
-        rest = tuple([rules[place:] for rules, place in zip(chains, left, strict=True)])
+        left = [length_hint(walk) for walk in walks]
+        left[-1] += 1
+        rest = tuple([rules[len(rules) - n :] for rules, n in zip(chains, left, strict=True) if n])
         return Checkpoint(table, View(view.skb.split(), view.hook, view.iif, view.oif, view.router), rest)
 
     def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
@@ -185,5 +185,6 @@ class Evaluator:
         )
 
 
+_ACCEPTING = Policy.ACCEPT
 _ACCEPT = Accept()
 _DROP = Drop()

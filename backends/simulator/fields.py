@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from backends.packet import Port
@@ -73,19 +74,19 @@ def _reverse_path(view: View) -> Value:
 
 
 _READERS: Final[dict[Field, Reader]] = {
-    Field.SADDR: lambda view: view.skb.packet.src,
-    Field.DADDR: lambda view: view.skb.packet.dst,
+    Field.SADDR: attrgetter("skb.packet.src"),
+    Field.DADDR: attrgetter("skb.packet.dst"),
     Field.FRAGMENT: lambda view: 0,
-    Field.L4PROTO: lambda view: view.skb.packet.proto,
+    Field.L4PROTO: attrgetter("skb.packet.proto"),
     Field.SPORT: _sport,
     Field.DPORT: _dport,
     Field.ICMP_TYPE: _icmp_type,
     Field.ICMP_CODE: _icmp_code,
     Field.TCP_FLAGS: _tcp_flags,
-    Field.MARK: lambda view: view.skb.mark,
-    Field.IIF: lambda view: view.iif,
-    Field.OIF: lambda view: view.oif,
-    Field.CT_STATE: lambda view: view.skb.ct_state,
+    Field.MARK: attrgetter("skb.mark"),
+    Field.IIF: attrgetter("iif"),
+    Field.OIF: attrgetter("oif"),
+    Field.CT_STATE: attrgetter("skb.ct_state"),
     Field.CT_STATUS: _of_connection(lambda entry: entry.status),
     Field.CT_MARK: _of_connection(lambda entry: entry.mark),
     Field.CT_DIRECTION: lambda view: None if view.skb.entry is None else view.skb.direction,

@@ -41,6 +41,7 @@ _SOURCE, _DESTINATION = Manip.SOURCE, Manip.DESTINATION
 _SOURCE_HOOKS = (Hook.POSTROUTING, Hook.INPUT)
 _RELATED = ConnectionState.RELATED
 _UNBOUND = (ConnectionState.NEW, _RELATED)
+_NAT = SNAT | DNAT
 _LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
 _ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
@@ -88,7 +89,7 @@ class Nat:
         assert entry is not None
         if isinstance(decided, Accept):
             self._bind_nothing(hook, entry, manip)
-        elif not self._bind(hook, skb, entry, out, decided):
+        elif not self._bind(hook, skb, entry, out, manip, decided):
             return False
         self._rewrite(hook, skb, entry, manip)
         return True
@@ -110,7 +111,7 @@ class Nat:
 
     # Binding
 
-    def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, action: NatAction) -> bool:
+    def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, manip: Manip, action: NatAction) -> bool:
         match action:
             case Dnat():
                 wanted = _Range(action.addresses, action.ports)
@@ -127,7 +128,7 @@ class Nat:
             case Masquerade():
                 four = skb.packet.family is Family.IP
                 if four and entry.original.src == 0:
-                    self._bind_nothing(hook, entry, _SOURCE)
+                    self._bind_nothing(hook, entry, manip)
                     return True
                 assert skb.path is not None
                 # The next hop's neighbour in IPv4, the destination's in IPv6.
@@ -137,7 +138,7 @@ class Nat:
                     return False
                 entry.masquerade_out = out
                 wanted = _Range(Interval.point(address), action.ports)
-        self._setup(hook, entry, wanted)
+        self._setup(hook, entry, manip, wanted, null=False)
         return True
 
     def _bind_nothing(self, hook: Hook, entry: Entry, manip: Manip) -> None:
@@ -146,18 +147,14 @@ class Nat:
             return
         if self.conntrack.taken(entry.reply, entry):
             address = entry.reply.dst if manip is _SOURCE else entry.reply.src
-            self._change(entry, _Range(Interval.point(address), _NO_PORTS), manip)
-        self._bound(hook, entry, manip, null=True)
+            self._setup(hook, entry, manip, _Range(Interval.point(address), _NO_PORTS), null=True)
+        else:
+            self._bound(hook, entry, manip, null=True)
 
-    def _setup(self, hook: Hook, entry: Entry, wanted: _Range) -> None:
+    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: _Range, *, null: bool) -> None:
         """``nf_nat_setup_info``."""
         if entry.confirmed:
             return
-        manip = _manip(hook)
-        self._change(entry, wanted, manip)
-        self._bound(hook, entry, manip, null=False)
-
-    def _change(self, entry: Entry, wanted: _Range, manip: Manip) -> None:
         current = invert(entry.reply)
         assert current is not None
         chosen = self._unique(current, wanted, entry, manip)
@@ -166,6 +163,7 @@ class Nat:
             assert reply is not None
             entry.reply = reply
             entry.status |= SNAT if manip is _SOURCE else DNAT
+        self._bound(hook, entry, manip, null=null)
 
     def _bound(self, hook: Hook, entry: Entry, manip: Manip, *, null: bool) -> None:
         if manip is _SOURCE:
@@ -191,8 +189,9 @@ class Nat:
                     return same
         chosen = _with_address(original, wanted, manip, self.family)
         given = wanted.ports.interval
-        if manip is _DESTINATION and given is not None and given.is_point:
-            return self._pick(chosen, wanted, entry, manip)
+        if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
+            # One port is taken whether it is free or not.
+            return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, given.low)
         if not wanted.random:
             if given is None:
                 if not self._used(chosen, entry):
@@ -256,9 +255,6 @@ class Nat:
         return Interval(1024, 65535)
 
     def _with_pick(self, t: Tuple, given: Interval, entry: Entry, *, source: bool) -> Tuple:
-        if given.is_point:
-            # One port is taken whether it is free or not.
-            return t._replace(sport=given.low) if source else t._replace(dport=given.low)
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
@@ -273,9 +269,9 @@ class Nat:
 
     def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> None:
         """``nf_nat_packet``."""
-        if not _applies(entry, manip, skb.direction):
+        if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
             return
-        target = invert(entry.tuple(1 - skb.direction))
+        target = invert(entry.reply if skb.direction == ORIGINAL else entry.original)
         assert target is not None
         before = skb.packet
         rewrite = rewrite_source if manip is _SOURCE else rewrite_destination
@@ -313,6 +309,11 @@ class Nat:
 def _manip(hook: Hook) -> Manip:
     """``HOOK2MANIP``."""
     return _SOURCE if hook in _SOURCE_HOOKS else _DESTINATION
+
+
+def _has_plain_port(t: Tuple) -> bool:
+    """Whether the destination is a port, and not one that the kernel picked."""
+    return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
 
 
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:

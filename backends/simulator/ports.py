@@ -31,6 +31,11 @@ class Ports:
         self._chooser = chooser
         self._possible: list[tuple[Interval, ...]] = []
 
+    def begin(self, chooser: Chooser) -> None:
+        """Forget all picks, for another run."""
+        self._chooser = chooser
+        self._possible.clear()
+
     @property
     def picked(self) -> int:
         """How many picks there have been."""

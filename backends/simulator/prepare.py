@@ -71,9 +71,10 @@ class PreparedRule:
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain:
-    """A chain's rules, and the index and the memo of them if there are any."""
+    """A chain's rules, the policy of a built-in one, and the index and the memo of them if there are any."""
 
     rules: tuple[PreparedRule, ...]
+    policy: Policy
     index: ChainIndex | None
     memo: ChainMemo | None
 
@@ -93,19 +94,20 @@ class PreparedTable:
             written = self._written.get(name)
             rules = () if written is None else written.rules
             memo = memo_of(name, self._written)
-            found = PreparedChain(_prepared(name, rules), index_of(rules), memo)
+            policy = _policy(written)
+            found = PreparedChain(_prepared(name, rules), policy, index_of(rules), memo)
             self.prepared[name] = found
         return found
 
     def idle(self, hook: Hook) -> bool:
         """Whether every packet passes the table at ``hook`` as it is."""
         written = self._written.get(hook)
-        return (written is None or not written.rules) and self.policy(hook) is Policy.ACCEPT
+        return (written is None or not written.rules) and _policy(written) is Policy.ACCEPT
 
-    def policy(self, hook: Hook) -> Policy:
-        """Return the policy of the built-in chain at ``hook``; ACCEPT when it is not declared."""
-        chain = self._written.get(hook)
-        return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
+
+def _policy(chain: Chain | None) -> Policy:
+    """A built-in chain that is not declared accepts."""
+    return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
 
 
 def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:

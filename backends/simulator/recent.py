@@ -55,6 +55,11 @@ class RecentLists:
     now: float = 0.0
     known: dict[str, OrderedDict[int, _Seen]] = field(default_factory=dict)
 
+    def begin(self) -> None:
+        """Empty all lists, for another run."""
+        self.now = 0.0
+        self.known.clear()
+
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Do what ``test`` does to its list, and say whether it matches (``recent_mt``).
 

@@ -18,6 +18,7 @@ __all__ = ["LOOPBACK", "NoRoute", "Path", "Router"]
 LOOPBACK = "lo"
 _LOCALHOST = Address(Family.IP, 0x7F000001, 8)
 _BROADCAST = 0xFFFFFFFF
+_MOST_ROUTED = 1 << 16
 _LINK_GROUPS = 0xE00000  # 224.0.0.0/24
 _ALL_HOSTS = 0xE0000001
 
@@ -85,6 +86,8 @@ class Router:
         self.forwards = functools.cache(self._forwards)
         self._flag = functools.cache(self._read_flag)
         self._rp_filter = functools.cache(self._read_rp_filter)
+        # Asked for every way of a flow, of which there are as many as endpoints.
+        self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
         given = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
         for name, addresses in {LOOPBACK: (_LOCALHOST,), **given}.items():
@@ -156,7 +159,7 @@ class Router:
         """Say why a packet is gone before any hook; ``ip_rcv`` looks at no address."""
         return None
 
-    def route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+    def _route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
         """Route a packet that came in on ``dev`` (``ip_route_input_slow``)."""
         if _multicast(dst):
             return self._multicast_input(src, dst, dev)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import TypeVar
 
 from backends.contract import Job
@@ -37,21 +39,23 @@ _Done = tuple[Step, Emission | None, Outcome | None]
 
 
 @dataclass(slots=True)
-class _Run:
-    """One run of a flow: a fresh node, with its own connections and clock."""
+class _Node:
+    """The node that flows run through; each run begins as if there had been none."""
 
     stack: Stack
-    ports: Ports
-    recorder: Recorder
-    lists: RecentLists
+    memory: Memory
+
+    def begin(self, chooser: Chooser) -> None:
+        self.stack.begin()
+        self.memory.begin(chooser)
 
     def wait(self, seconds: float) -> None:
         self.stack.conntrack.now += seconds
-        self.lists.now += seconds
+        self.memory.lists.now += seconds
 
 
 class Simulation:
-    """A Job made ready to run flows through.
+    """A Job made ready to run flows through, one at a time.
 
     With ``assuming``, rules of which the input hides something are followed both ways, and outcomes
     say what they assume. Raises UnsupportedError when a rule cannot be simulated; without
@@ -68,6 +72,7 @@ class Simulation:
             tcp_loose=sysctl("net.netfilter.nf_conntrack_tcp_loose") != "0",
             tcp_be_liberal=sysctl("net.netfilter.nf_conntrack_tcp_be_liberal") != "0",
         )
+        self._untraced = self._node(traced=False)
 
     def simulate(self, flow: Flow) -> FlowResult:
         """Return every way the flow can go, equal ones added up, with exact probabilities.
@@ -75,17 +80,20 @@ class Simulation:
         Raises InputError for a flow of another address family than the rules, and when there are too
         many ways to follow.
         """
-        exchange = self._begun(flow)
+        exchange, node = self._begun(flow), self._untraced
 
         def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
-            done = self._steps(exchange.afresh(), self._run(chooser, traced=False), chooser.start)
+            node.begin(chooser)
+            done = self._steps(exchange.afresh(), node, chooser.start)
             return tuple([outcome for *_, outcome in done if outcome is not None]), tuple(chooser.assuming)
 
-        found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], Fraction] = {}
+        found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
         for probability, way in _followed(flow, run):
-            same = found.get(way)
-            found[way] = probability if same is None else same + probability
-        branches = [OutcomeBranch(p, outcomes, assuming) for (outcomes, assuming), p in found.items()]
+            found.setdefault(way, []).append(probability)
+        branches = [
+            OutcomeBranch(reduce(add, shares), outcomes, assuming)
+            for (outcomes, assuming), shares in found.items()
+        ]
         if any(branch.assuming for branch in branches):
             ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
             branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
@@ -96,13 +104,13 @@ class Simulation:
 
         Of two that differ only in an assumption which changes no outcome, one is returned, without it.
         """
-        exchange = self._begun(flow)
+        exchange, node = self._begun(flow), self._node(traced=True)
 
         def run(chooser: Chooser) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
-            here = self._run(chooser, traced=True)
+            node.begin(chooser)
             steps = [
-                TracedStep(step=step, emission=emission, events=here.recorder.take(), outcome=outcome)
-                for step, emission, outcome in self._steps(exchange.afresh(), here)
+                TracedStep(step=step, emission=emission, events=node.stack.recorder.take(), outcome=outcome)
+                for step, emission, outcome in self._steps(exchange.afresh(), node)
             ]
             return tuple(steps), tuple(chooser.assuming)
 
@@ -112,7 +120,8 @@ class Simulation:
         ]
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
-    def _run(self, chooser: Chooser, *, traced: bool) -> _Run:
+    def _node(self, *, traced: bool) -> _Node:
+        chooser = Chooser()
         ports = Ports(chooser)
         recorder = Recorder(traced)
         conntrack = Conntrack(self._settings, ports)
@@ -121,18 +130,18 @@ class Simulation:
         memory = Memory(chooser, ports, lists, Assumptions(chooser), self._prepared.sets)
         evaluator = Evaluator(memory, recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
-        return _Run(stack, ports, recorder, lists)
+        return _Node(stack, memory)
 
     def _begun(self, flow: Flow) -> Exchange:
         if flow.family is not self._family:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
         return Exchange(flow)
 
-    def _steps(self, exchange: Exchange, run: _Run, start: Checkpoint | None = None) -> Iterator[_Done]:
+    def _steps(self, exchange: Exchange, node: _Node, start: Checkpoint | None = None) -> Iterator[_Done]:
         unknown: Outcome | None = None
         for step in exchange.flow.steps:
             if isinstance(step, Pause):
-                run.wait(step.seconds)
+                node.wait(step.seconds)
                 yield step, None, None
                 continue
             if unknown is not None:
@@ -143,20 +152,20 @@ class Simulation:
                 yield step, None, Outcome(verdict=Verdict.UNSENT)
                 continue
             try:
-                outcome = self._step(emission, exchange, run, start)
+                outcome = self._step(emission, exchange, node, start)
             except Undecided as e:
                 outcome = unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
-                run.recorder.add(Ended(unknown, str(e)))
-            run.stack.first, start = False, None
+                node.stack.recorder.add(Ended(unknown, str(e)))
+            node.stack.first, start = False, None
             yield step, emission, outcome
 
-    def _step(self, emission: Emission, exchange: Exchange, run: _Run, start: Checkpoint | None) -> Outcome:
+    def _step(self, emission: Emission, exchange: Exchange, node: _Node, start: Checkpoint | None) -> Outcome:
         if start is not None:
-            fate = run.stack.resume(start)
+            fate = node.stack.resume(start)
         elif emission.entry is None:
-            fate = run.stack.send(emission.packet)
+            fate = node.stack.send(emission.packet)
         else:
-            fate = run.stack.receive(emission.packet, emission.entry)
+            fate = node.stack.receive(emission.packet, emission.entry)
         match fate:
             case Forwarded():
                 exchange.arrived(Arrival(fate.packet, fate.out))
@@ -164,15 +173,15 @@ class Simulation:
                 exchange.arrived(Arrival(fate.packet, None))
             case Dropped() | Rejected():
                 pass
-        outcome = _outcome(emission.packet, fate, run.ports)
-        if run.recorder.enabled:
-            run.recorder.add(Ended(outcome, _why(fate)))
+        outcome = _outcome(emission.packet, fate, node.memory.ports)
+        if node.stack.recorder.enabled:
+            node.stack.recorder.add(Ended(outcome, _why(fate)))
         return outcome
 
 
-def _followed(flow: Flow, run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
+def _followed(flow: Flow, run: Callable[[Chooser], T]) -> list[tuple[Fraction, T]]:
     try:
-        yield from branches(run)
+        return list(branches(run))
     except TooManyBranches:
         raise InputError(
             f"flow {flow.id!r} can go more than {MOST_BRANCHES} ways: rules draw chance anew for each of"
@@ -204,43 +213,37 @@ def _why(fate: Fate) -> str:
 
 
 def _outcome(sent: Packet, fate: Fate, ports: Ports) -> Outcome:
-    out: str | None = None
     match fate:
+        case Forwarded():
+            out: str | None = fate.out
+        case Delivered():
+            out = None
         case Dropped():
             return Outcome(verdict=Verdict.DROP)
         case Rejected():
             return Outcome(verdict=Verdict.REJECT, reject_with=fate.kind)
-        case Forwarded():
-            verdict, out = Verdict.FORWARD, fate.out
-        case Delivered():
-            verdict = Verdict.LOCAL
     packet = fate.packet
-    sport, dport = _shown_ports(packet, ports)
-    if (packet.sport, packet.dport, packet.icmp_id) == (sent.sport, sent.dport, sent.icmp_id):
-        before_sport, before_dport = sport, dport
-    else:
-        before_sport, before_dport = _shown_ports(sent, ports)
+    shown = sport, dport = _shown_ports(packet, ports)
+    before = shown
+    if (packet.sport, packet.dport, packet.icmp_id) != (sent.sport, sent.dport, sent.icmp_id):
+        before = _shown_ports(sent, ports)
     quoted = None
     if packet.quoted is not None:
         quoted = QuotedTuple(packet.quoted.src, packet.quoted.dst, *_shown_ports(packet.quoted, ports))
-    return Outcome(
-        verdict=verdict,
+    return Outcome.passed(
         out=out,
-        src=packet.src,
-        dst=packet.dst,
-        sport=sport,
-        dport=dport,
-        ttl=packet.ttl,
+        packet=packet,
+        ports=shown,
         mark=fate.mark,
-        dnat=(packet.dst, dport) != (sent.dst, before_dport),
-        snat=(packet.src, sport) != (sent.src, before_sport),
+        dnat=packet.dst != sent.dst or dport != before[1],
+        snat=packet.src != sent.src or sport != before[0],
         quoted=quoted,
     )
 
 
 def _shown_ports(packet: Packet, ports: Ports) -> tuple[Port | None, Port | None]:
-    if packet.is_icmp:
-        return ports.shown(packet.icmp_id), None
-    if not packet.has_ports:
-        return None, None
-    return ports.shown(packet.sport), ports.shown(packet.dport)
+    if packet.has_ports:
+        if not ports.picked:
+            return packet.sport, packet.dport
+        return ports.shown(packet.sport), ports.shown(packet.dport)
+    return (ports.shown(packet.icmp_id) if packet.is_icmp else None), None

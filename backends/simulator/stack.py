@@ -53,7 +53,7 @@ __all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
 # Names of this module, because a member is looked up in its Enum anew each time.
 _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
-_NAT = TableName.NAT
+_MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 
 
 class Forwarded(NamedTuple):
@@ -100,6 +100,12 @@ class Stack:
     first: bool = True
     """Whether this is the first packet that the flow sends."""
 
+    def begin(self) -> None:
+        """Forget all packets, for another run."""
+        self.first = True
+        self.conntrack.begin()
+        self.recorder.begin()
+
     # Ways in
 
     def receive(self, packet: Packet, dev: str) -> Fate:
@@ -123,7 +129,7 @@ class Stack:
     def resume(self, start: Checkpoint) -> Fate:
         """A packet goes on from a checkpoint, in the table that it is in, as the first of its flow."""
         view, tables = start.view, self.prepared.busy[start.view.hook]
-        place = next(n for n, (table, _) in enumerate(tables) if table is start.table)
+        place = [table for table, _ in tables].index(start.table)
         if (gone := self._nat(start.table, view, start)) is not None:
             return gone
         for table, _ in tables[place + 1 :]:
@@ -156,18 +162,19 @@ class Stack:
         if skb.path is None:
             packet = skb.packet
             found = self.router.route_input(packet.src, packet.dst, skb.dev)
-            self._routed("packet that came in", packet.dst, found)
+            if self.recorder.enabled:
+                self._routed("packet that came in", packet.dst, found)
             match found:
+                case Path():
+                    skb.path = found
                 case NoRoute.NET_UNREACHABLE:
                     # ip_error: the route of the packet is one that may be answered.
                     skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
                     four = packet.family is Family.IP
                     kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
                     return self._error(skb, *UNREACHABLE[kind], kind, "no route to its destination")
-                case NoRoute():
-                    return Dropped(found.value)
                 case _:
-                    skb.path = found
+                    return Dropped(found.value)
         if skb.path.local:
             return self._deliver(skb)
         return self._forward(skb)
@@ -192,13 +199,13 @@ class Stack:
             return self._error(skb, 11, 0, "icmp-11-0", "its TTL is spent")
         assert skb.path is not None
         match self.router.stays_on_link(packet.src, skb.dev, skb.path.dev):
+            case None:
+                pass
             case AddressType.UNICAST:
                 return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
-            case AddressType.UNSPEC:
-                return Dropped("its source is no node's")
             case _:
-                pass
-        skb.packet = skb.packet.changed(ttl=skb.packet.ttl - 1)
+                return Dropped("its source is no node's")
+        skb.packet = packet.changed(ttl=packet.ttl - 1)
         if (gone := self._hook(Hook.FORWARD, skb)) is not None:
             return gone
         return self._output(skb)
@@ -228,7 +235,8 @@ class Stack:
 
     def _hook(self, hook: Hook, skb: Skb) -> Fate | None:
         """Run everything that is registered at a hook; None when the packet goes on."""
-        iif, oif = self._interfaces(hook, skb)
+        # POSTROUTING has both interfaces since Linux 5.7 (ip_output); what is made here came in nowhere.
+        iif, oif = skb.dev, "" if skb.path is None or hook in _WITHOUT_OUT else skb.path.dev
         if self.recorder.enabled:
             entered = HookEntered(
                 hook=hook, packet=skb.packet, mark=skb.mark, iif=iif, oif=oif, answer=self.recorder.answer
@@ -246,15 +254,6 @@ class Stack:
         if not tracked:
             self._track(hook, skb)
         return None
-
-    def _interfaces(self, hook: Hook, skb: Skb) -> tuple[str, str]:
-        """The interfaces that a hook knows; POSTROUTING has both since Linux 5.7 (``ip_output``).
-
-        At OUTPUT no packet has come in anywhere yet.
-        """
-        if skb.path is None or hook in _WITHOUT_OUT:
-            return skb.dev, ""
-        return skb.dev, skb.path.dev
 
     def _track(self, hook: Hook, skb: Skb) -> None:
         self.conntrack.track(skb, incoming=hook is Hook.PREROUTING)
@@ -285,7 +284,7 @@ class Stack:
                 return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
-        if table.name is TableName.MANGLE and view.hook is Hook.OUTPUT and before != (skb.packet, skb.mark):
+        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != (skb.packet, skb.mark):
             # ipt_mangle_out
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None

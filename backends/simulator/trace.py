@@ -187,6 +187,11 @@ class Recorder:
     answer: bool = False
     _events: list[Event] = field(default_factory=list)
 
+    def begin(self) -> None:
+        """Forget all events, for another run."""
+        self.answer = False
+        self._events.clear()
+
     def add(self, event: Event) -> None:
         """Keep an event."""
         self._events.append(event)

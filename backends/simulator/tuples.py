@@ -54,13 +54,19 @@ def tuple_of(packet: Packet) -> Tuple:
 
 def invert(t: Tuple) -> Tuple | None:
     """Return the tuple of an answer (``nf_ct_invert_tuple``); None for ICMP that has no answer."""
-    if t.proto in _ICMP:
-        assert isinstance(t.dport, int)
-        answer = (_INVERSE if t.proto == Protocol.ICMP else _INVERSE_6).get(t.dport >> 8)
-        if answer is None:
-            return None
-        return Tuple(t.dst, t.src, t.proto, t.sport, answer << 8 | (t.dport & 0xFF))
-    return Tuple(t.dst, t.src, t.proto, t.dport, t.sport)
+    src, dst, proto, sport, dport = t
+    if proto in _ICMP:
+        return _invert_icmp(t)
+    # A named tuple's own constructor is written in Python, and this is asked at every hook.
+    return tuple.__new__(Tuple, (dst, src, proto, dport, sport))
+
+
+def _invert_icmp(t: Tuple) -> Tuple | None:
+    assert isinstance(t.dport, int)
+    answer = (_INVERSE if t.proto == Protocol.ICMP else _INVERSE_6).get(t.dport >> 8)
+    if answer is None:
+        return None
+    return Tuple(t.dst, t.src, t.proto, t.sport, answer << 8 | (t.dport & 0xFF))
 
 
 def rewrite_source(packet: Packet, target: Tuple) -> Packet:
