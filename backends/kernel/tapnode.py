@@ -35,11 +35,11 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from backends.kernel.ipv6header import pack_ipv6
 from backends.kernel.netlink import Conntrack, Routing
+from backends.kernel.sniffer import SO_RCVMARK, Sniffer
 from backends.kernel.sysctls import set_node_sysctls, set_own_sysctls
 from backends.node import Node, Route
 from translate.errors import MachineError
@@ -58,20 +58,15 @@ _OFFLOADS: Final = {
     "gso": 0x24,
     "gro": 0x2C,
 }
-_SO_RCVMARK: Final = 75
 _SOL_RAW: Final = 255
-_SO_ATTACH_FILTER: Final = 26
-_ETH_P_ALL: Final = 3
 _ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
 _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
-_PACKET_OUTGOING: Final = 4
 QUEUE: Final = 1000
 """How many packets can wait at a device to be read."""
 _FENCE_SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """An IP packet that came out: on device ``out``, or delivered to the node when None.
 
     ``mark`` is the packet mark there; None when the device's packet socket did not see it pass.
@@ -101,6 +96,7 @@ class TapNode:
         self.indexes: dict[str, int] = {}
         """The interface index of every device."""
         self._ethertype = _ETHERTYPES[family].to_bytes(2, "big")
+        self._names: dict[int, str] = {}
         self._taps: dict[str, int] = {}
         self._tap_names: dict[int, str] = {}
         self._headers: dict[str, bytes] = {}
@@ -109,7 +105,8 @@ class TapNode:
         self._poll = select.epoll()
         set_own_sysctls(family)
         self._links()
-        self._sniffer = self._open_sniffer()
+        self._sniffer = Sniffer(_ETHERTYPES[family])
+        self._poll.register(self._sniffer.fileno(), select.EPOLLIN)
         self._sender = self._open_sender()
         self._sender_mark = 0
         self._fence = self._open_fence()
@@ -142,7 +139,7 @@ class TapNode:
             return
         family = self.family.socket_family
         raw = socket.socket(family, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
-        raw.setsockopt(socket.SOL_SOCKET, _SO_RCVMARK, 1)
+        raw.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
         if self.family is Family.IP6:
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
@@ -161,32 +158,40 @@ class TapNode:
         ``at_most`` packets are read of a device before the others are looked at: many save time when
         there are many, and one when there is one.
         """
-        left: list[tuple[bytes, str]] = []
+        left: list[tuple[str, bytes]] = []
         marks: dict[tuple[str, bytes], list[int]] = {}
         sightings: list[Sighting] = []
-        sniffer, ethertype = self._sniffer.fileno(), self._ethertype
+        sniffer, names = self._sniffer.fileno(), self._names
         while ready := self._poll.poll(0):
             for fd, _ in ready:
-                name = self._tap_names.get(fd)
-                with contextlib.suppress(BlockingIOError):
-                    for _ in range(at_most):
-                        if name is not None:
-                            frame = os.read(fd, 65536)
-                            if frame[12:14] == ethertype and not _is_listener_report(frame):
-                                left.append((frame[14:], name))
-                        elif fd == sniffer:
-                            data, extra, _, address = self._sniffer.recvmsg(65536, 64)
-                            marks.setdefault((address[0], data), []).append(_mark(extra))
-                        else:
-                            raw = self._raw[fd]
-                            data, extra, _, address = raw.recvmsg(65536, 256)
-                            if self.family is Family.IP6:
-                                data = _with_header(data, raw.proto, address[0], extra)
-                            sightings.append(Sighting(data, None, _mark(extra)))
-        for data, name in left:
-            seen = marks.get((name, data))
-            sightings.append(Sighting(data, name, seen.pop(0) if seen else None))
+                if (name := self._tap_names.get(fd)) is not None:
+                    left += [(name, packet) for packet in self._packets(fd, at_most)]
+                elif fd == sniffer:
+                    for index, data, mark in self._sniffer.read():
+                        marks.setdefault((names[index], data), []).append(mark)
+                else:
+                    sightings += self._delivered(self._raw[fd], at_most)
+        for place in left:
+            seen = marks.get(place)
+            sightings.append(Sighting(place[1], place[0], seen.pop(0) if seen else None))
         return sightings
+
+    def _packets(self, fd: int, at_most: int) -> list[bytes]:
+        """Read the IP packets that have left by a device, of not more than so many frames."""
+        frames: list[bytes] = []
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(at_most):
+                frames.append(os.read(fd, 65536))
+        ethertype, six = self._ethertype, self.family is Family.IP6
+        return [f[14:] for f in frames if f[12:14] == ethertype and not (six and _is_listener_report(f))]
+
+    def _delivered(self, raw: socket.socket, at_most: int) -> Iterator[Sighting]:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(at_most):
+                data, extra, _, address = raw.recvmsg(65536, 256)
+                if self.family is Family.IP6:
+                    data = _with_header(data, raw.proto, address[0], extra)
+                yield Sighting(data, None, _mark(extra))
 
     def settle(self) -> list[Sighting]:
         """Wait until nothing sent before is under way in the stack, and drain.
@@ -223,15 +228,8 @@ class TapNode:
 
     def left(self) -> Iterator[bytes]:
         """Yield the IP packets that have left, device by device; their marks stay where they are."""
-        read, ethertype = os.read, self._ethertype
         for fd in self._taps.values():
-            while True:
-                try:
-                    frame = read(fd, 65536)
-                except BlockingIOError:
-                    break
-                if frame[12:14] == ethertype and not _is_listener_report(frame):
-                    yield frame[14:]
+            yield from self._packets(fd, QUEUE)
 
     # For measurements
 
@@ -307,37 +305,11 @@ class TapNode:
                 _ethtool(control, name, command)
         index = socket.if_nametoindex(name)
         self.indexes[name] = index
+        self._names[index] = name
         self._taps[name] = fd
         self._tap_names[fd] = name
         self._poll.register(fd, select.EPOLLIN)
         return index
-
-    def _open_sniffer(self) -> socket.socket:
-        # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
-        # those that leave, are of the family, and do so elsewhere than on lo, whose index is always 1.
-        # Nothing is sent before the first drain, so no packet slips in ahead of the filter.
-        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
-        sniffer = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
-        _attach_filter(
-            sniffer,
-            (
-                (0x30, 0, 0, 0xFFFFF004),  # packet type
-                (0x15, 0, 5, _PACKET_OUTGOING),
-                (0x20, 0, 0, 0xFFFFF008),  # interface index
-                (0x15, 3, 0, 1),
-                (0x28, 0, 0, 0xFFFFF000),  # protocol
-                (0x15, 0, 1, _ETHERTYPES[self.family]),
-                (0x06, 0, 0, 0x40000),
-                (0x06, 0, 0, 0),
-            ),
-        )
-        try:
-            sniffer.setsockopt(socket.SOL_SOCKET, _SO_RCVMARK, 1)
-        except OSError as e:
-            raise MachineError("this kernel has no SO_RCVMARK (Linux 5.19 has)") from e
-        sniffer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self._poll.register(sniffer.fileno(), select.EPOLLIN)
-        return sniffer
 
     def _open_sender(self) -> socket.socket:
         return socket.socket(self.family.socket_family, socket.SOCK_RAW, socket.IPPROTO_RAW)
@@ -364,8 +336,8 @@ _LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
 
 
 def _is_listener_report(frame: bytes) -> bool:
-    """Whether a frame is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
-    return frame[12:14] == b"\x86\xdd" and frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
+    """Whether a frame of IPv6 is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
+    return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
 
 
 def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
@@ -387,10 +359,3 @@ def _ethtool(control: socket.socket, name: str, command: int) -> None:
         # A device that cannot switch an offload does not have it.
         if e.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
             raise MachineError(f"cannot switch offloads off on {name}: {e.strerror}") from e
-
-
-def _attach_filter(sock: socket.socket, program: tuple[tuple[int, int, int, int], ...]) -> None:
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in program))
-    sock.setsockopt(
-        socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
-    )

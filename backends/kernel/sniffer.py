@@ -1,0 +1,127 @@
+"""What leaves the node, with the mark that it leaves with: a packet socket on all devices at once.
+
+The socket module could read it, one message a call, and asks the kernel for the name of the device each
+time (``makesockaddr``), which costs more than the message. ``recvmmsg(2)`` reads many in one call; its
+structures are laid out here once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from translate.errors import MachineError
+
+__all__ = ["SO_RCVMARK", "Sniffer"]
+
+SO_RCVMARK: Final = 75
+_SO_ATTACH_FILTER: Final = 26
+_ETH_P_ALL: Final = 3
+_PACKET_OUTGOING: Final = 4
+
+_MANY: Final = 128
+"""How many packets are read in one call."""
+_MESSAGE: Final = struct.Struct("PIPNPNi0PI0P")
+"""``struct mmsghdr``: name, vector and control, each with its size; flags; the length that came."""
+_LENGTH: Final = struct.Struct(f"{_MESSAGE.size - struct.calcsize('I0P')}xI0P")
+"""What of a ``struct mmsghdr`` the kernel has to tell."""
+_VECTOR: Final = struct.Struct("PN")
+"""``struct iovec``."""
+_SLOT: Final = 2048
+"""Where a packet is put: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
+_CONTROL, _DATA = 24, 48
+_TOLD: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
+"""Of a slot: the index of the device, and the mark, the only thing that is told beside the packet."""
+assert _TOLD.size <= _DATA
+
+
+class Sniffer:
+    """Sees each packet of one ethertype that leaves by a device other than ``lo``, after tc's egress.
+
+    Raises MachineError where the kernel does not tell marks.
+    """
+
+    def __init__(self, ethertype: int) -> None:
+        # Only taps for all protocols see outgoing packets (dev_queue_xmit_nit). The filter keeps
+        # those that leave, are of the family, and do so elsewhere than on lo, whose index is always 1.
+        # Nothing is sent before the first look, so no packet slips in ahead of the filter.
+        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+        self._socket = socket.socket(socket.AF_PACKET, kind, socket.htons(_ETH_P_ALL))
+        _attach_filter(
+            self._socket,
+            (
+                (0x30, 0, 0, 0xFFFFF004),  # packet type
+                (0x15, 0, 5, _PACKET_OUTGOING),
+                (0x20, 0, 0, 0xFFFFF008),  # interface index
+                (0x15, 3, 0, 1),
+                (0x28, 0, 0, 0xFFFFF000),  # protocol
+                (0x15, 0, 1, ethertype),
+                (0x06, 0, 0, 0x40000),
+                (0x06, 0, 0, 0),
+            ),
+        )
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+        except OSError as e:
+            raise MachineError("this kernel has no SO_RCVMARK (Linux 5.19 has)") from e
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self._recvmmsg = ctypes.CDLL(None, use_errno=True).recvmmsg
+        self._recvmmsg.argtypes = [
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_uint,
+            ctypes.c_int,
+            ctypes.c_void_p,
+        ]
+        self._slots = bytearray(_MANY * _SLOT)
+        self._vectors = bytearray(_MANY * _VECTOR.size)
+        self._messages = bytearray(_MANY * _MESSAGE.size)
+        slots, vectors, self._address = map(_address, (self._slots, self._vectors, self._messages))
+        for n in range(_MANY):
+            slot, vector = slots + n * _SLOT, vectors + n * _VECTOR.size
+            _VECTOR.pack_into(self._vectors, n * _VECTOR.size, slot + _DATA, _SLOT - _DATA)
+            names = (slot, _CONTROL, vector, 1, slot + _CONTROL, _DATA - _CONTROL, 0, 0)
+            _MESSAGE.pack_into(self._messages, n * _MESSAGE.size, *names)
+        self._blank = bytes(self._messages)
+
+    def fileno(self) -> int:
+        """The socket's file descriptor; -1 once it is closed."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """See nothing more."""
+        self._socket.close()
+
+    def read(self) -> Iterator[tuple[int, bytes, int]]:
+        """Yield some of what has left and was not read before: the device's index, the packet, its mark.
+
+        Nothing when nothing has. A packet longer than any device here takes is cut.
+        """
+        self._messages[:] = self._blank  # the kernel has written to it
+        count = self._recvmmsg(self._socket.fileno(), self._address, _MANY, socket.MSG_DONTWAIT, None)
+        if count < 0:
+            if (number := ctypes.get_errno()) == errno.EAGAIN:
+                return
+            raise OSError(number, os.strerror(number))
+        slots = memoryview(self._slots)
+        lengths = _LENGTH.iter_unpack(memoryview(self._messages)[: count * _MESSAGE.size])
+        for at, (length,) in zip(range(0, count * _SLOT, _SLOT), lengths, strict=True):
+            index, mark = _TOLD.unpack_from(slots, at)
+            yield index, bytes(slots[at + _DATA : at + _DATA + length]), mark
+
+
+def _address(buffer: bytearray) -> int:
+    # A bytearray that is never resized stays where it is.
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+def _attach_filter(sock: socket.socket, program: tuple[tuple[int, int, int, int], ...]) -> None:
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in program))
+    sock.setsockopt(
+        socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    )
