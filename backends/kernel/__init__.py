@@ -9,14 +9,18 @@ How the pieces stand on each other, lowest first:
     packets as bytes and back, every checksum checked;
 ``netlink``, ``sysctls``, ``command``
     the few requests to the kernel, its settings, and running of tools;
+``sniffer``
+    what leaves, with its mark, many packets in one call;
 ``tapnode``
     a Node in the current namespace: sends packets, sees what comes out, with its mark;
 ``quiet``
     keeps the stack's own resets away from conntrack;
 ``loader``
     the one thing that a backend must supply, :class:`~backends.kernel.loader.Loader`;
+``datagrams``
+    flows of one UDP packet as plain numbers, without objects, and as bytes;
 ``bursts``
-    first packets of UDP, many at once, and what can be said of them for certain;
+    datagrams, many at once, and what can be said of them for certain;
 ``replayer``
     flows through a TAP node, outcomes out;
 ``sampler``

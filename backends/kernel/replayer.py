@@ -11,14 +11,16 @@ any other delivery: ``lo`` is no way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
 from backends.exchange import Arrival, Emission, Exchange
 from backends.flow import Flow, Pause, Send
-from backends.kernel.bursts import BURST, fits, send_burst
+from backends.kernel.bursts import groups, send_burst
+from backends.kernel.datagrams import Datagram, Passed, flow_of
 from backends.kernel.frames import FrameError, Identity, build, identity, parse
 from backends.kernel.loader import Loader
 from backends.kernel.tapnode import Sighting, TapNode
@@ -76,57 +78,71 @@ class Replayer:
 
     tap: TapNode
     loader: Loader
-    _used: set[_Key] = field(default_factory=set)
+    _used: defaultdict[int, set[Port | None]] = field(default_factory=lambda: defaultdict(set))
+    """The ports of each protocol at which a connection that is not forgotten could be met."""
     _alone: int = 0
     """How many flows are sent one by one before a burst is tried again."""
     _crowded: bool = False
     """Whether a flow got another source port: a range of few would soon have none for the next."""
 
-    def replay(self, flows: Iterable[Flow]) -> list[FlowResult]:
+    def replay(self, flows: Iterable[Flow | Datagram]) -> list[FlowResult | Passed]:
         """Run the flows one after the other, or in bursts where that comes to the same."""
-        results: list[FlowResult] = []
-        for group in _groups(flows, self.tap.family):
-            if len(group) == 1 or self.loader.lists or self._alone:
+        results: list[FlowResult | Passed] = []
+        for group in groups(flows):
+            if isinstance(group, Flow):
+                self._alone = max(0, self._alone - 1)
+                results.append(self._flow(group))
+            elif len(group) == 1 or self.loader.lists or self._alone:
                 self._alone = max(0, self._alone - len(group))
-                results += [self._flow(flow) for flow in group]
+                results += [self._flow(flow_of(datagram, self.tap.family)) for datagram in group]
             else:
                 results += self._burst(group)
         return results
 
-    def _burst(self, flows: list[Flow]) -> list[FlowResult]:
-        self._part({_key(flow.first.packet) for flow in flows})
+    def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
+        used = self._used[Protocol.UDP]
+        sent = {sport for _, _, _, _, sport, _, _ in burst}
+        self._part(not used.isdisjoint(sent))
         try:
-            ends = send_burst(self.tap, flows)
+            ends = send_burst(self.tap, burst)
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
-        results: list[FlowResult | None] = []
-        ports: set[Port | None] = set()
-        for flow, end in zip(flows, ends, strict=True):
-            sent = flow.first.packet
-            self._remember(sent)
-            if end is None or sent.sport in ports:
-                results.append(None)
+        used |= sent
+        used.update(dport for _, _, _, _, _, dport, _ in burst)
+        certain: list[Passed | None] = []
+        taken: set[int] = set()
+        for end in ends:
+            if end is None:
+                certain.append(None)
                 continue
-            self._used.add((sent.proto, end.dport))
-            ports.add(end.dport)
-            results.append(FlowResult(flow.id, (OutcomeBranch(_ONE, (end,)),)))
-        uncertain = results.count(None)
+            _, _, _, _, sport, dport, *_ = end
+            if sport in taken:  # the one before may have met this one
+                certain.append(None)
+                continue
+            taken.add(dport)
+            certain.append(end)
+        used |= taken
+        uncertain = certain.count(None)
         if uncertain:
             self.tap.settle()
-            if uncertain > len(flows) // _MOSTLY:
+            if uncertain > len(burst) // _MOSTLY:
                 self._alone = _ALONE
-        return [self._flow(flow) if r is None else r for flow, r in zip(flows, results, strict=True)]
+        family = self.tap.family
+        return [
+            self._flow(flow_of(d, family)) if c is None else c for d, c in zip(burst, certain, strict=True)
+        ]
 
-    def _part(self, keys: set[_Key]) -> None:
-        """Forget all connections if those of ``keys`` could meet one, or a list of addresses could tell."""
-        meet = self._crowded or not keys.isdisjoint(self._used)
-        if meet or (self._used and self.loader.lists):
+    def _part(self, meet: bool) -> None:
+        """Forget all connections if another could ``meet`` one, or a list of addresses could tell."""
+        if meet or self._crowded or (self.loader.lists and any(self._used.values())):
             self.loader.forget(self.tap)
-            self._used.clear()
+            for ports in self._used.values():
+                ports.clear()
             self._crowded = False
 
     def _flow(self, flow: Flow) -> FlowResult:
-        self._part({_key(s.packet) for s in flow.steps if isinstance(s, Send)})
+        keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
+        self._part(any(port in self._used[proto] for proto, port in keys))
         exchange = Exchange(flow)
         outcomes: list[Outcome] = []
         notes: list[str] = []
@@ -152,9 +168,11 @@ class Replayer:
     def _remember(self, packet: Packet) -> None:
         # A later connection meets this one if its source port stands at either end of either
         # direction: both ports of the packet as sent and as it arrived.
-        self._used.add(_key(packet))
+        proto, port = _key(packet)
+        used = self._used[proto]
+        used.add(port)
         if packet.dport is not None:
-            self._used.add((packet.proto, packet.dport))
+            used.add(packet.dport)
 
     def _packet(self, emission: Emission, notes: list[str]) -> tuple[Outcome, Arrival | None]:
         """Send one packet and say what became of it."""
@@ -243,25 +261,6 @@ class Replayer:
                 continue
             seen.append(_Seen(parsed.packet, sighting, parsed.faults))
         return seen
-
-
-def _groups(flows: Iterable[Flow], family: Family) -> Iterator[list[Flow]]:
-    """Put neighbours together that can be sent in one burst, because none can meet one before it."""
-    group: list[Flow] = []
-    ports: set[Port | None] = set()
-    for flow in flows:
-        fit = fits(flow, family)
-        packet = flow.first.packet
-        if group and (not fit or len(group) == BURST or packet.sport in ports):
-            yield group
-            group, ports = [], set()
-        if fit:
-            group.append(flow)
-            ports |= {packet.sport, packet.dport}
-        else:
-            yield [flow]
-    if group:
-        yield group
 
 
 def _key(packet: Packet) -> _Key:

@@ -21,6 +21,7 @@ from backends.node import Node
 from backends.outcome import FlowResult
 from backends.packet import Packet
 from translate.errors import Note
+from translate.ir import Family
 
 __all__ = ["KernelSession", "open_session"]
 
@@ -95,6 +96,7 @@ class KernelSession:
     """Replays flows on the node; see :func:`open_session`."""
 
     _worker: Worker = field(repr=False)
+    _family: Family
     limits: tuple[Note, ...] = ()
     """What the translation says that it cannot do as iptables does."""
 
@@ -112,7 +114,7 @@ class KernelSession:
         remaining = iter(flows)
         while batch := tuple(itertools.islice(remaining, size)):
             began = time.monotonic()
-            results = unpack_results(self._worker.ask(_Replay(pack_flows(batch))))
+            results = unpack_results(self._worker.ask(_Replay(pack_flows(batch, self._family))))
             spent = time.monotonic() - began
             yield from results
             if spent > 2 * _BATCH_SECONDS:
@@ -144,4 +146,4 @@ def open_session(node: Node, loader: Loader, *, limits: tuple[Note, ...] = ()) -
     Raises what :class:`TapNode` and the loader raise.
     """
     with Worker(_Start(node, loader)) as worker:
-        yield KernelSession(worker, limits)
+        yield KernelSession(worker, loader.family, limits)

@@ -3,6 +3,9 @@
 Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
 packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are
 always the same interpreter and the same files, so its format need not be stable.
+
+Datagrams, and what became of them, are plain tuples already; everything else is a list, which tells
+the two apart.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from fractions import Fraction
 from typing import Any, Final, assert_never
 
 from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.kernel.datagrams import Datagram, Passed, result_of, to_datagram
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet
 from translate.ir import Family, TcpFlag
@@ -25,32 +29,37 @@ _VERDICTS: Final = {v.value: v for v in Verdict}
 _ONE: Final = Fraction(1)
 
 
-def pack_flows(flows: Iterable[Flow]) -> bytes:
-    """Return the flows as bytes; what they say about themselves (``why``, ``source``) stays."""
-    return marshal.dumps([(f.id, [_from_step(s) for s in f.steps]) for f in flows])
+def pack_flows(flows: Iterable[Flow], family: Family) -> bytes:
+    """Return the flows as bytes for a node of ``family``; what they say about themselves (``why``) stays."""
+    return marshal.dumps([to_datagram(f, family) or [f.id, [_from_step(s) for s in f.steps]] for f in flows])
 
 
-def unpack_flows(data: bytes) -> list[Flow]:
-    """Return the flows of :func:`pack_flows`."""
-    return [Flow(id=i, steps=tuple([_to_step(s) for s in steps])) for i, steps in marshal.loads(data)]
+def unpack_flows(data: bytes) -> list[Flow | Datagram]:
+    """Return the flows of :func:`pack_flows`, those that are datagrams as such."""
+    return [
+        one if type(one) is tuple else Flow(id=one[0], steps=tuple([_to_step(s) for s in one[1]]))
+        for one in marshal.loads(data)
+    ]
 
 
-def pack_results(results: Iterable[FlowResult]) -> bytes:
+def pack_results(results: Iterable[FlowResult | Passed]) -> bytes:
     """Return the results of a kernel backend, each of one branch that is certain, as bytes."""
-    plain = []
-    for result in results:
-        (branch,) = result.branches
-        assert branch.probability == _ONE
-        plain.append((result.flow_id, [_from_outcome(o) for o in branch.outcomes], result.notes))
-    return marshal.dumps(plain)
+    return marshal.dumps([_from_result(r) if isinstance(r, FlowResult) else r for r in results])
 
 
 def unpack_results(data: bytes) -> list[FlowResult]:
     """Return the results of :func:`pack_results`."""
-    return [
-        FlowResult(flow_id, (OutcomeBranch(_ONE, tuple([_to_outcome(o) for o in outcomes])),), notes)
-        for flow_id, outcomes, notes in marshal.loads(data)
-    ]
+    return [result_of(one) if type(one) is tuple else _to_result(*one) for one in marshal.loads(data)]
+
+
+def _from_result(result: FlowResult) -> list[Any]:
+    (branch,) = result.branches
+    assert branch.probability == _ONE
+    return [result.flow_id, [_from_outcome(o) for o in branch.outcomes], result.notes]
+
+
+def _to_result(flow_id: str, outcomes: list[tuple[Any, ...]], notes: tuple[str, ...]) -> FlowResult:
+    return FlowResult(flow_id, (OutcomeBranch(_ONE, tuple([_to_outcome(o) for o in outcomes])),), notes)
 
 
 def _from_step(step: Step) -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ from backends.flow import Flow, IcmpError, Pause, Reply, Send
 from backends.kernel.frames import build, parse
 from backends.kernel.replayer import Replayer
 from backends.kernel.tapnode import Sighting
-from backends.outcome import Verdict
+from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_results
+from backends.outcome import FlowResult, Verdict
 from backends.packet import Packet
 from translate.errors import MachineError
 from translate.ir import Family, TcpFlag
@@ -78,9 +79,16 @@ class Forgetful:
         self.times += 1
 
 
+def replay_all(node: Node, flows: list[Flow], loader: Forgetful | None = None) -> list[FlowResult]:
+    """Replay as a session does: the flows, and what became of them, travel as bytes."""
+    replayer = Replayer(node, loader or Forgetful())
+    flows_there = unpack_flows(pack_flows(flows, node.family))
+    return unpack_results(pack_results(replayer.replay(flows_there)))
+
+
 def replay(node: Node, *steps, entry="a", packet=UDP, loader=None):
     flow = Flow(id="f", steps=(Send(packet=packet, entry=entry), *steps))
-    (result,) = Replayer(node, loader or Forgetful()).replay([flow])
+    (result,) = replay_all(node, [flow], loader)
     return result.branches[0].outcomes, result.notes
 
 
@@ -326,8 +334,8 @@ def test_flows_that_are_sent_at_once_come_to_the_same(what: str, family: Family)
     node.family = single.family = family
     packets = [UDP.changed(sport=n, family=family) for n in range(10, 19)]
     flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
-    at_once = Replayer(node, Forgetful()).replay(flows)
-    one_by_one = [Replayer(single, Forgetful()).replay([flow])[0] for flow in flows]
+    at_once = replay_all(node, flows)
+    one_by_one = [replay_all(single, [flow])[0] for flow in flows]
     assert [r.branches for r in at_once] == [r.branches for r in one_by_one]
     assert [len(r.notes) for r in at_once] == [len(r.notes) for r in one_by_one]
     first = [changed_back(p) for p in node.sent[: len(flows)]]
@@ -338,7 +346,7 @@ def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -
     """What one arrives with is only known afterwards; the other is sent again, without it."""
     node, loader = Node(lambda p: [out(p.changed(dport=11))]), Forgetful()
     flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (10, 11, 12)]
-    results = Replayer(node, loader).replay(flows)
+    results = replay_all(node, flows, loader)
     assert [p.sport for p in node.sent] == [10, 11, 12, 11]
     assert loader.times == 1
     assert [r.branches[0].outcomes[0].sport for r in results] == [10, 11, 12]
@@ -347,21 +355,19 @@ def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -
 def test_where_nothing_is_certain_no_more_is_sent_at_once() -> None:
     node = Node(lambda p: [])
     flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in range(100, 300)]
-    assert {r.branches[0].outcomes[0].verdict for r in Replayer(node, Forgetful()).replay(flows)} == {
-        Verdict.DROP
-    }
+    assert {r.branches[0].outcomes[0].verdict for r in replay_all(node, flows)} == {Verdict.DROP}
     assert len(node.sent) == 200 + 64
 
 
 def forgotten(behaviour: Behaviour, *packets: Packet) -> int:
     node, loader = Node(behaviour), Forgetful()
     flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
-    Replayer(node, loader).replay(flows)
+    replay_all(node, flows, loader)
     return loader.times
 
 
 def test_any_two_flows_could_meet_in_a_list():
     loader = Forgetful(lists=True)
     flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
-    Replayer(Node(lambda p: []), loader).replay(flows)
+    replay_all(Node(lambda p: []), flows, loader)
     assert loader.times == 2

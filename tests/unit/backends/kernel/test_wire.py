@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send
+from backends.kernel.datagrams import to_datagram
 from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet
@@ -64,9 +65,13 @@ OUTCOMES = st.builds(
 )
 
 
-@given(st.lists(st.builds(Flow, id=st.text(), steps=st.lists(STEPS, max_size=4).map(tuple)), max_size=3))
-def test_flows_arrive_whole(flows):
-    assert unpack_flows(pack_flows(flows)) == flows
+FLOWS = st.builds(Flow, id=st.text(), steps=st.lists(STEPS, max_size=4).map(tuple))
+
+
+@given(st.lists(FLOWS, max_size=3), st.sampled_from(Family))
+def test_flows_arrive_whole(flows, family):
+    wanted = [to_datagram(flow, family) or flow for flow in flows]
+    assert unpack_flows(pack_flows(flows, family)) == wanted
 
 
 @given(st.text(), st.lists(OUTCOMES, max_size=4), st.lists(st.text(), max_size=2))
@@ -77,7 +82,7 @@ def test_results_arrive_whole(flow_id, outcomes, notes):
 
 def test_types_arrive_too():
     packet = Packet(family=Family.IP, src=1, dst=2, proto=Protocol.TCP, flags=TcpFlag.ACK)
-    (flow,) = unpack_flows(pack_flows([Flow(id="f", steps=(Send(packet=packet, entry=None),))]))
+    (flow,) = unpack_flows(pack_flows([Flow(id="f", steps=(Send(packet=packet, entry=None),))], Family.IP))
     assert isinstance(flow.first.packet.family, Family)
     assert isinstance(flow.first.packet.flags, TcpFlag)
     outcome = Outcome(verdict=Verdict.DROP)
