@@ -59,15 +59,15 @@ def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
     found: list[Passed | None] = [None] * len(burst)
     heard = [0] * len(burst)
     for data, out, mark in tap.drain(at_most=BURST):
-        whose = number_of(data)
+        seen = unpack(data, family)
+        whose = number_of(data) if seen is None else seen[0]
         if whose is None or whose >= len(burst):
             return [None] * len(burst)  # only sending one by one can tell
         heard[whose] += 1
-        seen = unpack(data, family)
         if seen is None or mark is None:
             continue
         flow_id, _, sent_src, sent_dst, sent_sport, sent_dport, _ = burst[whose]
-        src, dst, sport, dport, ttl = seen
+        _, src, dst, sport, dport, ttl = seen
         if sport != sent_sport:
             continue  # the ports that a rule has to give may run out in a burst
         dnat, snat = dst != sent_dst or dport != sent_dport, src != sent_src

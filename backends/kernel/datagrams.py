@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from backends.flow import Flow, Send
-from backends.kernel.ipv6header import FLOW_LABEL
+from backends.kernel.ipv6header import pack_ipv6
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.packet import Packet
 from translate.ir import Family, Protocol
@@ -27,12 +27,17 @@ Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
 """The flow's id; where it left, or None if it was delivered; src, dst, sport, dport, ttl and mark as it
 did; whether its destination and its source are others than were sent."""
 
-_FOUR: Final = struct.Struct("!BBHHHBBHIIHHHHII")
-_SIX: Final = struct.Struct("!IHBBQQQQHHHHII")
 _MAGIC: Final = 0x6E667062
 _TAG: Final = struct.Struct("!II")
-_UDP_SIZE: Final = 8 + _TAG.size
-_LOW: Final = 2**64 - 1
+_UDP: Final = int(Protocol.UDP)
+_FOUR: Final = struct.Struct("!BBHHHBBHII")
+_SIX: Final = struct.Struct("!IHBBQQQQ")
+_BODY: Final = struct.Struct("!HHHHII")
+"""The header of UDP, and the tag."""
+_FOUR_SIZE: Final = _FOUR.size + _BODY.size
+_SIX_SIZE: Final = _SIX.size + _BODY.size
+_BODY_WORDS: Final = _UDP + 2 * _BODY.size + _MAGIC
+_FOUR_WORDS: Final = (0x45 << 8) + _FOUR_SIZE + _UDP
 _ONE: Final = Fraction(1)
 
 
@@ -46,7 +51,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
     packet = step.packet
     sport, dport = packet.sport, packet.dport
     if (
-        packet.proto != Protocol.UDP
+        packet.proto != _UDP
         or packet.family is not family
         or packet.payload
         or packet.bad_checksum
@@ -85,44 +90,13 @@ def result_of(passed: Passed) -> FlowResult:
 def pack(datagram: Datagram, number: int, family: Family) -> bytes:
     """Return the datagram as a packet that carries ``number``."""
     _, _, src, dst, sport, dport, ttl = datagram
-    total = src + dst + Protocol.UDP + 2 * _UDP_SIZE + sport + dport + _MAGIC + number
-    checksum = 0xFFFF - total % 0xFFFF
+    # The sums of all words; an address adds as the number that it is (see backends.kernel.checksums).
+    checksum = 0xFFFF - (_BODY_WORDS + src + dst + sport + dport + number) % 0xFFFF
+    body = _BODY.pack(sport, dport, _BODY.size, checksum, _MAGIC, number)
     if family is Family.IP6:
-        return _SIX.pack(
-            6 << 28 | FLOW_LABEL,
-            _UDP_SIZE,
-            Protocol.UDP,
-            ttl,
-            src >> 64,
-            src & _LOW,
-            dst >> 64,
-            dst & _LOW,
-            sport,
-            dport,
-            _UDP_SIZE,
-            checksum,
-            _MAGIC,
-            number,
-        )
-    header = 0xFFFF - (0x4500 + _FOUR.size + (ttl << 8 | Protocol.UDP) + src + dst) % 0xFFFF
-    return _FOUR.pack(
-        0x45,
-        0,
-        _FOUR.size,
-        0,
-        0,
-        ttl,
-        Protocol.UDP,
-        header % 0xFFFF,
-        src,
-        dst,
-        sport,
-        dport,
-        _UDP_SIZE,
-        checksum,
-        _MAGIC,
-        number,
-    )
+        return pack_ipv6(src=src, dst=dst, proto=_UDP, ttl=ttl, length=_BODY.size) + body
+    checksum = (0xFFFF - (_FOUR_WORDS + (ttl << 8) + src + dst) % 0xFFFF) % 0xFFFF
+    return _FOUR.pack(0x45, 0, _FOUR_SIZE, 0, 0, ttl, _UDP, checksum, src, dst) + body
 
 
 def number_of(data: bytes) -> int | None:
@@ -133,27 +107,29 @@ def number_of(data: bytes) -> int | None:
     return number if magic == _MAGIC else None
 
 
-def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int] | None:
-    """Return src, dst, sport, dport and ttl of a packet of :func:`pack`, whatever was rewritten on its way.
+def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] | None:
+    """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, rewritten as it may be.
 
     None if it is none, or anything is wrong with it.
     """
     if family is Family.IP6:
-        if len(data) != _SIX.size:
+        if len(data) != _SIX_SIZE:
             return None
-        first, length, proto, ttl, a, b, c, d, sport, dport, size, checksum, magic, number = _SIX.unpack(data)
-        src, dst = a << 64 | b, c << 64 | d
-        if first >> 28 != 6 or length != _UDP_SIZE:
+        first, length, proto, ttl, a, b, c, d = _SIX.unpack_from(data)
+        if first >> 28 != 6 or length != _BODY.size:
             return None
+        src, dst, addresses = a << 64 | b, c << 64 | d, data[8:]
     else:
-        if len(data) != _FOUR.size:
+        if len(data) != _FOUR_SIZE or int.from_bytes(data[:20], "big") % 0xFFFF:
             return None
-        version, tos, length, ident, fragment, ttl, proto, header, src, dst, *rest = _FOUR.unpack(data)
-        sport, dport, size, checksum, magic, number = rest
-        words = (version << 8 | tos) + length + ident + fragment + (ttl << 8 | proto) + header + src + dst
-        if version != 0x45 or length != _FOUR.size or fragment & 0x3FFF or words % 0xFFFF:
+        version, _, length, _, fragment, ttl, proto, _, src, dst = _FOUR.unpack_from(data)
+        if version != 0x45 or length != _FOUR_SIZE or fragment & 0x3FFF:
             return None
-    if proto != Protocol.UDP or size != _UDP_SIZE or not checksum:
+        addresses = data[12:]
+    sport, dport, size, checksum, magic, number = _BODY.unpack_from(data, len(data) - _BODY.size)
+    if proto != _UDP or size != _BODY.size or magic != _MAGIC or not checksum:
         return None
-    total = src + dst + proto + 2 * size + sport + dport + checksum + magic + number
-    return None if total % 0xFFFF else (src, dst, sport, dport, ttl)
+    # The addresses and what follows is what UDP sums, but for two numbers of its pseudo-header.
+    if (int.from_bytes(addresses, "big") + proto + size) % 0xFFFF:
+        return None
+    return number, src, dst, sport, dport, ttl

@@ -8,6 +8,7 @@ from typing import Any
 
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
+from backends.packet import Packet
 from translate.ir import Family
 
 __all__ = ["Loader", "RuleId"]
@@ -45,6 +46,16 @@ class Loader(ABC):
     def forget(self, tap: TapNode) -> None:
         """Forget every connection, and empty every list; called between flows that could meet."""
         tap.conntrack.flush()
+
+    def forget_one(self, tap: TapNode, sent: Packet) -> bool:
+        """Forget the connection that began with ``sent``, in far less time than all; False if that cannot be.
+
+        Lists of addresses stay.
+        """
+        if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
+            return False
+        tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
+        return True
 
     def change(self, change: Any) -> None:
         """Make the loaded rules others, while packets pass: nft commands, or the steps for maps.

@@ -7,6 +7,7 @@ Only requests with an acknowledgement; see rtnetlink(7) and ``linux/netfilter/nf
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -46,6 +47,11 @@ _NETLINK_NETFILTER: Final = 12
 _ACCT_NEW: Final = 7 << 8 | 0  # NFNL_SUBSYS_ACCT, NFNL_MSG_ACCT_NEW
 _NFACCT_NAME: Final = 1
 _CT_DELETE: Final = 1 << 8 | 2  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE
+_NLA_F_NESTED: Final = 0x8000
+_CTA_TUPLE_ORIG: Final = 1
+_CTA_TUPLE_IP, _CTA_TUPLE_PROTO = 1, 2
+_CTA_IP_V4_SRC, _CTA_IP_V4_DST, _CTA_IP_V6_SRC, _CTA_IP_V6_DST = 1, 2, 3, 4
+_CTA_PROTO_NUM, _CTA_PROTO_SRC_PORT, _CTA_PROTO_DST_PORT = 1, 2, 3
 
 
 class _Netlink:
@@ -77,9 +83,9 @@ class _Netlink:
                 return -int(struct.unpack_from("=i", answer, 16)[0])
 
     def _demand(self, kind: int, flags: int, body: bytes) -> None:
-        errno = self._request(kind, flags, body)
-        if errno:
-            raise OSError(errno, os.strerror(errno))
+        number = self._request(kind, flags, body)
+        if number:
+            raise OSError(number, os.strerror(number))
 
 
 class Routing(_Netlink):
@@ -146,6 +152,23 @@ class Conntrack(_Netlink):
         """
         self._demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
+    def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> None:
+        """Forget the connection that such a packet belongs to, if there is one: microseconds.
+
+        For protocols with ports.
+        """
+        size, v6 = family.bits // 8, family is Family.IP6
+        addresses = _attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))
+        addresses += _attribute(_CTA_IP_V6_DST if v6 else _CTA_IP_V4_DST, dst.to_bytes(size, "big"))
+        ports = _attribute(_CTA_PROTO_NUM, bytes((proto,)))
+        ports += _attribute(_CTA_PROTO_SRC_PORT, sport.to_bytes(2, "big"))
+        ports += _attribute(_CTA_PROTO_DST_PORT, dport.to_bytes(2, "big"))
+        connection = _nested(_CTA_TUPLE_IP, addresses) + _nested(_CTA_TUPLE_PROTO, ports)
+        body = struct.pack("=BBH", family.socket_family, 0, 0) + _nested(_CTA_TUPLE_ORIG, connection)
+        number = self._request(_CT_DELETE, 0, body)
+        if number not in (0, errno.ENOENT):
+            raise OSError(number, os.strerror(number))
+
 
 class Accounting(_Netlink):
     """The objects that ``-m nfacct`` counts in (``nfnetlink_acct``), of the current network namespace."""
@@ -157,6 +180,10 @@ class Accounting(_Netlink):
         """Make an object that counts from zero and has no quota."""
         body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + _attribute(_NFACCT_NAME, name.encode() + b"\0")
         self._demand(_ACCT_NEW, _CREATE | _EXCL, body)
+
+
+def _nested(kind: int, value: bytes) -> bytes:
+    return _attribute(_NLA_F_NESTED | kind, value)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

@@ -83,7 +83,7 @@ class Replayer:
     _alone: int = 0
     """How many flows are sent one by one before a burst is tried again."""
     _crowded: bool = False
-    """Whether a flow got another source port: a range of few would soon have none for the next."""
+    """Whether a flow keeps another source port: a range of few would soon have none for the next."""
 
     def replay(self, flows: Iterable[Flow | Datagram]) -> list[FlowResult | Passed]:
         """Run the flows one after the other, or in bursts where that comes to the same."""
@@ -107,30 +107,28 @@ class Replayer:
             ends = send_burst(self.tap, burst)
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
-        used |= sent
-        used.update(dport for _, _, _, _, _, dport, _ in burst)
         certain: list[Passed | None] = []
         taken: set[int] = set()
         for end in ends:
-            if end is None:
-                certain.append(None)
-                continue
-            _, _, _, _, sport, dport, *_ = end
-            if sport in taken:  # the one before may have met this one
-                certain.append(None)
-                continue
-            taken.add(dport)
-            certain.append(end)
+            sure = end
+            if end is not None:
+                _, _, _, _, sport, dport, *_ = end
+                if sport in taken:
+                    sure = None  # it may have met the one that arrived there
+                else:
+                    taken.add(dport)
+            certain.append(sure)
         used |= taken
-        uncertain = certain.count(None)
-        if uncertain:
+        used.update(dport for _, _, _, _, _, dport, _ in burst)
+        again = [flow_of(d, self.tap.family) for d, c in zip(burst, certain, strict=True) if c is None]
+        if again:
             self.tap.settle()
-            if uncertain > len(burst) // _MOSTLY:
+            if len(again) > len(burst) // _MOSTLY:
                 self._alone = _ALONE
-        family = self.tap.family
-        return [
-            self._flow(flow_of(d, family)) if c is None else c for d, c in zip(burst, certain, strict=True)
-        ]
+            sent -= {f.first.packet.sport for f in again if self.loader.forget_one(self.tap, f.first.packet)}
+        used |= sent
+        alone = iter(again)
+        return [self._flow(next(alone)) if c is None else c for c in certain]
 
     def _part(self, meet: bool) -> None:
         """Forget all connections if another could ``meet`` one, or a list of addresses could tell."""
@@ -146,6 +144,7 @@ class Replayer:
         exchange = Exchange(flow)
         outcomes: list[Outcome] = []
         notes: list[str] = []
+        crowding: list[Packet] = []
         for number, step in enumerate(flow.steps, 1):
             if isinstance(step, Pause):
                 self.tap.wait(step.seconds)
@@ -159,10 +158,13 @@ class Replayer:
             if arrival is not None:
                 exchange.arrived(arrival)
                 self._remember(arrival.packet)
-                self._crowded |= isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet)
+                if isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet):
+                    crowding.append(emission.packet)
             self._remember(emission.packet)
             outcomes.append(outcome)
             notes.extend(f"step {number}: {one}" for one in said)
+        for packet in crowding:
+            self._crowded |= not self.loader.forget_one(self.tap, packet)
         return FlowResult(flow.id, (OutcomeBranch(_ONE, tuple(outcomes)),), tuple(notes))
 
     def _remember(self, packet: Packet) -> None:

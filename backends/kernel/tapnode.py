@@ -158,22 +158,22 @@ class TapNode:
         ``at_most`` packets are read of a device before the others are looked at: many save time when
         there are many, and one when there is one.
         """
-        left: list[tuple[str, bytes]] = []
-        marks: dict[tuple[str, bytes], list[int]] = {}
+        left: dict[str, list[bytes]] = {}
+        seen: dict[str, list[tuple[bytes, int]]] = {}
         sightings: list[Sighting] = []
         sniffer, names = self._sniffer.fileno(), self._names
         while ready := self._poll.poll(0):
             for fd, _ in ready:
                 if (name := self._tap_names.get(fd)) is not None:
-                    left += [(name, packet) for packet in self._packets(fd, at_most)]
+                    left.setdefault(name, []).extend(self._packets(fd, at_most))
                 elif fd == sniffer:
                     for index, data, mark in self._sniffer.read():
-                        marks.setdefault((names[index], data), []).append(mark)
+                        seen.setdefault(names[index], []).append((data, mark))
                 else:
                     sightings += self._delivered(self._raw[fd], at_most)
-        for place in left:
-            seen = marks.get(place)
-            sightings.append(Sighting(place[1], place[0], seen.pop(0) if seen else None))
+        for name, packets in left.items():
+            marks = _marks(packets, seen.get(name, []))
+            sightings += [Sighting(data, name, mark) for data, mark in zip(packets, marks, strict=True)]
         return sightings
 
     def _packets(self, fd: int, at_most: int) -> list[bytes]:
@@ -333,6 +333,16 @@ def _mark(extra: list[tuple[int, int, bytes]]) -> int:
 
 
 _LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | None]:
+    """Return the marks with which packets that left by a device were seen to pass there; None if not seen."""
+    if packets == [data for data, _ in seen]:
+        return [mark for _, mark in seen]
+    marks: dict[bytes, list[int]] = {}
+    for data, mark in seen:
+        marks.setdefault(data, []).append(mark)
+    return [of.pop(0) if (of := marks.get(data)) else None for data in packets]
 
 
 def _is_listener_report(frame: bytes) -> bool:

@@ -18,6 +18,7 @@ from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.bpfmap import BpfMap, wait_for_readers
 from backends.kernel.tc_ebpf.facts import Facts, SourceChecks, read_facts
+from backends.packet import Packet
 from translate.bpf import BpfOutput, MapChange
 from translate.errors import MachineError
 from translate.ir import Family
@@ -87,6 +88,10 @@ class TcEbpfLoader(Loader):
         """Empty the program's own connection tables, and the lists of ``-m recent``."""
         for name in (*_STATE, *(("recents",) if self.lists else ())):
             self._bpf[name.encode()].clear()
+
+    def forget_one(self, tap: TapNode, sent: Packet) -> bool:
+        """Say no: of the program's tables, what belongs to one connection is the program's to know."""
+        return False
 
     def _program(self, bcc: Any, name: str) -> int:
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)

@@ -35,7 +35,7 @@ def test_it_is_packed_as_the_packet_that_it_stands_for(given, number):
     payload = b"nfpb" + number.to_bytes(4, "big")
     assert data == build(flow_of(datagram, family).first.packet.changed(payload=payload))
     assert not parse(data).faults
-    assert unpack(data, family) == datagram[2:]
+    assert unpack(data, family) == (number, *datagram[2:])
     assert number_of(data) == number
 
 

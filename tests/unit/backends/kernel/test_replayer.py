@@ -71,9 +71,17 @@ class Node:
 
 
 class Forgetful:
-    def __init__(self, *, lists: bool = False) -> None:
+    """Forgets all, and if it may, single connections."""
+
+    def __init__(self, *, lists: bool = False, single: bool = False) -> None:
         self.lists = lists
         self.times = 0
+        self.single = single
+        self.forgotten: list[int | None] = []
+
+    def forget_one(self, tap: object, sent: Packet) -> bool:
+        self.forgotten.append(sent.sport)
+        return self.single
 
     def forget(self, tap: object) -> None:
         self.times += 1
@@ -300,6 +308,25 @@ def test_flows_that_get_another_source_port_are_kept_apart():
     assert forgotten(lambda p: [out(p.changed(sport=555))], TCP, TCP.changed(sport=11)) == 1
     # Sent in one burst, they are all sent again, each on a node that knows of no other.
     assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, third) == 3
+
+
+def test_one_connection_is_forgotten_where_that_is_enough():
+    """A flow that got another source port, and one that is sent again after a burst."""
+    loader = Forgetful(single=True)
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in range(10, 19)]
+    node = Node(lambda p: [out(p.changed(sport=555) if p.sport == 12 else p)])
+    results = replay_all(node, flows, loader)
+    assert [r.branches[0].outcomes[0].sport for r in results] == [10, 11, 555, 13, 14, 15, 16, 17, 18]
+    assert [p.sport for p in node.sent] == [*range(10, 19), 12]
+    assert (loader.times, loader.forgotten) == (0, [12, 12])
+
+
+def test_one_connection_is_not_enough_where_another_has_the_same_port():
+    """The first arrives where the second comes from, which it could meet when it is sent again."""
+    loader = Forgetful(single=True)
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (10, 11, 12)]
+    replay_all(Node(lambda p: [out(p.changed(dport=11))]), flows, loader)
+    assert loader.times == 1
 
 
 def changed_back(packet: Packet) -> Packet:
