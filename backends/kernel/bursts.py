@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from backends.flow import Flow
-from backends.kernel.datagrams import Datagram, Passed, number_of, pack, unpack
+from backends.kernel.datagrams import DPORT, SPORT, Datagram, Passed, number_of, pack, unpack
 from backends.kernel.tapnode import TapNode
 
 __all__ = ["BURST", "groups", "send_burst"]
@@ -37,13 +37,12 @@ def groups(flows: Iterable[Flow | Datagram]) -> Iterator[Flow | list[Datagram]]:
                 group, ports = [], set()
             yield flow
             continue
-        _, _, _, _, sport, dport, _ = flow
-        if sport in ports or len(group) == BURST:
+        if flow[SPORT] in ports or len(group) == BURST:
             yield group
             group, ports = [], set()
         group.append(flow)
-        ports.add(sport)
-        ports.add(dport)
+        ports.add(flow[SPORT])
+        ports.add(flow[DPORT])
     if group:
         yield group
 

@@ -19,13 +19,27 @@ from backends.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.packet import Packet
 from translate.ir import Family, Protocol
 
-__all__ = ["Datagram", "Passed", "flow_of", "number_of", "pack", "result_of", "to_datagram", "unpack"]
+__all__ = [
+    "DPORT",
+    "SPORT",
+    "Datagram",
+    "Passed",
+    "flow_of",
+    "number_of",
+    "pack",
+    "result_of",
+    "to_datagram",
+    "unpack",
+]
 
 Datagram = tuple[str, str, int, int, int, int, int]
 """The flow's id, the interface where it comes in, src, dst, sport, dport, ttl."""
 Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
 """The flow's id; where it left, or None if it was delivered; src, dst, sport, dport, ttl and mark as it
 did; whether its destination and its source are others than were sent."""
+SPORT: Final = 4
+DPORT: Final = 5
+"""Where the ports stand in both."""
 
 _MAGIC: Final = 0x6E667062
 _TAG: Final = struct.Struct("!II")

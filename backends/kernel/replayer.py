@@ -20,7 +20,7 @@ from typing import Final
 from backends.exchange import Arrival, Emission, Exchange
 from backends.flow import Flow, Pause, Send
 from backends.kernel.bursts import groups, send_burst
-from backends.kernel.datagrams import Datagram, Passed, flow_of
+from backends.kernel.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from backends.kernel.frames import FrameError, Identity, build, identity, parse
 from backends.kernel.loader import Loader
 from backends.kernel.tapnode import Sighting, TapNode
@@ -101,34 +101,27 @@ class Replayer:
 
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]
-        sent = {sport for _, _, _, _, sport, _, _ in burst}
+        sent = {datagram[SPORT] for datagram in burst}
         self._part(not used.isdisjoint(sent))
         try:
             ends = send_burst(self.tap, burst)
         except KeyError as e:
             raise MachineError(f"the node has no interface {e}") from None
-        certain: list[Passed | None] = []
-        taken: set[int] = set()
-        for end in ends:
-            sure = end
-            if end is not None:
-                _, _, _, _, sport, dport, *_ = end
-                if sport in taken:
-                    sure = None  # it may have met the one that arrived there
-                else:
-                    taken.add(dport)
-            certain.append(sure)
+        taken = {end[DPORT] for end in ends if end is not None}
         used |= taken
-        used.update(dport for _, _, _, _, _, dport, _ in burst)
-        again = [flow_of(d, self.tap.family) for d, c in zip(burst, certain, strict=True) if c is None]
+        used.update([datagram[DPORT] for datagram in burst])
+        # One that comes from a port at which another arrived may have met it.
+        certain = [None if end is None or end[SPORT] in taken else end for end in ends]
+        again = [flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None]
         if again:
             self.tap.settle()
             if len(again) > len(burst) // _MOSTLY:
                 self._alone = _ALONE
-            sent -= {f.first.packet.sport for f in again if self.loader.forget_one(self.tap, f.first.packet)}
+            packets = [flow.first.packet for flow in again]
+            sent -= {packet.sport for packet in packets if self.loader.forget_one(self.tap, packet)}
         used |= sent
         alone = iter(again)
-        return [self._flow(next(alone)) if c is None else c for c in certain]
+        return [self._flow(next(alone)) if end is None else end for end in certain]
 
     def _part(self, meet: bool) -> None:
         """Forget all connections if another could ``meet`` one, or a list of addresses could tell."""
