@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -34,13 +36,16 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
     else, CPU time, of the kernel's part and of both processes where there are two. The simulator prepares
     the rules of a service when it first meets them, so its first flows to services are counted apart from
     further ones to the same services.
+
+    A replay is not charged with what Python's cyclic collector does about all that was made before: one
+    look at that, if it happens to be due, takes longer than ``seconds``.
     """
     began = time.perf_counter()
     ruleset = read_ruleset(material.text.encode(), name="rules")
     found = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
     job = Job(ruleset=ruleset, node=material.cluster.node, level=max(LEVELS))
     found |= _simulated(job, material, seconds)
-    with NftablesBackend().open(job) as session:
+    with NftablesBackend().open(job) as session, _made_before_set_aside():
         flows = list(itertools.islice(_flows(material), _REPLAYED))
         for _ in session.replay(flows[: _REPLAYED // 10]):
             pass
@@ -55,6 +60,16 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
             done += sum(session.sample(first.packet, first.entry, _SAMPLED).values())
         found["sampling through nftables, connections"] = done / spent
     return found
+
+
+@contextmanager
+def _made_before_set_aside() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _spent(pid: int) -> float:
