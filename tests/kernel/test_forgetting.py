@@ -1,0 +1,66 @@
+"""A connection that is forgotten begins anew; others of the same namespace go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.kernel.frames import build
+from backends.kernel.nftables import NftablesLoader
+from backends.kernel.session import open_session
+from backends.kernel.tapnode import TapNode
+from backends.node import Address, Interface, Node
+from backends.packet import Packet
+from translate.ir import Family, Protocol, parse_address
+
+NETWORKS = {Family.IP: ("192.0.2.0", "198.51.100.0"), Family.IP6: ("2001:db8:1::", "2001:db8:2::")}
+ONLY_FIRST = """
+table {family} nfparity {{
+    chain forward {{
+        type filter hook forward priority 0; policy drop;
+        ct mark 0 ct mark set 1 accept
+    }}
+}}
+"""
+
+
+def address(family: Family, network: int, host: int) -> int:
+    return parse_address(family, NETWORKS[family][network]) + host
+
+
+class ProbingLoader(NftablesLoader):
+    """Sends packets right after loading, and fails unless connections are known and forgotten as asked."""
+
+    def load(self, tap: TapNode) -> None:
+        super().load(tap)
+        src, dst = address(self.family, 0, 5), address(self.family, 1, 5)
+        packets = [
+            Packet(family=self.family, src=src, dst=dst, proto=proto, sport=sport, dport=80)
+            for proto in (Protocol.UDP, Protocol.TCP, Protocol.SCTP)
+            for sport in (4000, 4001)
+        ]
+        assert [self.leaves(tap, p) for p in packets] == [True] * 6
+        assert [self.leaves(tap, p) for p in packets] == [False] * 6
+        for packet in packets[::2]:
+            assert self.forget_one(tap, packet)
+        assert [self.leaves(tap, p) for p in packets] == [True, False] * 3
+        assert self.forget_one(tap, packets[0].changed(sport=5000)), "no such connection: all is done"
+        assert [self.leaves(tap, p) for p in packets] == [False] * 6
+        self.forget(tap)
+        assert [self.leaves(tap, p) for p in packets] == [True] * 6
+        assert not self.forget_one(tap, packets[0].changed(proto=Protocol.ICMP, sport=None, dport=None))
+
+    def leaves(self, tap: TapNode, packet: Packet) -> bool:
+        tap.inject("a", build(packet))
+        return [s.out for s in tap.drain()] == ["b"]
+
+
+@pytest.mark.parametrize("family", Family)
+def test_one_connection_is_forgotten_and_no_other(family: Family) -> None:
+    interfaces = tuple(
+        Interface(name, (Address(family, address(family, n, 1), family.bits - 8),))
+        for n, name in enumerate(("a", "b"))
+    )
+    sysctl = "net.ipv4.ip_forward" if family is Family.IP else "net.ipv6.conf.all.forwarding"
+    loader = ProbingLoader(ONLY_FIRST.format(family=family.value), family)
+    with open_session(Node(interfaces, sysctls={sysctl: "1"}), loader):
+        pass
