@@ -53,6 +53,8 @@ _SIX_SIZE: Final = _SIX.size + _BODY.size
 _BODY_WORDS: Final = _UDP + 2 * _BODY.size + _MAGIC
 _FOUR_WORDS: Final = (0x45 << 8) + _FOUR_SIZE + _UDP
 _ONE: Final = Fraction(1)
+_LOCAL: Final = Outcome(verdict=Verdict.LOCAL)
+_FORWARD: Final = Outcome(verdict=Verdict.FORWARD)
 
 
 def to_datagram(flow: Flow, family: Family) -> Datagram | None:
@@ -86,8 +88,7 @@ def flow_of(datagram: Datagram, family: Family) -> Flow:
 def result_of(passed: Passed) -> FlowResult:
     """Return what became of a datagram's flow in the words of all backends."""
     flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat = passed
-    outcome = Outcome(
-        verdict=Verdict.LOCAL if out is None else Verdict.FORWARD,
+    outcome = (_LOCAL if out is None else _FORWARD).changed(
         out=out,
         src=src,
         dst=dst,
