@@ -86,7 +86,7 @@ class Exchange:
 
     def tag(self) -> bytes:
         """Return eight bytes that tell the current packet from every other of this flow."""
-        return zlib.crc32(self.flow.id.encode()).to_bytes(4, "big") + self._count.to_bytes(4, "big")
+        return (zlib.crc32(self.flow.id.encode()) << 32 | self._count).to_bytes(8, "big")
 
     def _start(self, *, server: bool) -> int:
         name = f"{self.flow.id}/{self._count}/{'s' if server else 'c'}"

@@ -95,10 +95,17 @@ def condition(test: Test, place: object) -> Condition:
 def _field(test: FieldTest) -> Condition:
     # Partial functions, because a big ruleset has many: the cells of a closure take longer to make.
     match test.values:
+        case (Interval(low, high),) if low == high and test.mask is None and not test.negated:
+            return partial(_is, low, reader(test.field), test)
         case (Interval(low, high),):
             return partial(_in_interval, test, reader(test.field), low, high)
         case _:
             return partial(_in_any, test, reader(test.field))
+
+
+def _is(number: int, read: Reader, test: FieldTest, view: View, memory: Memory) -> bool:
+    value = read(view)
+    return value == number if isinstance(value, int) else _in_values(test, value, memory)
 
 
 def _in_interval(test: FieldTest, read: Reader, low: int, high: int, view: View, memory: Memory) -> bool:

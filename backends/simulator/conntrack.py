@@ -244,6 +244,8 @@ class Conntrack:
         else:
             state = ConnectionState.NEW
         match self._follow(entry, direction, skb.packet):
+            case TcpVerdict.ACCEPT | TcpVerdict.IGNORE:
+                pass
             case TcpVerdict.INVALID:
                 return
             case TcpVerdict.REOPEN:
@@ -252,8 +254,6 @@ class Conntrack:
                 return
             case TcpVerdict.KILL:
                 self.kill(entry)
-            case TcpVerdict.ACCEPT | TcpVerdict.IGNORE:
-                pass
         skb.entry, skb.direction, skb.state = entry, direction, state
         if direction == REPLY and state is ConnectionState.ESTABLISHED:
             entry.status |= _SEEN_REPLY

@@ -81,11 +81,16 @@ class Simulation:
         many ways to follow.
         """
         exchange, node = self._begun(flow), self._untraced
+        # Nothing answers the only packet of a flow, so that it is the same on every way.
+        only = exchange.emit(flow.first) if len(flow.steps) == 1 else None
 
         def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
             node.begin(chooser)
+            if only is not None:
+                outcome, _ = _sent(only, node, chooser.start)
+                return (outcome,), tuple(chooser.assuming)
             done = self._steps(exchange.afresh(), node, chooser.start)
-            return tuple([outcome for *_, outcome in done if outcome is not None]), tuple(chooser.assuming)
+            return tuple([outcome for _, _, outcome in done if outcome is not None]), tuple(chooser.assuming)
 
         found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
         for probability, way in _followed(flow, run):
@@ -151,32 +156,37 @@ class Simulation:
             if emission is None:
                 yield step, None, Outcome(verdict=Verdict.UNSENT)
                 continue
-            try:
-                outcome = self._step(emission, exchange, node, start)
-            except Undecided as e:
-                outcome = unknown = Outcome(verdict=Verdict.UNKNOWN, hidden=str(e))
-                node.stack.recorder.add(Ended(unknown, str(e)))
+            outcome, fate = _sent(emission, node, start)
+            match fate:
+                case Forwarded():
+                    exchange.arrived(Arrival(fate.packet, fate.out))
+                case Delivered():
+                    exchange.arrived(Arrival(fate.packet, None))
+                case None:
+                    unknown = outcome
             node.stack.first, start = False, None
             yield step, emission, outcome
 
-    def _step(self, emission: Emission, exchange: Exchange, node: _Node, start: Checkpoint | None) -> Outcome:
+
+def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> tuple[Outcome, Fate | None]:
+    """What becomes of a packet, with no fate where the rules hide it."""
+    fate: Fate | None = None
+    try:
         if start is not None:
             fate = node.stack.resume(start)
         elif emission.entry is None:
             fate = node.stack.send(emission.packet)
         else:
             fate = node.stack.receive(emission.packet, emission.entry)
-        match fate:
-            case Forwarded():
-                exchange.arrived(Arrival(fate.packet, fate.out))
-            case Delivered():
-                exchange.arrived(Arrival(fate.packet, None))
-            case Dropped() | Rejected():
-                pass
+    except Undecided as e:
+        why = str(e)
+        outcome = Outcome(verdict=Verdict.UNKNOWN, hidden=why)
+    else:
+        why = _why(fate) if node.stack.recorder.enabled else ""
         outcome = _outcome(emission.packet, fate, node.memory.ports)
-        if node.stack.recorder.enabled:
-            node.stack.recorder.add(Ended(outcome, _why(fate)))
-        return outcome
+    if node.stack.recorder.enabled:
+        node.stack.recorder.add(Ended(outcome, why))
+    return outcome, fate
 
 
 def _followed(flow: Flow, run: Callable[[Chooser], T]) -> list[tuple[Fraction, T]]:
