@@ -27,7 +27,8 @@ _LOOPBACK: Final = {1, 0x7F000001}
 class Ground:
     """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow.
 
-    The flows of ``batch`` come first, then what is repeated of them.
+    The flows of ``batch`` come first, then what is repeated of them, all once before any a second time: a
+    fault that one of three connections shows is shown by one of the first few of thousands.
     """
 
     batch: Batch
@@ -55,8 +56,8 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
         own = {a.value for i in batch.node.interfaces for a in i.addresses} | _LOOPBACK
         with reference.open(job) as session:
             expected = list(session.replay(batch.flows))
-            flows = list(batch.flows)
             repeats: dict[str, str] = {}
+            rounds: list[tuple[int, Flow, FlowResult]] = []
             for flow, result in zip(batch.flows, tuple(expected), strict=True):
                 times = _times(flow, result, seen, own, few=few, many=many)
                 if not times:
@@ -64,9 +65,12 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
                 first = replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
                 again = (first, *repetitions(first, times))
                 repeats |= {one.id: first.id for one in again[1:]}
-                flows += again
-                expected += session.replay(again)
-        grounds.append(Ground(batch, tuple(flows), tuple(expected), repeats))
+                results = zip(again, session.replay(again), strict=True)
+                rounds += ((n, one, expects) for n, (one, expects) in enumerate(results))
+        rounds.sort(key=lambda one: one[0])
+        flows = (*batch.flows, *(flow for _, flow, _ in rounds))
+        expected += (result for _, _, result in rounds)
+        grounds.append(Ground(batch, flows, tuple(expected), repeats))
     return tuple(grounds)
 
 

@@ -7,7 +7,7 @@ the flows that have shown a fault of the same block are asked first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -22,13 +22,19 @@ from harness.shares import unfair_shares
 from harness.tallies import share_tallies
 from translate.errors import MachineError
 
-__all__ = ["Stand"]
+__all__ = ["Stand", "parts"]
 
 FALSE_ALARM_RATE: Final = 1e-6
 """The chance that fair shares count as a catch, for each fault."""
 
 _MOST_TELLING: Final = 8
 """How many flows that have shown a fault of a block are asked first about the next."""
+
+_FIRST_PART: Final = 64
+"""How many flows are asked at first about a fault that no telling one shows."""
+
+_PARTED: Final = 8
+"""What part of the flows is asked in parts, before all of them are asked at once for their shares."""
 
 
 @dataclass(slots=True)
@@ -84,10 +90,16 @@ class Stand:
     def _at(self, place: _Place, fault: Fault | None, *, repeated: bool) -> str | None:
         session = self._planted(place, fault)
         telling = place.telling.setdefault("" if fault is None else fault.place.block, [])
-        ground, one = place.ground, range(len(place.ground.batch.flows))
-        first = (indexes for indexes in list(telling) if repeated or len(indexes) == 1)
-        for indexes in (*first, range(len(ground.flows)) if repeated else one):
-            if found := _ask(session, ground, indexes):
+        ground = place.ground
+        asked: list[Sequence[int]] = [one for one in telling if repeated or len(one) == 1]
+        every = range(len(ground.flows))
+        if repeated:
+            asked += (*parts(every[: len(every) // _PARTED]), every)
+        else:
+            asked += parts(every[: len(ground.batch.flows)])
+        for indexes in asked:
+            shares = indexes is every or indexes in telling
+            if found := _ask(session, ground, indexes, shares=shares):
                 difference, shown_by = found
                 if shown_by not in telling:
                     telling.insert(0, shown_by)
@@ -119,17 +131,31 @@ class Stand:
             return opened
 
 
+def parts(flows: range) -> Iterator[range]:
+    """Parts of the flows, each of which has as many as all before it.
+
+    What is replayed at once is carried to the end, so that a fault which an early flow shows costs little.
+    """
+    start, stop = 0, _FIRST_PART
+    while start < len(flows):
+        yield flows[start:stop]
+        start, stop = stop, 2 * stop
+
+
 def _ask(
-    session: KernelSession, ground: Ground, indexes: Sequence[int]
+    session: KernelSession, ground: Ground, indexes: Sequence[int], *, shares: bool
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Return the first difference among these flows of the ground, and the flows that show it."""
+    """Return the first difference among these flows of the ground, and the flows that show it.
+
+    ``shares``: whether they are all repetitions of their flows, whose shares are tested.
+    """
     flows, expected = [ground.flows[i] for i in indexes], [ground.expected[i] for i in indexes]
     seen: list[FlowResult] = []
     for index, flow, want, got in zip(indexes, flows, expected, session.replay(flows), strict=True):
         seen.append(got)
         for mismatch in compare(flow, want, got):
             return f"{flow.id}: {mismatch.field} {mismatch.observed!r} for {mismatch.expected!r}", (index,)
-    if len(flows) == 1:
+    if not shares or len(flows) == 1:
         return None
     tallies = share_tallies(flows, expected, seen, ground.repeats)
     for unfair in unfair_shares(tallies, false_alarm_rate=FALSE_ALARM_RATE):
