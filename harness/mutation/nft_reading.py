@@ -13,15 +13,16 @@ __all__ = ["Line", "NftText", "read_nft"]
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
 _COMMENT: Final = re.compile(r' ?comment "[^"]*"')
-_FIELD: Final = r"(?:ip6? [sd]addr|th [sd]port|meta l4proto)"
+_FIELD: Final = r"(?:ip6? [sd]addr|th [sd]port|meta l4proto|ct state)"
 _KEY: Final = rf"{_FIELD}(?: \. {_FIELD})*"
 _IN_SET: Final = re.compile(rf"({_KEY}) @(\S+) ")
 _PROTOCOL: Final = re.compile(r"meta l4proto (?:(\w+)|\{ ([\w, ]+) \}) ")
+_STATE: Final = re.compile(r"ct state ([a-z,]+) ")
 _PORT: Final = re.compile(r"(tcp|udp|sctp|dccp|udplite) ([sd]port) (\d+) ")
 _ADDRESS: Final = re.compile(r"(ip6? [sd]addr) (?=\S*[\da-f])([\da-f.:]+) ")
 _OTHER: Final = re.compile(
     rf"(?:{_KEY} != @\S+|ip6? [sd]addr (?:!= )?(?=\S*[\da-f])[\da-f.:/-]+|\w+ [sd]port (?:!= )?[\d-]+"
-    r"|ct state (?:!= )?[\w,]+|ct status & \w+ [!=]= \w+|meta mark & 0x[\da-f]+ [!=]= 0x[\da-f]+"
+    r"|ct state != [\w,]+|ct status & \w+ [!=]= \w+|meta mark & 0x[\da-f]+ [!=]= 0x[\da-f]+"
     r"|fib [sd]addr type (?:!= )?\w+|[io]ifname (?:!= )?\S+) "
 )
 _VMAP: Final = re.compile(r"(.*?) ?vmap @(\S+)$")
@@ -97,6 +98,8 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
         elif match := _PROTOCOL.match(rest):
             rows = ((one,) for one in (match[1] or match[2]).split(", "))
             asked = asked.joined(Relation.of(["meta l4proto"], rows))
+        elif match := _STATE.match(rest):
+            asked = asked.joined(Relation.of(["ct state"], ((one,) for one in match[1].split(","))))
         elif match := _PORT.match(rest):
             asked = asked.joined(Relation.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
         elif match := _ADDRESS.match(rest):

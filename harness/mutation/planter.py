@@ -22,7 +22,7 @@ from translate.ir import Program
 
 __all__ = ["BpfPlanter", "BpfPlanting", "NftPlanter", "Planter"]
 
-ALREADY_ASKED: Final = "the rules on the way ask the same of a packet, or leave none for the rule to match"
+ALREADY_ASKED: Final = "rules on the way ask or do the same, or leave no packet for the rule to match"
 NOTHING_FOLLOWS: Final = "whether here or at the end of a base chain, the packet is accepted as it is"
 
 TOGETHER: Final = 8

@@ -3,6 +3,8 @@
 What goes, and why nothing changes:
 
 * of what a rule asks, the combinations that a rule before it in its chain has ended;
+* of what a rule asks that marks a packet, the combinations with which every way to it marks the packet so
+  before;
 * a rule that only gives verdicts, and behind which, for what it matches, nothing else is done up to the end
   of a base chain that accepts: the packet is accepted as it is, now or then. A ``return`` to where nothing
   else is done is an ``accept``;
@@ -15,7 +17,8 @@ rules of a hook no tested field but the mark changes, of which nothing is conclu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,6 +26,9 @@ from harness.mutation.nft_reading import Line, NftText, read_nft
 from harness.mutation.relation import Relation
 
 __all__ = ["Reduced", "reduced"]
+
+_MARKS: Final = re.compile(r"meta mark set meta mark \| 0x[\da-f]+$")
+"""Sets bits, and takes none away."""
 
 _ENDS: Final = ("accept", "drop", "return", "reject", "goto ", "dnat ", "snat ", "masquerade")
 _DEEPEST: Final = 32
@@ -46,6 +52,37 @@ class _Reduction:
         self.text = replace(
             self.text, chains={name: _not_ended(lines) for name, lines in self.text.chains.items()}
         )
+        self._find_sites()
+        unsettled = self._unsettled()
+        chains = self.text.chains.items()
+        marked = {
+            name: lines if name in unsettled else tuple(self._not_marked(name)) for name, lines in chains
+        }
+        self.text = replace(self.text, chains=marked)
+        self._find_sites()
+
+    def _unsettled(self) -> set[str]:
+        """The chains that run where a rule may take a mark away."""
+        found: set[str] = set()
+        for base in self.text.bases:
+            reached = self._reached(base)
+            says = (line.says for chain in reached for line in self.text.chains[chain])
+            if any("mark set" in one and not _MARKS.match(one) for one in says):
+                found |= reached
+        return found
+
+    def _reached(self, base: str) -> set[str]:
+        found: set[str] = set()
+        open_chains = [base]
+        while open_chains:
+            name = open_chains.pop()
+            if name in self.text.chains and name not in found:
+                found.add(name)
+                open_chains += [chain for line in self.text.chains[name] for _, chain in line.calls]
+        return found
+
+    def _find_sites(self) -> None:
+        self._sites.clear()
         for name, lines in self.text.chains.items():
             for at, line in enumerate(lines):
                 for asked, chain in line.calls:
@@ -71,6 +108,32 @@ class _Reduction:
                 found[name] = (self.text.bases.get(name, ""), chains.get(name, ()))
                 open_chains += [chain for line in found[name][1] for _, chain in line.calls]
         return found
+
+    def _not_marked(self, chain: str) -> Iterator[Line]:
+        """The rules of a chain without what has been marked so before."""
+        for at, line in enumerate(self.text.chains[chain]):
+            if not _MARKS.match(line.says):
+                yield line
+                continue
+            rows = (Relation(line.asked.fields, frozenset({row})) for row in line.asked.rows)
+            open_rows = [one.rows for one in rows if not self._is_marked(line.says, chain, at, one)]
+            if open_rows:
+                yield replace(line, asked=Relation(line.asked.fields, frozenset().union(*open_rows)))
+
+    def _is_marked(self, says: str, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
+        """Whether every packet of which so much is known has been marked so when it comes to this rule."""
+        if any(
+            line.says == says and not line.others and known.beyond(line.asked).is_empty
+            for line in self.text.chains[chain][:at]
+        ):
+            return True
+        if chain in self.text.bases or depth > _DEEPEST:
+            return False
+        for caller, site, asked in self._sites.get(chain, ()):
+            more = known.joined(asked)
+            if not more.is_empty and not self._is_marked(says, caller, site, more, depth + 1):
+                return False
+        return True
 
     def _plain(self, chain: str, line: Line) -> Line:
         if line.says == "return" and self._is_idle_behind(chain, line.asked):

@@ -142,3 +142,53 @@ def test_a_chain_counts_whatever_is_asked_where_it_is_called() -> None:
     by_map = text.replace("ip daddr @NONE return", "numgen random mod 2 vmap @DRAWN")
     by_map = by_map.replace("\tset NONE", "\tmap DRAWN {\n\t\t\t0 : jump filter_NOBODY,\n\t}\n\tset NONE")
     assert reduced(by_map) != reduced(by_map.replace("192.0.2.1 drop", "192.0.2.2 drop"))
+
+
+MARKS = """\
+table ip nfparity {
+	chain nat_PREROUTING {
+		type nat hook prerouting priority -100; policy accept;
+		tcp dport 80 jump nat_EXT
+		tcp dport 81 jump nat_SVC
+	}
+
+	chain nat_EXT {
+		meta mark set meta mark | 0x4000
+		jump nat_SVC
+	}
+
+	chain nat_SVC {
+		ip saddr . meta l4proto . th dport @PIN meta mark set meta mark | 0x4000
+		dnat to 10.0.0.1:80
+	}
+
+	set PIN {
+		10.0.0.1 . tcp . 80,
+		10.0.0.1 . tcp . 81,
+	}
+}
+"""
+
+
+def test_what_is_marked_on_every_way_is_marked_once() -> None:
+    fewer = MARKS.replace("\t\t10.0.0.1 . tcp . 80,\n", "")
+    assert reduced(fewer) == reduced(MARKS)
+    assert reduced(MARKS.replace("\t\t10.0.0.1 . tcp . 81,\n", "")) != reduced(MARKS)
+    unmarked = MARKS.replace("\t\tmeta mark set meta mark | 0x4000\n", "")
+    assert reduced(unmarked) != reduced(unmarked.replace("\t\t10.0.0.1 . tcp . 80,\n", ""))
+    other_bit = MARKS.replace("| 0x4000\n\t\tjump", "| 0x2000\n\t\tjump")
+    assert reduced(other_bit) != reduced(other_bit.replace("\t\t10.0.0.1 . tcp . 80,\n", ""))
+
+
+def test_a_mark_that_may_be_taken_away_is_not_counted_on() -> None:
+    text = MARKS.replace("\t\tjump nat_SVC", "\t\tmeta mark set meta mark ^ 0x4000\n\t\tjump nat_SVC")
+    assert reduced(text) != reduced(text.replace("\t\t10.0.0.1 . tcp . 80,\n", ""))
+
+
+def test_a_packet_has_one_state() -> None:
+    text = changed("meta mark & 0x1 == 0x1 accept", "ct state new drop")
+    known = text.replace("ip daddr @NONE return", "ct state established,related return")
+    assert reduced(known) == reduced(
+        known.replace("established,related return", "established,related accept")
+    )
+    assert reduced(known) != reduced(known.replace("established,related return", "established,new accept"))
