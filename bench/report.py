@@ -57,8 +57,9 @@ _MEASURES: Final = (
         "One endpoint less and back, half of both. The others start their tool for it, as kube-proxy does;"
         " ours is what `translate --against` writes, through the handle that loaded the rules or into the"
         " maps, without the translation of the new rules, which is as long as that of the old ones. The maps"
-        " wait for the packets under way before entries are deleted. The first change after a load is not"
-        " counted: it fills caches.",
+        " wait for the packets under way before entries are deleted. A sample is the mean of what is changed"
+        " in a tenth of a second, or of one change and back; the first sample after a load is not counted: it"
+        " fills caches.",
     ),
     _Measure(
         "memory",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +14,7 @@ from backends.flow import Flow, Send
 from backends.kernel.nftables import NftablesBackend
 from backends.packet import Packet
 from backends.simulator import Simulation
+from bench.aside import made_before_set_aside
 from bench.subjects import Material
 from translate.ir import Protocol
 from translate.passes import LEVELS
@@ -37,15 +36,15 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
     the rules of a service when it first meets them, so its first flows to services are counted apart from
     further ones to the same services.
 
-    A replay is not charged with what Python's cyclic collector does about all that was made before: one
-    look at that, if it happens to be due, takes longer than ``seconds``.
+    Nothing is charged with what was made before (:mod:`bench.aside`), a replay neither with the ruleset.
     """
-    began = time.perf_counter()
-    ruleset = read_ruleset(material.text.encode(), name="rules")
-    found = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
-    job = Job(ruleset=ruleset, node=material.cluster.node, level=max(LEVELS))
-    found |= _simulated(job, material, seconds)
-    with NftablesBackend().open(job) as session, _made_before_set_aside():
+    with made_before_set_aside():
+        began = time.perf_counter()
+        ruleset = read_ruleset(material.text.encode(), name="rules")
+        found = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
+        job = Job(ruleset=ruleset, node=material.cluster.node, level=max(LEVELS))
+        found |= _simulated(job, material, seconds)
+    with NftablesBackend().open(job) as session, made_before_set_aside():
         flows = list(itertools.islice(_flows(material), _REPLAYED))
         for _ in session.replay(flows[: _REPLAYED // 10]):
             pass
@@ -60,16 +59,6 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
             done += sum(session.sample(first.packet, first.entry, _SAMPLED).values())
         found["sampling through nftables, connections"] = done / spent
     return found
-
-
-@contextmanager
-def _made_before_set_aside() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def _spent(pid: int) -> float:
