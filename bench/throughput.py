@@ -36,7 +36,7 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
     the rules of a service when it first meets them, so its first flows to services are counted apart from
     further ones to the same services.
 
-    Nothing is charged with what was made before (:mod:`bench.aside`), a replay neither with the ruleset.
+    Nothing is charged with what was made before it (:mod:`bench.aside`), a replay not even with the ruleset.
     """
     with made_before_set_aside():
         began = time.perf_counter()
