@@ -15,12 +15,14 @@ from typing import Final, Self
 
 from translate.ir import Family
 
-__all__ = ["Accounting", "Conntrack", "Routing"]
+__all__ = ["Accounting", "Conntrack", "Netlink", "Routing", "attribute", "attributes", "nested"]
 
 _HEADER: Final = struct.Struct("=IHHII")
 _NLMSG_ERROR: Final = 2
+_NLMSG_DONE: Final = 3
 _REQUEST: Final = 0x1
 _ACK: Final = 0x4
+_DUMP: Final = 0x300
 _CREATE: Final = 0x400
 _EXCL: Final = 0x200
 
@@ -54,7 +56,7 @@ _CTA_IP_V4_SRC, _CTA_IP_V4_DST, _CTA_IP_V6_SRC, _CTA_IP_V6_DST = 1, 2, 3, 4
 _CTA_PROTO_NUM, _CTA_PROTO_SRC_PORT, _CTA_PROTO_DST_PORT = 1, 2, 3
 
 
-class _Netlink:
+class Netlink:
     """A netlink socket of the current network namespace."""
 
     def __init__(self, protocol: int) -> None:
@@ -63,6 +65,7 @@ class _Netlink:
         self._sequence = 0
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -71,7 +74,7 @@ class _Netlink:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _request(self, kind: int, flags: int, body: bytes) -> int:
+    def request(self, kind: int, flags: int, body: bytes) -> int:
         """Send one request, wait for its acknowledgement, return its errno (0: done)."""
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, flags | _REQUEST | _ACK, self._sequence, 0)
@@ -82,13 +85,33 @@ class _Netlink:
             if kind == _NLMSG_ERROR and sequence == self._sequence:
                 return -int(struct.unpack_from("=i", answer, 16)[0])
 
-    def _demand(self, kind: int, flags: int, body: bytes) -> None:
-        number = self._request(kind, flags, body)
+    def dump(self, kind: int, body: bytes) -> list[bytes]:
+        """Return the messages that answer a dump, without their headers. Raises OSError."""
+        self._sequence += 1
+        header = _HEADER.pack(16 + len(body), kind, _DUMP | _REQUEST, self._sequence, 0)
+        self._socket.send(header + body)
+        found: list[bytes] = []
+        while True:
+            data = self._socket.recv(1 << 20)
+            while len(data) >= 16:
+                length, kind, _, sequence, _ = _HEADER.unpack_from(data)
+                if sequence == self._sequence:
+                    if kind == _NLMSG_DONE:
+                        return found
+                    if kind == _NLMSG_ERROR:
+                        number = -int(struct.unpack_from("=i", data, 16)[0])
+                        raise OSError(number, os.strerror(number))
+                    found.append(data[16:length])
+                data = data[(length + 3) & ~3 :]
+
+    def demand(self, kind: int, flags: int, body: bytes) -> None:
+        """Send one request; raises OSError with the kernel's reason when it is refused."""
+        number = self.request(kind, flags, body)
         if number:
             raise OSError(number, os.strerror(number))
 
 
-class Routing(_Netlink):
+class Routing(Netlink):
     """Links, addresses and routes. Methods raise OSError with the kernel's reason."""
 
     def __init__(self) -> None:
@@ -101,18 +124,18 @@ class Routing(_Netlink):
         flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
         body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, flags, flags)
         if mac is not None:
-            body += _attribute(_IFLA_ADDRESS, mac)
+            body += attribute(_IFLA_ADDRESS, mac)
         if queue is not None:
-            body += _attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
-        self._demand(_RTM_NEWLINK, 0, body)
+            body += attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
+        self.demand(_RTM_NEWLINK, 0, body)
 
     def add_address(self, index: int, family: Family, value: int, length: int) -> None:
         """Give a link an address, of IPv6 without asking others whether they have it."""
         flags = _IFA_F_NODAD if family is Family.IP6 else 0
         packed = value.to_bytes(family.bits // 8, "big")
         body = struct.pack("=BBBBi", family.socket_family, length, flags, 0, index)
-        body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
-        self._demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
+        body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+        self.demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
 
     def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
         """Add a unicast route to the main table."""
@@ -131,14 +154,14 @@ class Routing(_Netlink):
         )
         size = family.bits // 8
         if length:
-            body += _attribute(_RTA_DST, dst.to_bytes(size, "big"))
-        body += _attribute(_RTA_OIF, struct.pack("=i", index))
+            body += attribute(_RTA_DST, dst.to_bytes(size, "big"))
+        body += attribute(_RTA_OIF, struct.pack("=i", index))
         if via is not None:
-            body += _attribute(_RTA_GATEWAY, via.to_bytes(size, "big"))
-        self._demand(_RTM_NEWROUTE, _CREATE | _EXCL, body)
+            body += attribute(_RTA_GATEWAY, via.to_bytes(size, "big"))
+        self.demand(_RTM_NEWROUTE, _CREATE | _EXCL, body)
 
 
-class Conntrack(_Netlink):
+class Conntrack(Netlink):
     """Forgets connections of the current network namespace."""
 
     def __init__(self) -> None:
@@ -150,7 +173,7 @@ class Conntrack(_Netlink):
         ``nf_ct_iterate_cleanup_net`` walks the hash table of the whole machine, unless this
         namespace has no connection at all: milliseconds where memory is large.
         """
-        self._demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
+        self.demand(_CT_DELETE, 0, struct.pack("=BBH", socket.AF_INET, 0, 0))
 
     def forget(self, family: Family, src: int, dst: int, proto: int, sport: int, dport: int) -> None:
         """Forget the connection that such a packet belongs to, if there is one: microseconds.
@@ -158,19 +181,19 @@ class Conntrack(_Netlink):
         For protocols with ports.
         """
         size, v6 = family.bits // 8, family is Family.IP6
-        addresses = _attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))
-        addresses += _attribute(_CTA_IP_V6_DST if v6 else _CTA_IP_V4_DST, dst.to_bytes(size, "big"))
-        ports = _attribute(_CTA_PROTO_NUM, bytes((proto,)))
-        ports += _attribute(_CTA_PROTO_SRC_PORT, sport.to_bytes(2, "big"))
-        ports += _attribute(_CTA_PROTO_DST_PORT, dport.to_bytes(2, "big"))
-        connection = _nested(_CTA_TUPLE_IP, addresses) + _nested(_CTA_TUPLE_PROTO, ports)
-        body = struct.pack("=BBH", family.socket_family, 0, 0) + _nested(_CTA_TUPLE_ORIG, connection)
-        number = self._request(_CT_DELETE, 0, body)
+        addresses = attribute(_CTA_IP_V6_SRC if v6 else _CTA_IP_V4_SRC, src.to_bytes(size, "big"))
+        addresses += attribute(_CTA_IP_V6_DST if v6 else _CTA_IP_V4_DST, dst.to_bytes(size, "big"))
+        ports = attribute(_CTA_PROTO_NUM, bytes((proto,)))
+        ports += attribute(_CTA_PROTO_SRC_PORT, sport.to_bytes(2, "big"))
+        ports += attribute(_CTA_PROTO_DST_PORT, dport.to_bytes(2, "big"))
+        connection = nested(_CTA_TUPLE_IP, addresses) + nested(_CTA_TUPLE_PROTO, ports)
+        body = struct.pack("=BBH", family.socket_family, 0, 0) + nested(_CTA_TUPLE_ORIG, connection)
+        number = self.request(_CT_DELETE, 0, body)
         if number not in (0, errno.ENOENT):
             raise OSError(number, os.strerror(number))
 
 
-class Accounting(_Netlink):
+class Accounting(Netlink):
     """The objects that ``-m nfacct`` counts in (``nfnetlink_acct``), of the current network namespace."""
 
     def __init__(self) -> None:
@@ -178,13 +201,27 @@ class Accounting(_Netlink):
 
     def add(self, name: str) -> None:
         """Make an object that counts from zero and has no quota."""
-        body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + _attribute(_NFACCT_NAME, name.encode() + b"\0")
-        self._demand(_ACCT_NEW, _CREATE | _EXCL, body)
+        body = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0) + attribute(_NFACCT_NAME, name.encode() + b"\0")
+        self.demand(_ACCT_NEW, _CREATE | _EXCL, body)
 
 
-def _nested(kind: int, value: bytes) -> bytes:
-    return _attribute(_NLA_F_NESTED | kind, value)
+def nested(kind: int, value: bytes) -> bytes:
+    """Return an attribute that holds attributes."""
+    return attribute(_NLA_F_NESTED | kind, value)
 
 
-def _attribute(kind: int, value: bytes) -> bytes:
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Return the values of the attributes that stand one after the other in ``data``, by their kind."""
+    found: dict[int, bytes] = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("=HH", data)
+        if length < 4:
+            break
+        found[kind & 0x3FFF] = data[4:length]
+        data = data[(length + 3) & ~3 :]
+    return found
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    """Return an attribute, padded to four bytes."""
     return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

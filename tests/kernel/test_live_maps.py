@@ -12,7 +12,6 @@ from backends.flow import Flow, Reply
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.bpfmap import BpfMap
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.node import Node
 from backends.simulator import SimulatorBackend
@@ -37,8 +36,9 @@ class WatchedLoader(TcEbpfLoader):
 
     def change(self, change: BpfChange) -> None:  # type: ignore[override]
         super().change(change.live())
+        assert self.dataplane is not None
         for contents in (*change.output.maps, *change.output.sets):
-            assert dict(BpfMap(self._bpf, contents.name).entries()) == dict(contents.packed())
+            assert dict(self.dataplane.map(contents.name).entries()) == dict(contents.packed())
 
 
 class KeepingLoader(WatchedLoader):

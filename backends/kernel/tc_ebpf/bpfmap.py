@@ -23,16 +23,24 @@ _MEMBARRIER_CMD_GLOBAL: Final = 1
 class BpfMap:
     """One map. Methods raise MachineError with what the kernel said, RuntimeError for wrong sizes."""
 
-    def __init__(self, program: Any, name: str) -> None:
+    def __init__(self, name: str, descriptor: int, sizes: tuple[int, int]) -> None:
         self._name = name
         self._lib = import_bcc().libbcc.lib
+        self._fd = descriptor
+        self._sizes = sizes
+
+    @classmethod
+    def of(cls, program: Any, name: str) -> BpfMap:
+        """Return a map of a program that BCC has loaded. Raises KeyError."""
         table = program[name.encode()]
         module, number = ctypes.c_void_p(program.module), ctypes.c_size_t(table.map_id)
-        self._fd = table.map_fd
-        self._sizes = (
-            int(self._lib.bpf_table_key_size_id(module, number)),
-            int(self._lib.bpf_table_leaf_size_id(module, number)),
-        )
+        lib = import_bcc().libbcc.lib
+        sizes = lib.bpf_table_key_size_id(module, number), lib.bpf_table_leaf_size_id(module, number)
+        return cls(name, table.map_fd, sizes)
+
+    def clear(self) -> None:
+        """Delete what is in the map, while nobody changes it."""
+        self.delete([key for key, _ in self.entries()])
 
     def update(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Write entries, each at once; those before one that is refused stay (``BPF_MAP_UPDATE_BATCH``)."""

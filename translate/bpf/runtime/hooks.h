@@ -38,12 +38,21 @@ INLINE int answer_reject(struct __sk_buff *skb)
 		p->next = then;                                   \
 	} while (0)
 
+/* Whether packets are this program's to see. Otherwise they pass, and the filters behind are asked. */
+INLINE int is_open(void)
+{
+	u32 zero = 0;
+	u32 *open = gate.lookup(&zero);
+
+	return open && *open;
+}
+
 int nfparity_ingress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
 
-	if (skb->protocol != swap16(ETH_TYPE) || skb->pkt_type == OTHERHOST)
-		return TC_ACT_OK;
+	if (skb->protocol != swap16(ETH_TYPE) || skb->pkt_type == OTHERHOST || !is_open())
+		return TC_ACT_UNSPEC;
 	if (skb->ifindex == LOOPBACK_INDEX && skb->tc_index) {
 		p = resume(skb);
 		if (p && p->stage == AT_END)
@@ -151,8 +160,8 @@ int nfparity_egress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
 
-	if (skb->protocol != swap16(ETH_TYPE))
-		return TC_ACT_OK;
+	if (skb->protocol != swap16(ETH_TYPE) || !is_open())
+		return TC_ACT_UNSPEC;
 	if (skb->tc_index) {
 		p = resume(skb);
 		if (!p)

@@ -172,6 +172,7 @@ BPF_F_TABLE("lpm_trie", struct prefix, struct local, locals, 4096, BPF_F_NO_PREA
 BPF_F_TABLE("lpm_trie", struct prefix, struct route, routes, 4096, BPF_F_NO_PREALLOC);
 BPF_F_TABLE("lpm_trie", struct source_prefix, addr, primary, 4096, BPF_F_NO_PREALLOC);
 BPF_TABLE("array", u32, struct settings, settings, 1);
+BPF_TABLE("array", u32, u32, gate, 1); /* not 0: open */
 BPF_TABLE("prog", u32, u32, programs, 16);
 
 /* The programs that `programs` jumps to, in the order in which the loader puts them there. */

@@ -1,0 +1,104 @@
+"""A translation at work in the current network namespace, for as long as its process lives.
+
+What the program must know of the namespace is read from it; nothing else is asked for. The two families
+are two dataplanes, which know nothing of each other.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from backends.kernel.tc_ebpf.bpfmap import BpfMap, wait_for_readers
+from backends.kernel.tc_ebpf.facts import Facts, read_facts
+from backends.kernel.tc_ebpf.filters import Filters, Side
+from backends.kernel.tc_ebpf.program import LoadedProgram
+from backends.kernel.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
+from backends.node import Node
+from translate.bpf import BpfOutput, MapChange
+from translate.ir import Family
+
+__all__ = ["Dataplane", "change_maps", "fill", "switch"]
+
+_STATE: Final = ("conns", "replies", "sources")
+_FIRST: Final = struct.pack("=I", 0)
+
+
+class Dataplane:
+    """Carries the packets of one family in the current network namespace. Methods raise MachineError.
+
+    ``sysctls`` are conntrack's, which a namespace without conntrack does not have.
+    """
+
+    def __init__(self, output: BpfOutput, sysctls: Mapping[str, str] | None = None) -> None:
+        self._output = output
+        self._node = Node((), sysctls=sysctls or {})
+        self._program: LoadedProgram | None = None
+
+    def load(self) -> None:
+        """Compile, fill the maps, attach to every device, and begin."""
+        family = self._output.family
+        devices = [name for _, name in socket.if_nameindex()]
+        checks = read_checks(devices) if family is Family.IP else {}
+        program = LoadedProgram(self._output.source)
+        if family is Family.IP:
+            for (device, name), value in taken_sysctls(devices).items():
+                write_sysctl(device, name, value)
+        facts = read_facts(self._node, family, checks=checks)
+        fill(program, self._output, facts)
+        with Filters() as filters:
+            for index in facts.devices:
+                filters.make_room(index)
+                for side in Side:
+                    filters.attach(index, side, family, program.entries[side])
+        switch(program.map("gate"), on=True)
+        self._program = program
+
+    def change(self, steps: tuple[MapChange, ...]) -> None:
+        """Change the maps while packets pass (:meth:`BpfChange.live`); connections stay.
+
+        Raises ValueError when nothing is loaded.
+        """
+        change_maps(self._loaded().map, steps)
+
+    def forget(self) -> None:
+        """Empty the connection tables, and the lists of ``-m recent``."""
+        for name in (*_STATE, *(("recents",) if self._output.lists else ())):
+            self.map(name).clear()
+
+    def map(self, name: str) -> BpfMap:
+        """Return one of the program's maps. Raises KeyError, ValueError when nothing is loaded."""
+        return self._loaded().map(name)
+
+    def _loaded(self) -> LoadedProgram:
+        if self._program is None:
+            raise ValueError("nothing is loaded")
+        return self._program
+
+
+def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> None:
+    """Make the changes of maps, in their order, while a program uses them."""
+    deleting = False
+    for step in steps:
+        if step.deleted and not deleting:
+            wait_for_readers()  # of entries that led to what goes now
+            deleting = True
+        map_of(step.name).update(step.written)
+        map_of(step.name).delete(step.deleted)
+
+
+def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
+    """Write what is known of the namespace, and what the rules hold, into a program's maps."""
+    for name, entries in facts.entries.items():
+        program.map(name).update(entries)
+    for lookup in output.maps:
+        program.map(lookup.name).update(lookup.packed())
+    for members in output.sets:
+        program.map(members.name).update(members.packed())
+
+
+def switch(gate: BpfMap, *, on: bool) -> None:
+    """Let the program see packets, on all devices at once, or none; then it lets them pass as they are."""
+    gate.update([(_FIRST, struct.pack("=I", on))])

@@ -1,0 +1,84 @@
+"""A compiled program in the kernel: descriptors of its functions, and its maps. It ends with them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf.bpfmap import BpfMap
+from backends.kernel.tc_ebpf.filters import Side
+from translate.errors import MachineError
+
+__all__ = ["STAGES", "LoadedProgram"]
+
+STAGES: Final = (
+    "track",
+    "prerouting",
+    "arrived",
+    "input",
+    "deliver",
+    "output",
+    "routed",
+    "forward",
+    "postrouting",
+    "leave",
+    "bind",
+    "port",
+    "sctp_verify",
+    "sctp_sum",
+    "reject",
+    "answer",
+)
+"""The programs that ``programs`` jumps to, in the order of ``enum program``."""
+
+_SHOWN: Final = 2000
+
+
+class LoadedProgram:
+    """Compiles and loads a text of C. Raises MachineError with what the compiler or the verifier said."""
+
+    def __init__(self, source: str) -> None:
+        provide_headers()
+        bcc = import_bcc()
+        with _captured() as said:
+            try:
+                self._bpf: Any = bcc.BPF(text=source.encode())
+                self.entries = {side: self._function(bcc, side.word) for side in Side}
+                """Descriptors of what is attached to the two sides of a device."""
+                stages = [self._function(bcc, name) for name in STAGES]
+            except Exception as e:  # BCC raises bare Exceptions
+                raise MachineError(f"the tc program does not load: {e}\n{said()[-_SHOWN:]}") from e
+        for number, descriptor in enumerate(stages):
+            self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptor)
+
+    def map(self, name: str) -> BpfMap:
+        """Return one of its maps. Raises KeyError."""
+        return BpfMap.of(self._bpf, name)
+
+    def _function(self, bcc: Any, name: str) -> int:
+        return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
+
+
+@contextmanager
+def _captured() -> Iterator[Any]:
+    """Keep what the compiler and the verifier print on stderr out of the report, and give it."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+
+        def said() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
