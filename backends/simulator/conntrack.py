@@ -19,6 +19,7 @@ from backends.simulator.tuples import (
     invert,
     tuple_of,
 )
+from backends.timeouts import Timeouts
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
 __all__ = ["DNAT", "SNAT", "Conntrack", "Entry", "TrackSettings"]
@@ -30,11 +31,6 @@ _SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
 _ASSURED = int(ConnectionStatus.ASSURED)
 _CONFIRMED = int(ConnectionStatus.CONFIRMED)
 
-_UDP_TIMEOUT = 30.0
-_UDP_STREAM_TIMEOUT = 120.0
-_ICMP_TIMEOUT = 30.0
-_GENERIC_TIMEOUT = 600.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackSettings:
@@ -43,6 +39,7 @@ class TrackSettings:
     checksum: bool
     tcp_loose: bool
     tcp_be_liberal: bool
+    timeouts: Timeouts
 
 
 @dataclass(slots=True, eq=False)
@@ -259,19 +256,26 @@ class Conntrack:
             entry.status |= _SEEN_REPLY
 
     def _follow(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+        timeouts = self.settings.timeouts
         match packet.proto:
             case Protocol.TCP:
                 return self._follow_tcp(entry, direction, packet)
             case Protocol.UDP:
                 self._follow_udp(entry)
+            case Protocol.UDPLITE:
+                self._follow_udplite(entry)
             case Protocol.ICMP | Protocol.ICMPV6:
                 assert isinstance(entry.original.dport, int)
-                requests = ICMP_REQUESTS if packet.proto == Protocol.ICMP else ICMP6_REQUESTS
+                ours = packet.proto == Protocol.ICMP
+                requests = ICMP_REQUESTS if ours else ICMP6_REQUESTS
                 if entry.original.dport >> 8 not in requests:
                     return TcpVerdict.INVALID
-                self._refresh(entry, _ICMP_TIMEOUT)
+                self._refresh(entry, timeouts.icmp if ours else timeouts.icmpv6)
+            case Protocol.SCTP:
+                # Heartbeats, all that is sent here, neither make an association nor end one.
+                self._refresh(entry, timeouts.sctp)
             case _:
-                self._refresh(entry, _GENERIC_TIMEOUT)
+                self._refresh(entry, timeouts.generic)
         return TcpVerdict.ACCEPT
 
     def _follow_tcp(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
@@ -284,20 +288,27 @@ class Conntrack:
         if verdict is TcpVerdict.ACCEPT:
             if entry.tcp.assured:
                 entry.status |= _ASSURED
-            self._refresh(entry, entry.tcp.timeout(packet, seen_reply=seen_reply))
+            timeout = entry.tcp.timeout(packet, self.settings.timeouts, seen_reply=seen_reply)
+            self._refresh(entry, timeout)
         return verdict
 
     def _follow_udp(self, entry: Entry) -> None:
         """``nf_conntrack_udp_packet``."""
+        timeouts = self.settings.timeouts
         if not entry.confirmed:
             entry.udp_stream_after = self.now + 2
-        if entry.status & _SEEN_REPLY:
-            stream = self.now > entry.udp_stream_after
-            self._refresh(entry, _UDP_STREAM_TIMEOUT if stream else _UDP_TIMEOUT)
-            if stream:
-                entry.status |= _ASSURED
-        else:
-            self._refresh(entry, _UDP_TIMEOUT)
+        stream = bool(entry.status & _SEEN_REPLY) and self.now > entry.udp_stream_after
+        self._refresh(entry, timeouts.udp_stream if stream else timeouts.udp)
+        if stream:
+            entry.status |= _ASSURED
+
+    def _follow_udplite(self, entry: Entry) -> None:
+        """``nf_conntrack_udplite_packet``: an answer makes it a stream at once."""
+        timeouts = self.settings.timeouts
+        answered = bool(entry.status & _SEEN_REPLY)
+        self._refresh(entry, timeouts.udp_stream if answered else timeouts.udp)
+        if answered:
+            entry.status |= _ASSURED
 
     def _refresh(self, entry: Entry, timeout: float) -> None:
         """``nf_ct_refresh_acct``: an entry not yet confirmed counts from its confirmation."""

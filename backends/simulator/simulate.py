@@ -27,6 +27,7 @@ from backends.simulator.recent import RecentLists
 from backends.simulator.router import AnyRouter, router_of
 from backends.simulator.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
 from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
+from backends.timeouts import timeouts_of
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]
@@ -71,6 +72,7 @@ class Simulation:
             checksum=sysctl("net.netfilter.nf_conntrack_checksum") != "0",
             tcp_loose=sysctl("net.netfilter.nf_conntrack_tcp_loose") != "0",
             tcp_be_liberal=sysctl("net.netfilter.nf_conntrack_tcp_be_liberal") != "0",
+            timeouts=timeouts_of(job.node),
         )
         self._untraced = self._node(traced=False)
 

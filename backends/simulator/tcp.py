@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Final
 
 from backends.packet import Packet
-from backends.simulator.tcpstates import TCP_TIMEOUTS, TRANSITIONS, TcpIndex, TcpState, tcp_index
+from backends.simulator.tcpstates import TRANSITIONS, TcpIndex, TcpState, tcp_index
+from backends.timeouts import Timeouts
 from translate.ir import TcpFlag
 
 __all__ = ["WINDOW", "TcpTrack", "TcpVerdict"]
@@ -30,9 +31,6 @@ class TcpVerdict(Enum):
     INVALID = "invalid"
     REOPEN = "reopen"  # forget the entry and look again
     KILL = "kill"  # part of the connection, whose entry ends with it
-
-
-_UNACKNOWLEDGED: Final = 300
 
 
 @dataclass(slots=True)
@@ -161,15 +159,19 @@ class TcpTrack:
             self.assured = True
         return TcpVerdict.ACCEPT
 
-    def timeout(self, packet: Packet, *, seen_reply: bool) -> int:
-        """Seconds that the entry lives after this segment."""
-        timeout = TCP_TIMEOUTS[self.state]
-        if packet.flags & TcpFlag.RST:
-            return TCP_TIMEOUTS[TcpState.CLOSE]
-        if self.retransmissions >= 3 or any(s.unacknowledged for s in self.seen):
-            timeout = min(timeout, _UNACKNOWLEDGED)
+    def timeout(self, packet: Packet, timeouts: Timeouts, *, seen_reply: bool) -> int:
+        """Seconds that the entry lives after this segment (``nf_conntrack_tcp_packet``)."""
+        timeout = timeouts.tcp[self.state]
+        if self.retransmissions >= timeouts.tcp_max_retrans and timeout > timeouts.tcp_retransmitted:
+            timeout = timeouts.tcp_retransmitted
+        elif packet.flags & TcpFlag.RST:
+            timeout = timeouts.tcp[TcpState.CLOSE]
+        elif any(s.unacknowledged for s in self.seen) and timeout > timeouts.tcp_unacknowledged:
+            timeout = timeouts.tcp_unacknowledged
+        elif self.last_win == 0:
+            timeout = min(timeout, timeouts.tcp_retransmitted)
         if not seen_reply and self.state is TcpState.ESTABLISHED:
-            timeout = min(timeout, _UNACKNOWLEDGED)
+            timeout = min(timeout, timeouts.tcp_unacknowledged)
         return timeout
 
     def _ignore(

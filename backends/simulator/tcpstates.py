@@ -1,4 +1,4 @@
-"""TCP's states as conntrack keeps them: the transition table, timeouts, and valid flags.
+"""TCP's states as conntrack keeps them: the transition table, and valid flags.
 
 All of nf_conntrack_proto_tcp.c, as it is from Linux 6.1 on.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from backends.packet import Packet
 from translate.ir import TcpFlag
 
-__all__ = ["TCP_TIMEOUTS", "TRANSITIONS", "TcpIndex", "TcpState", "tcp_index", "valid_flags"]
+__all__ = ["TRANSITIONS", "TcpIndex", "TcpState", "tcp_index", "valid_flags"]
 
 
 class TcpState(IntEnum):
@@ -41,19 +41,6 @@ class TcpIndex(IntEnum):
     RST = 4
     NONE = 5
 
-
-TCP_TIMEOUTS: Final = {
-    TcpState.SYN_SENT: 120,
-    TcpState.SYN_RECV: 60,
-    TcpState.ESTABLISHED: 432000,
-    TcpState.FIN_WAIT: 120,
-    TcpState.CLOSE_WAIT: 60,
-    TcpState.LAST_ACK: 30,
-    TcpState.TIME_WAIT: 120,
-    TcpState.CLOSE: 10,
-    TcpState.SYN_SENT2: 120,
-}
-"""Seconds (``tcp_timeouts``)."""
 
 _LETTERS: Final = {
     "SS": TcpState.SYN_SENT,

@@ -154,22 +154,3 @@ def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
     with tested.open(job) as session:
         for flow, seen in zip(batch.flows, session.replay(batch.flows), strict=True):
             assert list(compare(flow, simulate(job, flow), seen)) == [], flow.id
-
-
-@pytest.mark.parametrize("name", ["iptables-legacy", "iptables-nft", "nftables", "tc-ebpf"])
-def test_affinity_before_and_after_its_timeout(name: str) -> None:
-    """These cases wait for real. A machine that stalls is no difference: they may try again."""
-    folder = Path(__file__).parent.parent / "corpus" / "cases-timed"
-    (batch,) = load_batches(rules=None, corpus=str(folder), node=None)
-    job = Job(ruleset=batch.ruleset, node=batch.node, level=1)
-    tested = backend(name)
-    if not (found := tested.probe()).ok:
-        pytest.skip(f"{name}: {found.reason}")
-    flows = batch.flows
-    with tested.open(job) as session:
-        for _ in range(3):
-            results = zip(flows, session.replay(flows), strict=True)
-            flows = tuple(flow for flow, seen in results if compare(flow, simulate(job, flow), seen))
-            if not flows:
-                break
-    assert [flow.id for flow in flows] == []

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("translate", "backends", "harness")
-WORDS = {f"backends.{w}" for w in ("packet", "flow", "exchange", "outcome", "contract", "node")}
+WORDS = {f"backends.{w}" for w in ("packet", "flow", "exchange", "outcome", "contract", "node", "timeouts")}
 
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {

@@ -17,10 +17,11 @@ from typing import Any, Final
 
 from backends.kernel.tc_ebpf.sources import OwnAddress, select4, sources
 from backends.node import Node
+from backends.timeouts import timeouts_of
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["Facts", "SourceChecks", "read_facts"]
+__all__ = ["Facts", "SourceChecks", "read_facts", "settings_of"]
 
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
@@ -83,7 +84,7 @@ def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]
         "locals": list(reader.locals(local)),
         "routes": list(reader.routes(main)),
         "primary": list(reader.primary()),
-        "settings": [(struct.pack("=I", 0), _settings(node))],
+        "settings": [(struct.pack("=I", 0), settings_of(node, family))],
         "crc_tables": [(struct.pack("=I", 0), _crc_table())],
     }
     return Facts(entries, tuple(names))
@@ -207,10 +208,26 @@ def _mac(text: str | None) -> bytes:
     return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
 
 
-def _settings(node: Node) -> bytes:
+def settings_of(node: Node, family: Family) -> bytes:
+    """Return ``struct settings``, as the program has it."""
     # From the facts: these sysctls do not exist in a namespace that has no conntrack.
     names = ("tcp_loose", "tcp_be_liberal", "checksum")
-    return struct.pack("=3I", *(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0" for n in names))
+    switches = [int(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0") for n in names]
+    t = timeouts_of(node)
+    seconds = (
+        *t.tcp,
+        t.tcp_retransmitted,
+        t.tcp_unacknowledged,
+        t.udp,
+        t.udp_stream,
+        t.icmp if family is Family.IP else t.icmpv6,
+        t.generic,
+        t.sctp,
+        t.sctp_established,
+        t.dccp,
+        t.dccp_open,
+    )
+    return struct.pack("=24I", *switches, t.tcp_max_retrans, *seconds)
 
 
 def _crc_table() -> bytes:

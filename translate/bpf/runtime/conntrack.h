@@ -186,20 +186,23 @@ INLINE void set_connmark(struct pkt *p, u32 mark)
 		c->mark = mark;
 }
 
-INLINE void refresh(struct pkt *p, struct conn *c, u64 now)
+INLINE void refresh(struct pkt *p, struct conn *c, struct settings *s, u64 now)
 {
-	u64 seconds = 600;
+	int answered = c->status & ST_SEEN_REPLY;
+	u64 seconds = s->generic;
 
 	if (p->proto == PROTO_ICMP) {
-		seconds = 30;
+		seconds = s->icmp;
 	} else if (p->proto == PROTO_UDP || p->proto == PROTO_UDPLITE) {
-		seconds = 30;
-		if ((c->status & ST_SEEN_REPLY) && now > c->since) {
-			seconds = 120;
+		seconds = s->udp;
+		if (answered && (now > c->since || p->proto == PROTO_UDPLITE)) {
+			seconds = s->udp_stream;
 			c->status |= ST_ASSURED;
 		}
-	} else if (p->proto == PROTO_SCTP || p->proto == PROTO_DCCP) {
-		seconds = c->status & ST_SEEN_REPLY ? 210 : 30;
+	} else if (p->proto == PROTO_SCTP) {
+		seconds = answered ? s->sctp_established : s->sctp;
+	} else if (p->proto == PROTO_DCCP) {
+		seconds = answered ? s->dccp_open : s->dccp;
 	}
 	c->expires = now + seconds * SECOND;
 }
@@ -263,7 +266,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	if (p->proto == PROTO_TCP)
 		done = tcp_track(p, c, dir, fresh, s, now);
 	else
-		refresh(p, c, now);
+		refresh(p, c, s, now);
 	if (done == TRACK_INVALID)
 		return;
 	if (dir)

@@ -74,24 +74,21 @@ INLINE u32 tcp_next(u32 dir, u32 index, u32 state)
 	return (row >> ((state & 15) * 4)) & 15;
 }
 
-INLINE u64 tcp_timeout(struct conn *c, u32 state, int rst)
+INLINE u64 tcp_timeout(struct conn *c, struct settings *s, u32 state, int rst)
 {
-	u64 seconds = 120; /* SYN_SENT, FIN_WAIT, TIME_WAIT, SYN_SENT2 */
+	u32 seconds = s->tcp_timeout[state < 10 ? state : 0];
 
-	if (state == TCP_ESTABLISHED)
-		seconds = 432000;
-	else if (state == TCP_SYN_RECV || state == TCP_CLOSE_WAIT)
-		seconds = 60;
-	else if (state == TCP_LAST_ACK)
-		seconds = 30;
-	else if (state == TCP_CLOSE)
-		seconds = 10;
-	if (rst)
-		seconds = 10;
-	else if (seconds > 300 &&
-		 (c->retransmissions >= 3 || ((c->client.flags | c->server.flags) & SIDE_UNACKED) ||
-		  !(c->status & ST_SEEN_REPLY)))
-		seconds = 300;
+	if (c->retransmissions >= s->tcp_max_retrans && seconds > s->tcp_retransmitted)
+		seconds = s->tcp_retransmitted;
+	else if (rst)
+		seconds = s->tcp_timeout[TCP_CLOSE];
+	else if (((c->client.flags | c->server.flags) & SIDE_UNACKED) && seconds > s->tcp_unacknowledged)
+		seconds = s->tcp_unacknowledged;
+	else if (c->last_win == 0 && seconds > s->tcp_retransmitted)
+		seconds = s->tcp_retransmitted;
+	/* Picked up in the middle, and nobody has answered yet. */
+	if (!(c->status & ST_SEEN_REPLY) && state == TCP_ESTABLISHED && seconds > s->tcp_unacknowledged)
+		seconds = s->tcp_unacknowledged;
 	return seconds * 1000000000ULL;
 }
 
@@ -411,6 +408,6 @@ INLINE int tcp_track(struct pkt *p, struct conn *c, u32 dir, int fresh, struct s
 	} else if ((old == TCP_SYN_RECV || old == TCP_ESTABLISHED) && new == TCP_ESTABLISHED) {
 		c->status |= ST_ASSURED;
 	}
-	c->expires = now + tcp_timeout(c, new, p->tcp_flags & FLAG_RST);
+	c->expires = now + tcp_timeout(c, s, new, p->tcp_flags & FLAG_RST);
 	return TRACK_OK;
 }

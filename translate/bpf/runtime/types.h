@@ -151,10 +151,19 @@ struct source_prefix {
 	struct wire address;
 };
 
+/* The sysctls net.netfilter.nf_conntrack_*; timeouts are seconds. */
 struct settings {
 	u32 tcp_loose;
 	u32 tcp_liberal;
 	u32 checksum;
+	u32 tcp_max_retrans;
+	u32 tcp_timeout[10]; /* by state */
+	u32 tcp_retransmitted, tcp_unacknowledged;
+	u32 udp, udp_stream;
+	u32 icmp; /* of this family's */
+	u32 generic;
+	u32 sctp, sctp_established;
+	u32 dccp, dccp_open;
 };
 
 struct bytes {
