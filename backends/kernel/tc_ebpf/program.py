@@ -59,7 +59,7 @@ class LoadedProgram:
 
     def map(self, name: str) -> BpfMap:
         """Return one of its maps. Raises KeyError."""
-        return BpfMap.of(self._bpf, name)
+        return BpfMap(name, self._bpf[name.encode()].map_fd)
 
     def _function(self, bcc: Any, name: str) -> int:
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)

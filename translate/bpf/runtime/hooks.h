@@ -93,6 +93,8 @@ int nfparity_track(struct __sk_buff *skb)
 		track(skb, p);
 	if (p->incoming)
 		programs.call(skb, PROGRAM_PREROUTING);
+	else if (p->iif)
+		programs.call(skb, PROGRAM_FORWARD);
 	else
 		programs.call(skb, PROGRAM_OUTPUT);
 	return TC_ACT_SHOT;
@@ -183,12 +185,14 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (!p || parse(skb, p))
 		return TC_ACT_SHOT;
 	p->mark = skb->mark;
-	set_in(p, 0);
+	/* What came in where the program is not attached, or before it was, meets the chains from FORWARD on. */
+	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
 	if (p->fragment)
 		return TC_ACT_SHOT;
-	RUN(chain_raw_output);
-	p->incoming = p->bad_sum = 0; /* checksums are verified in PREROUTING alone */
+	if (!p->iif)
+		RUN(chain_raw_output);
+	p->incoming = p->bad_sum = p->via = 0; /* checksums are verified in PREROUTING alone */
 	programs.call(skb, PROGRAM_TRACK);
 	return TC_ACT_SHOT;
 }
