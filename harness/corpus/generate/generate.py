@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from backends.contract import Job
 from backends.flow import Flow
 from harness.corpus.generate.edges import edge_flows
+from harness.corpus.generate.endings import ending_flows
 from harness.corpus.generate.goals import HIT, Goal, Seen
 from harness.corpus.generate.members import member_flows
 from harness.corpus.generate.minimal import cover
@@ -58,6 +59,9 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
+    endings = list(ending_flows(services, search.places))
+    flows += endings
+    shown += (search.observe(flow.steps) for flow in endings)
     taken = {flow.id for flow in flows}
     found = list(stray_flows(search, taken))
     flows += (one.flow for one in found)

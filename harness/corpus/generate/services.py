@@ -15,7 +15,7 @@ from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
 from translate.ir import AddressType, Family, format_address
 
-__all__ = ["Service", "service_flows", "services_of"]
+__all__ = ["Service", "client_packets", "service_flows", "services_of"]
 
 _MOST_ENDPOINTS = 8
 _FIRST_PORT = 20000
@@ -65,7 +65,7 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]
         for who, why, source, destination in _clients(service, places):
             number += 1
             entry = places.behind(source)
-            packet = service.packet.changed(src=source, dst=destination, mark=0, bad_checksum=False)
+            packet = _sent_by(service, source, destination)
             port = _FIRST_PORT + number % 10000
             if packet.has_ports:
                 packet = packet.changed(sport=port)
@@ -77,6 +77,18 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]
                     steps=(Send(packet=packet, entry=entry), Reply(), Again()),
                     why=f"a service, used {why}",
                 )
+
+
+def client_packets(service: Service, places: Places) -> Iterator[tuple[str, Packet, str | None]]:
+    """Yield who uses a service, as ids write it, with the first packet and where it enters."""
+    for who, _, source, destination in _clients(service, places):
+        entry = places.behind(source)
+        if entry != "":
+            yield who, _sent_by(service, source, destination), entry
+
+
+def _sent_by(service: Service, source: int, destination: int) -> Packet:
+    return service.packet.changed(src=source, dst=destination, mark=0, bad_checksum=False)
 
 
 def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:

@@ -1,0 +1,88 @@
+"""How connections to services end: closed from either end, reset, refused, opened again, and ICMP errors.
+
+Each service takes its turn of a client; of very many services, as many as a corpus can afford, evenly spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from backends.flow import Again, Flow, IcmpError, Reply, Send, Step
+from backends.packet import Packet
+from harness.corpus.generate.places import Places
+from harness.corpus.generate.services import Service, client_packets
+from translate.ir import Family, Protocol, TcpFlag
+
+__all__ = ["MOST_SERVICES", "ending_flows"]
+
+MOST_SERVICES = 64
+"""How many services of a corpus have their endings followed."""
+
+_MOST_ENDPOINTS = 4
+"""Of a service that is opened again: each time may lead to another endpoint, and the ways multiply."""
+
+_SPREAD = 3
+"""A service is used from one of its first clients: inside, outside, the node."""
+
+_FIRST_PORT = 30000
+
+_SYN, _RST, _FIN, _ACK = TcpFlag.SYN, TcpFlag.RST, TcpFlag.FIN, TcpFlag.ACK
+_OPEN: tuple[Step, ...] = (Reply(), Again())
+
+
+def ending_flows(services: Sequence[Service], places: Places) -> Iterator[Flow]:
+    """Yield the endings of each service's connections."""
+    stride = -(-len(services) // MOST_SERVICES) or 1
+    port = _FIRST_PORT
+    for number, service in enumerate(services[::stride]):
+        clients = list(client_packets(service, places))[:_SPREAD]
+        if not clients:
+            continue
+        who, packet, entry = clients[number % len(clients)]
+        for name, why, steps in _endings(service, packet):
+            port += 1
+            yield Flow(
+                id=f"service-{service.port}-{who}-{name}",
+                steps=(Send(packet=_from_port(packet, port), entry=entry), *steps),
+                why=why,
+            )
+
+
+def _from_port(packet: Packet, port: int) -> Packet:
+    if packet.has_ports:
+        return packet.changed(sport=port)
+    return packet if packet.icmp_id is None else packet.changed(icmp_id=port)
+
+
+def _endings(service: Service, packet: Packet) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
+    """A word for the id, one for people, and the steps after the first."""
+    ip4 = packet.family is Family.IP
+    port_closed = IcmpError(type=3, code=3) if ip4 else IcmpError(type=1, code=4)
+    too_big = IcmpError(type=3, code=4) if ip4 else IcmpError(type=2, code=0)
+    yield (
+        "errors",
+        "ICMP errors about the first packet and about its answer",
+        (port_closed, Again(), Reply(), too_big),
+    )
+    if packet.proto != Protocol.TCP:
+        return
+    fin, rst = _FIN | _ACK, _RST | _ACK
+    again: tuple[Step, ...] = (Again(flags=_SYN), Reply(flags=_SYN | _ACK), Again())
+    few = len(service.endpoints) <= _MOST_ENDPOINTS
+    yield (
+        "closed",
+        "the client closes, then the server" + ", and the port is used again" * few,
+        (*_OPEN, Again(flags=fin), Reply(flags=fin), Again(), *(again if few else ())),
+    )
+    yield (
+        "closed-by-server",
+        "the server closes first, and both go on to acknowledge",
+        (*_OPEN, Reply(flags=fin), Again(), Again(flags=fin), Reply()),
+    )
+    yield (
+        "reset",
+        "the client resets" + ", and opens again" * few,
+        (*_OPEN, Again(flags=rst), Reply(), *(again if few else ())),
+    )
+    yield "reset-by-server", "the server resets", (*_OPEN, Reply(flags=rst), Again())
+    yield "refused", "nobody listens", (Reply(flags=rst), Again())
