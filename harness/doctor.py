@@ -33,6 +33,9 @@ _TOOLS: Final = {
     "nft": ("nftables", "--version", "kernel backends"),
     "ip": ("iproute2", "-V", "kernel backends"),
     "tcpdump": ("tcpdump", "--version", "a test of exported captures"),
+    "curl": ("curl", "--version", "tests of traffic"),
+    "dig": ("bind9-dnsutils", "-v", "tests of traffic"),
+    "dnsmasq": ("dnsmasq-base", "--version", "tests of traffic"),
     "qemu-system-x86_64": ("qemu-system-x86", "--version", "make diff-test"),
     "busybox": ("busybox-static", "--help", "make diff-test"),
 }

@@ -28,6 +28,8 @@ system_packages() {
         python3-nftables python3-bpfcc debian-archive-keyring python-apt-common ;;
     *) die "unknown level \"$level\"; one of check, test, vm" ;;
     esac
+    # Real clients and servers for the tests of traffic.
+    if [ "$level" = test ]; then echo curl bind9-dnsutils dnsmasq-base; fi
     if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file; fi
 }
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["find_tool", "run"]
+__all__ = ["die_with_parent", "find_tool", "run"]
 
 _PLACES: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin")
 
@@ -42,7 +42,7 @@ def run(
         text=True,
         env=full,
         check=False,
-        preexec_fn=_die_with_parent,
+        preexec_fn=die_with_parent,
     )
 
 
@@ -50,6 +50,7 @@ _LIBC: Final = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Have this process, a child that is about to become a tool, killed with the thread that made it."""
     # A tool that is still loading rules would keep the namespace alive after its owner was killed.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -26,7 +26,6 @@ are not counted as packets.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import os
@@ -39,6 +38,7 @@ from typing import Final, NamedTuple
 
 from backends.kernel.ipv6header import pack_ipv6
 from backends.kernel.netlink import Conntrack, Routing
+from backends.kernel.offloads import Offload, switch_off
 from backends.kernel.sniffer import SO_RCVMARK, Sniffer
 from backends.kernel.sysctls import set_node_sysctls, set_own_sysctls
 from backends.node import Node, Route
@@ -49,15 +49,6 @@ __all__ = ["QUEUE", "Sighting", "TapNode", "mac_of_device"]
 
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TAP_NO_PI: Final = 0x1002
-_SIOCETHTOOL: Final = 0x8946
-_OFFLOADS: Final = {
-    "rx checksum": 0x15,
-    "tx checksum": 0x17,
-    "scatter-gather": 0x19,
-    "tso": 0x1F,
-    "gso": 0x24,
-    "gro": 0x2C,
-}
 _SOL_RAW: Final = 255
 _ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
 _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
@@ -300,9 +291,7 @@ class TapNode:
             fcntl.ioctl(fd, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP_NO_PI))
         except OSError as e:
             raise MachineError(f"cannot make the TAP device {name}: {e.strerror}") from e
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            for command in _OFFLOADS.values():
-                _ethtool(control, name, command)
+        switch_off(name, *Offload)
         index = socket.if_nametoindex(name)
         self.indexes[name] = index
         self._names[index] = name
@@ -359,13 +348,3 @@ def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, in
         elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_HOPLIMIT:
             ttl = int.from_bytes(value[:4], "little" if _LITTLE else "big")
     return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, length=len(data)) + data
-
-
-def _ethtool(control: socket.socket, name: str, command: int) -> None:
-    value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
-    try:
-        fcntl.ioctl(control, _SIOCETHTOOL, struct.pack("16sP16x", name.encode(), ctypes.addressof(value)))
-    except OSError as e:
-        # A device that cannot switch an offload does not have it.
-        if e.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-            raise MachineError(f"cannot switch offloads off on {name}: {e.strerror}") from e

@@ -1,0 +1,232 @@
+"""Real clients and servers, through kube-proxy's rules as each subject has them in force: nothing may fail.
+
+iptables-legacy is the control: what fails there is the fault of the traffic.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+
+from backends.contract import Availability
+from backends.kernel.command import find_tool
+from backends.kernel.nftables import NftablesBackend
+from backends.kernel.tc_ebpf import TcEbpfBackend
+from backends.kernel.worker import Worker
+from backends.kernel.xtables import IptablesBackend
+from harness.kuberules import Protocol
+from harness.shares import FALSE_ALARM_RATE, Tally, unfair_shares
+from harness.traffic.clients import Ask, Asked
+from harness.traffic.plan import (
+    CLIENTS,
+    DNS,
+    EMPTY,
+    GATEWAY,
+    HTTP,
+    LOCAL,
+    NODE,
+    PODS,
+    STICKY,
+    TCP,
+    UDP,
+    Target,
+    all_rules,
+    pod_address,
+)
+from harness.traffic.programs import Curl, Dig, Fetch
+from harness.traffic.servers import BYTES, ServeNames
+from harness.traffic.subjects import Load
+from harness.traffic.topology import Topology
+from translate.ir import Family
+
+MANY = 10_000
+"""Connections of either protocol, family and way in."""
+
+SOME = 300
+
+_FIRST = itertools.count(step=MANY)
+"""Where the sources of the next round begin, so that no two rounds share one."""
+
+_VARIANTS = [
+    ("iptables-legacy", "offloaded"),
+    ("nftables", "offloaded"),
+    ("tc-ebpf", "offloaded"),
+    ("tc-ebpf", "software"),
+]
+
+
+def availability(subject: str) -> Availability:
+    if subject == "nftables":
+        return NftablesBackend().probe()
+    return TcEbpfBackend().probe() if subject == "tc-ebpf" else IptablesBackend(subject).probe()
+
+
+@pytest.fixture(scope="module", params=_VARIANTS, ids="-".join)
+def loaded(request: pytest.FixtureRequest) -> Iterator[Topology]:
+    subject, checksums = request.param
+    found = availability(subject)
+    if not found.ok:
+        pytest.skip(f"{subject}: {found.reason}")
+    with Topology(checksums=checksums) as topology:
+        topology.ask("node", Load(subject, all_rules()))
+        yield topology
+
+
+def ask(worker: Worker, family: Family, target: Target, address: str, port: int, **more: object) -> Asked:
+    count = int(more.pop("count", SOME))  # type: ignore[call-overload]
+    sources = more.pop("sources", CLIENTS[family])
+    job = Ask(
+        family=family,
+        protocol=target.protocol,
+        address=address,
+        port=port,
+        sources=sources,  # type: ignore[arg-type]
+        count=count,
+        first=next(_FIRST),
+        **more,  # type: ignore[arg-type]
+    )
+    asked: Asked = worker.ask(job)
+    return asked
+
+
+def insist(asked: Asked, count: int = SOME) -> None:
+    assert asked.failures == []
+    assert (asked.failed, sum(asked.pods.values())) == (0, count)
+
+
+def insist_fair(asked: Asked) -> None:
+    counts = tuple(asked.pods[pod] for pod in PODS)
+    tally = Tally(flow_id="pods", what="pod", probabilities=(Fraction(1, 3),) * 3, counts=counts)
+    assert unfair_shares([tally], false_alarm_rate=FALSE_ALARM_RATE) == ()
+
+
+@pytest.mark.parametrize("family", Family)
+def test_many_connections_from_outside(loaded: Topology, family: Family) -> None:
+    """TCP and UDP at the same time, from two processes."""
+    workers = {TCP: loaded.join("client"), UDP: loaded.join("client")}
+
+    def both_ways(target: Target) -> list[Asked]:
+        ways = ((target.cluster_ip(family), target.port), (NODE[family], target.node_port))
+        return [ask(workers[target], family, target, *way, count=MANY) for way in ways]
+
+    with ThreadPoolExecutor(2) as pool:
+        rounds = [asked for both in pool.map(both_ways, workers) for asked in both]
+    assert len(rounds) == 4
+    for asked in rounds:
+        insist(asked, MANY)
+        insist_fair(asked)
+        assert asked.seen == {GATEWAY[family]: MANY}
+
+
+@pytest.mark.parametrize("target", [TCP, UDP], ids=["tcp", "udp"])
+@pytest.mark.parametrize("family", Family)
+def test_from_a_pod(loaded: Topology, family: Family, target: Target) -> None:
+    worker, own = loaded.join("pod1"), pod_address(family, "pod1")
+    by_ip = ask(worker, family, target, target.cluster_ip(family), target.port, sources=(own,))
+    insist(by_ip)
+    insist_fair(by_ip)
+    # A pod sees another pod as it is, and itself by way of the node.
+    hairpins = by_ip.pods["pod1"]
+    assert by_ip.seen == Counter({GATEWAY[family]: hairpins, own: SOME - hairpins})
+    by_port = ask(worker, family, target, NODE[family], target.node_port, sources=(own,))
+    insist(by_port)
+    assert by_port.seen == {GATEWAY[family]: SOME}
+
+
+@pytest.mark.parametrize("target", [TCP, UDP], ids=["tcp", "udp"])
+@pytest.mark.parametrize("family", Family)
+def test_from_the_node(loaded: Topology, family: Family, target: Target) -> None:
+    worker, own = loaded.join("node"), NODE[family]
+    ways = [(target.cluster_ip(family), target.port, own), (own, target.node_port, own)]
+    if family is Family.IP:
+        ways.append(("127.0.0.1", target.node_port, "127.0.0.1"))
+    for address, port, source in ways:
+        asked = ask(worker, family, target, address, port, sources=(source,))
+        insist(asked)
+        insist_fair(asked)
+        assert asked.seen == {GATEWAY[family]: SOME}
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_pod_beside_the_services(loaded: Topology, family: Family) -> None:
+    """Packets without any translation, between pods, and from outside."""
+    own, other = (pod_address(family, pod) for pod in ("pod1", "pod2"))
+    for host, sources in (("pod1", (own,)), ("client", CLIENTS[family])):
+        asked = ask(loaded.join(host), family, UDP, other, UDP.pod_port, sources=sources)
+        insist(asked)
+        assert asked.pods == {"pod2": SOME}
+        assert set(asked.seen) == set(sources)
+
+
+@pytest.mark.parametrize("family", Family)
+def test_the_external_traffic_policy_local(loaded: Topology, family: Family) -> None:
+    asked = ask(loaded.join("client"), family, LOCAL, NODE[family], LOCAL.node_port)
+    insist(asked)
+    insist_fair(asked)
+    assert set(asked.seen) == set(CLIENTS[family])
+
+
+@pytest.mark.parametrize("family", Family)
+def test_session_affinity(loaded: Topology, family: Family) -> None:
+    worker = loaded.join("client")
+    for source in CLIENTS[family]:
+        asked = ask(
+            worker,
+            family,
+            STICKY,
+            STICKY.cluster_ip(family),
+            STICKY.port,
+            sources=(source,),
+            count=30,
+            at_once=1,
+        )
+        insist(asked, 30)
+        assert len(asked.pods) == 1
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_service_without_endpoints_refuses(loaded: Topology, family: Family) -> None:
+    for host, source in (("client", CLIENTS[family][0]), ("pod1", pod_address(family, "pod1"))):
+        for address, port in ((EMPTY.cluster_ip(family), EMPTY.port), (NODE[family], EMPTY.node_port)):
+            asked = ask(loaded.join(host), family, EMPTY, address, port, sources=(source,), count=3)
+            assert asked.failed == 3
+            assert {f.rpartition(": ")[2] for f in asked.failures} == {"Connection refused"}
+
+
+def bracketed(family: Family, address: str) -> str:
+    return address if family is Family.IP else f"[{address}]"
+
+
+@pytest.mark.skipif(find_tool("curl") is None, reason="needs curl (Debian package curl)")
+@pytest.mark.parametrize("family", Family)
+def test_curl_gets_pages(loaded: Topology, family: Family) -> None:
+    for address, port in ((HTTP.cluster_ip(family), HTTP.port), (NODE[family], HTTP.node_port)):
+        url = f"http://{bracketed(family, address)}:{port}"
+        said = loaded.ask("client", Curl(url, SOME))
+        assert (said.status, said.error) == (0, "")
+        assert said.seen == {GATEWAY[family]: SOME}
+        assert set(said.pods) == set(PODS)
+        # Large segments, which stay whole from one end of a veth pair to the other.
+        size = 50_000_000
+        assert loaded.ask("client", Fetch(f"{url}{BYTES}{size}")) == (size, 0)
+
+
+@pytest.mark.skipif(find_tool("dig") is None, reason="needs dig (Debian package bind9-dnsutils)")
+@pytest.mark.skipif(find_tool("dnsmasq") is None, reason="needs dnsmasq (Debian package dnsmasq-base)")
+def test_dig_asks_for_names(loaded: Topology) -> None:
+    for pod in PODS:
+        loaded.ask(pod, ServeNames())
+    for family in Family:
+        ways = [("client", DNS.cluster_ip(family), DNS.port), ("pod1", DNS.cluster_ip(family), DNS.port)]
+        ways += [("client", NODE[family], DNS.node_port), ("node", DNS.cluster_ip(family), DNS.port)]
+        for host, server, port in ways:
+            said = loaded.ask(host, Dig(family, server, SOME, port))
+            assert (said.status, said.error) == (0, "")
+            assert sum(said.pods.values()) == SOME
+            assert set(said.pods) == set(PODS)
+    assert DNS.protocol is Protocol.UDP
