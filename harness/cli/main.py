@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": "the path of one packet, rule by rule, and why",
     "graph": "the chains and who calls whom",
     "corpus": "check, record, import, export flows; which rules they cover",
+    "tc": "load rules as a tc eBPF program that stays, and look after it",
     "doctor": "what can run on this machine, and what to install",
 }
 

@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 from translate.bpf.maps import BpfOutput, MapContents, SetContents
 
-__all__ = ["BpfChange", "MapChange", "change"]
-
-_Contents = MapContents | SetContents
+__all__ = ["BpfChange", "LoadedMap", "MapChange", "change", "change_maps"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,32 +71,46 @@ class BpfChange:
         return "".join(f"{line}\n" for line in lines)
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedMap:
+    """What a map of a loaded program holds, and how many entries it takes."""
+
+    room: int
+    entries: Mapping[bytes, bytes]
+
+
 def change(old: BpfOutput, new: BpfOutput) -> BpfChange:
     """Return what makes the maps of ``old`` those of ``new``."""
     if old.text != new.text:
         return BpfChange(output=new, replacement=True)
+    return change_maps({one.name: LoadedMap(one.room, dict(one.packed())) for one in _contents(old)}, new)
+
+
+def change_maps(loaded: Mapping[str, LoadedMap], new: BpfOutput) -> BpfChange:
+    """Return what makes the maps of a program with the same text those of ``new``, by name."""
     written: list[MapChange] = []
     deleted: list[MapChange] = []
-    pairs = [(was.name, was.room, dict(was.packed()), dict(now.packed())) for was, now in _both(old, new)]
-    for name, room, before, after in pairs:
-        if len(before.keys() | after.keys()) > room:  # what is deleted is deleted last
+    for now in _contents(new):
+        was, after = loaded[now.name], dict(now.packed())
+        before = was.entries
+        if len(before.keys() | after.keys()) > was.room:  # what is deleted is deleted last
             return BpfChange(output=new, replacement=True)
         fresh = _difference(after, before)
         stale = tuple(key for key in before if key not in after)
         if fresh:
-            written.append(MapChange(name=name, written=fresh))
+            written.append(MapChange(name=now.name, written=fresh))
         if stale:
-            deleted.append(MapChange(name=name, deleted=stale))
+            deleted.append(MapChange(name=now.name, deleted=stale))
     output = replace(
         new,
-        maps=tuple(replace(now, room=was.room) for was, now in zip(old.maps, new.maps, strict=True)),
-        sets=tuple(replace(now, room=was.room) for was, now in zip(old.sets, new.sets, strict=True)),
+        maps=tuple(replace(now, room=loaded[now.name].room) for now in new.maps),
+        sets=tuple(replace(now, room=loaded[now.name].room) for now in new.sets),
     )
     return BpfChange(output=output, steps=(*written, *reversed(deleted)))
 
 
-def _both(old: BpfOutput, new: BpfOutput) -> list[tuple[_Contents, _Contents]]:
-    return list(zip((*old.sets, *old.maps), (*new.sets, *new.maps), strict=True))
+def _contents(output: BpfOutput) -> tuple[MapContents | SetContents, ...]:
+    return (*output.sets, *output.maps)
 
 
 def _difference(new: Mapping[bytes, bytes], old: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:

@@ -55,7 +55,9 @@ class Facts:
 
     entries: dict[str, list[Entry]]
     devices: tuple[int, ...]
-    """The interfaces to attach to: all of them, ``lo`` too."""
+    """The interfaces to attach to: ``lo`` too, but no ports of others, whose packets are seen there."""
+    names: dict[int, str]
+    """The names of all interfaces."""
 
 
 def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]) -> Facts:
@@ -87,7 +89,7 @@ def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]
         "settings": [(struct.pack("=I", 0), settings_of(node, family))],
         "crc_tables": [(struct.pack("=I", 0), _crc_table())],
     }
-    return Facts(entries, tuple(names))
+    return Facts(entries, tuple(_attached(links)), names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,29 @@ def _address(message: Any) -> OwnAddress:
         usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
         aging=bool(flags & _IFA_F_DEPRECATED),
     )
+
+
+_PORTS: Final = frozenset({"bridge", "bond", "team", "openvswitch"})
+_ETHERNET: Final = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
+_IFF_UP: Final = 1
+
+
+def _attached(links: list[Any]) -> Iterator[int]:
+    """The devices where netfilter sees packets. Raises MachineError for one that cannot be attached to.
+
+    A port's packets are taken from it (``rx_handler``) before IP sees them, and come up on its master.
+    """
+    for link in links:
+        info = link.get_attr("IFLA_LINKINFO")
+        if info is not None and info.get_attr("IFLA_INFO_SLAVE_KIND") in _PORTS:
+            continue
+        if link["ifi_type"] in _ETHERNET:
+            yield link["index"]
+        elif link["flags"] & _IFF_UP:
+            name = link.get_attr("IFLA_IFNAME")
+            raise MachineError(
+                f"device {name} carries packets without an Ethernet header; the tc program reads one"
+            )
 
 
 def _is_bridge(link: Any, family: Family) -> bool:

@@ -8,10 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.bpfmap import BpfMap
+from backends.kernel.tc_ebpf.complaints import shorten
 from backends.kernel.tc_ebpf.filters import Side
 from translate.errors import MachineError
 
@@ -37,13 +39,14 @@ STAGES: Final = (
 )
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 
-_SHOWN: Final = 2000
-
 
 class LoadedProgram:
-    """Compiles and loads a text of C. Raises MachineError with what the compiler or the verifier said."""
+    """Compiles and loads a text of C. Raises MachineError with what matters of what was said.
 
-    def __init__(self, source: str) -> None:
+    ``log`` is where the compiler's or the verifier's whole log goes when they refuse.
+    """
+
+    def __init__(self, source: str, log: Path | None = None) -> None:
         provide_headers()
         bcc = import_bcc()
         with _captured() as said:
@@ -53,7 +56,7 @@ class LoadedProgram:
                 """Descriptors of what is attached to the two sides of a device."""
                 stages = [self._function(bcc, name) for name in STAGES]
             except Exception as e:  # BCC raises bare Exceptions
-                raise MachineError(f"the tc program does not load: {e}\n{said()[-_SHOWN:]}") from e
+                raise MachineError(_refusal(str(e), said(), log)) from e
         for number, descriptor in enumerate(stages):
             self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptor)
 
@@ -63,6 +66,18 @@ class LoadedProgram:
 
     def _function(self, bcc: Any, name: str) -> int:
         return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
+
+
+def _refusal(error: str, said: str, log: Path | None) -> str:
+    text = f"the tc program does not load: {shorten(error, said)}"
+    if log is None:
+        return text
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"{error}\n{said}", errors="replace")
+    except OSError as e:
+        return f"{text}\n(the whole log cannot be kept in {log}: {e.strerror})"
+    return f"{text}\n(the whole log is in {log})"
 
 
 @contextmanager

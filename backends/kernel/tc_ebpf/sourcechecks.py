@@ -7,7 +7,7 @@ program checks (``martian_source``). IPv6 has no such checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,17 +19,28 @@ __all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl
 TAKEN: Final = ("rp_filter", "accept_local")
 """Last parts of the names of the sysctls that say what sources a device accepts."""
 
+_NOTHING: Final[Mapping[tuple[str, str], str]] = {}
 _CONF: Final = Path("/proc/sys/net/ipv4/conf")
 
 
-def read_checks(devices: Iterable[str]) -> dict[str, SourceChecks]:
-    """Return what each device of the current network namespace accepts, in effect."""
+def read_checks(
+    devices: Iterable[str], saved: Mapping[tuple[str, str], str] = _NOTHING
+) -> dict[str, SourceChecks]:
+    """Return what each device of the current network namespace accepts, in effect.
+
+    ``saved`` has the values of sysctls, by device and name, that have been changed for the program.
+    """
+
+    def number(device: str, name: str) -> int:
+        value = saved.get((device, name))
+        return int(read_sysctl(device, name) if value is None else value)
+
     return {
-        name: SourceChecks(
-            rp_filter=max(_number(name, "rp_filter"), _number("all", "rp_filter")),
-            accept_local=bool(_number(name, "accept_local") or _number("all", "accept_local")),
+        device: SourceChecks(
+            rp_filter=max(number(device, "rp_filter"), number("all", "rp_filter")),
+            accept_local=bool(number(device, "accept_local") or number("all", "accept_local")),
         )
-        for name in devices
+        for device in devices
     }
 
 
@@ -58,7 +69,3 @@ def write_sysctl(device: str, name: str, value: str) -> None:
         (_CONF / device / name).write_text(value)
     except OSError as e:
         raise MachineError(f"cannot set {name} of {device}: {e.strerror}") from e
-
-
-def _number(device: str, name: str) -> int:
-    return int(read_sysctl(device, name))

@@ -19,7 +19,7 @@ FLOW = (
     ' "proto": "udp", "sport": 1, "dport": 53}\n'
 )
 PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
-COMMANDS = ("translate", "simulate", "diff", "explain", "graph", "corpus", "doctor")
+COMMANDS = ("translate", "simulate", "diff", "explain", "graph", "corpus", "tc", "doctor")
 
 
 def nfparity(*words: str, stdin: str | bytes = "") -> subprocess.CompletedProcess[str]:
@@ -97,6 +97,9 @@ def test_no_command_and_wrong_command() -> None:
         ("corpus", "import", RULES, "--node", NODE),
         ("corpus", "import", "no-such.pcap"),
         ("corpus", "export", "-", "--node", NODE, "--left", "-o", "x.pcap"),
+        ("tc",),
+        ("tc", "load", "no-such-file"),
+        ("tc", "status", "--family", "ipx"),
     ],
 )
 def test_bad_input_is_status_2(words: tuple[str, ...]) -> None:
@@ -112,6 +115,20 @@ def test_bad_rules_are_status_2(data: bytes) -> None:
     done = nfparity("translate", "-", "--to", "iptables", stdin=data)
     assert done.returncode == 2
     assert "<stdin>" in done.stderr
+
+
+def test_rules_that_a_program_cannot_carry_are_refused_before_anything_is_touched() -> None:
+    refused = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m recent --name a --rcheck --rttl -j DROP\nCOMMIT\n"
+    done = nfparity("tc", "load", "-", stdin=refused)
+    assert done.returncode == 2
+    assert "<stdin>:3: tc-ebpf: " in done.stderr
+
+
+@pytest.mark.parametrize("action", ["load", "status", "connections", "refresh", "unload"])
+def test_every_action_of_tc_has_an_example(action: str) -> None:
+    done = nfparity("tc", action, "--help")
+    assert done.returncode == 0
+    assert f"example:\n  nfparity tc {action}" in done.stdout
 
 
 _HEAD = b"*filter\n:FORWARD ACCEPT [0:0]\n"

@@ -1,0 +1,98 @@
+"""What is kept on disk of a dataplane: what was begun, what must be put back, and what it was made from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
+
+from translate.errors import MachineError
+
+__all__ = ["Phase", "Record", "Source"]
+
+
+class Phase(Enum):
+    """How far things are. Whoever finds any but ``LOADED``, with nobody at work, finds what was cut short."""
+
+    LOADING = "loading"
+    LOADED = "loaded"
+    CHANGING = "changing"
+    """Entries of maps: every packet is led to something that is there at every moment."""
+    REPLACING = "replacing"
+    UNLOADING = "unloading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a program was made from: the rules, and how.
+
+    ``digest`` is the SHA-256 of what was read; ``text`` that of the C text without the sizes of maps,
+    ``layout`` has, by map, what differs when the connections in it are kept in another form.
+    """
+
+    rules: str
+    digest: str
+    level: int
+    text: str
+    layout: Mapping[str, str]
+    lists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """``sysctls`` are the values before the first change, by device and name; ``rooms`` the devices whose
+    ``clsact`` was made here; ``previous`` and ``replaced`` are what is being replaced, and its source."""
+
+    phase: Phase
+    cookie: int
+    source: Source
+    since: str
+    generation: int = 1
+    previous: int | None = None
+    replaced: Source | None = None
+    sysctls: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rooms: tuple[int, ...] = ()
+
+    def at(self, phase: Phase, **changes: Any) -> Self:
+        """Return the record at another phase."""
+        return replace(self, phase=phase, **changes)
+
+    def write(self, path: Path) -> None:
+        """Put it on disk, whole or not at all. Raises MachineError."""
+        data = asdict(replace(self, sysctls={}))  # whose keys are no words
+        data["phase"] = self.phase.value
+        data["sysctls"] = [[*key, value] for key, value in self.sysctls.items()]
+        made = path.with_suffix(".new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with made.open("w") as file:
+                json.dump(data, file, indent=1)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            made.replace(path)
+        except OSError as e:
+            raise MachineError(f"cannot write {path}: {e.strerror}") from e
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        try:
+            data = json.loads(path.read_text())
+            data["phase"] = Phase(data["phase"])
+            data["source"] = Source(**data["source"])
+            if data["replaced"] is not None:
+                data["replaced"] = Source(**data["replaced"])
+            data["sysctls"] = {(device, name): value for device, name, value in data["sysctls"]}
+            data["rooms"] = tuple(data["rooms"])
+            return cls(**data)
+        except FileNotFoundError:
+            return None
+        except OSError as e:
+            raise MachineError(f"cannot read {path}: {e.strerror}") from e
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            raise MachineError(f"{path} is not a record of a dataplane: {e}") from e
