@@ -15,7 +15,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +53,12 @@ class Place:
     def record(self) -> Path:
         """The file of the record."""
         return self.folder / f"{self.family.value}.json"
+
+    @property
+    def other(self) -> Place:
+        """The place of the other family in the same namespace."""
+        family = Family.IP6 if self.family is Family.IP else Family.IP
+        return replace(self, family=family, pins=self.pins.with_name(family.value))
 
     def log(self, name: str) -> Path:
         """Return where a log goes."""
@@ -115,8 +121,11 @@ class Place:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other commands out; wait for one that is at work, or for the guard of one that was killed."""
-        lock = self.folder / f"{self.family.value}.lock"
+        """Keep other commands out of the namespace.
+
+        Waits for one that is at work, and for the guard of one that was killed.
+        """
+        lock = self.folder / "lock"
         try:
             descriptor = _lock(lock)
         except OSError as e:
@@ -126,7 +135,7 @@ class Place:
         except OSError as e:
             raise MachineError(f"the kernel refuses: {e}") from e
         finally:
-            if not self.record.exists():
+            if not self.record.exists() and not self.other.record.exists():
                 lock.unlink(missing_ok=True)
                 _prune(self.folder, 3)
             os.close(descriptor)

@@ -41,9 +41,9 @@ def clean(place: Place) -> bool:
         for index in indexes:
             for side in Side:
                 found = filters.detach(index, side, place.family) or found
-        for index in record.rooms if record is not None else ():
-            if index in indexes:
-                filters.remove_room(index)
+        rooms = record.rooms if record is not None else ()
+        used = tuple(i for i in rooms if i in indexes and not filters.remove_room(i))
+    _leave(place.other, used)
     if record is not None:
         _restore_sysctls(record)
     place.unpin()
@@ -89,6 +89,13 @@ def settle(place: Place) -> Record | None:
         return None
     place.unpin(keep=record.generation)
     return record
+
+
+def _leave(place: Place, rooms: tuple[int, ...]) -> None:
+    """Leave it to the other family to remove, in the end, what it still uses."""
+    record = Record.read(place.record) if rooms else None
+    if record is not None and record.cookie == place.cookie:
+        record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *rooms)))).write(place.record)
 
 
 def _close_gate(place: Place) -> None:
