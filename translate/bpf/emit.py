@@ -19,7 +19,7 @@ from translate.bpf.ipsets import SetMaps
 from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
 from translate.bpf.runtime import IPSET, RECENT, after_chains, before_chains, runtime_text
 from translate.bpf.silences import silences
-from translate.bpf.statements import Writer, called_chains
+from translate.bpf.statements import Writer, action_groups, called_chains
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
@@ -27,8 +27,10 @@ from translate.ir import (
     Family,
     Lookup,
     LoweredChain,
+    Masquerade,
     Policy,
     Program,
+    Snat,
     Statement,
     TableName,
 )
@@ -71,10 +73,9 @@ def emit(program: Program) -> BpfOutput:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
     declared = (*_PRELUDE, *writer.declarations, "", *sets.declarations)
     text = "\n".join((*declared, *_counters(writer), *functions, *_absent(bases)))
+    parts = _runtime(program.family, lists=bool(lists), sets=bool(sets.maps))
     return BpfOutput(
-        before="\n".join(
-            map(runtime_text, _runtime(program.family, lists=bool(lists), sets=bool(sets.maps)))
-        ),
+        before="\n".join((_reuse(program), *map(runtime_text, parts))),
         chains=f"{text}\n",
         after="\n".join(map(runtime_text, after_chains(program.family))),
         maps=tuple(writer.maps),
@@ -87,6 +88,22 @@ def emit(program: Program) -> BpfOutput:
 
 def _runtime(family: Family, *, lists: bool, sets: bool) -> tuple[str, ...]:
     return (*before_chains(family), *((RECENT,) if lists else ()), *((IPSET,) if sets else ()))
+
+
+def _reuse(program: Program) -> str:
+    """Whether a rule ever asks where another connection from the same source was bound to.
+
+    ``get_unique_tuple`` does not for ports that are drawn at random (``NF_NAT_RANGE_PROTO_RANDOM_ALL``), nor
+    for what no rule binds, which is in range as it is.
+    """
+    asked = any(
+        isinstance(action, Snat | Masquerade) and not (action.ports.random or action.ports.fully_random)
+        for chain in program.chains
+        for statement in chain.statements
+        for group in action_groups(statement)
+        for action in group
+    )
+    return f"#define REUSES_SOURCES {int(asked)}"
 
 
 def _note(known: RecentList) -> Note:

@@ -46,7 +46,7 @@ from translate.ir import (
 )
 from translate.passes.recents import RecentList, changes_list
 
-__all__ = ["Number", "Writer", "called_chains"]
+__all__ = ["Number", "Writer", "action_groups", "called_chains"]
 
 
 class Number(Protocol):
@@ -80,18 +80,22 @@ _REJECTS: Final = {
 }
 
 
-def called_chains(statement: Statement) -> Iterator[str]:
-    """Yield the chains that a statement can go to."""
+def action_groups(statement: Statement) -> Sequence[tuple[Action, ...]]:
+    """Return what a statement can do: of these, one at most."""
     match statement:
         case Apply():
-            groups: Sequence[tuple[Action, ...]] = (statement.actions,)
+            return (statement.actions,)
         case Lookup():
-            groups = [entry.actions for entry in statement.entries]
+            return [entry.actions for entry in statement.entries]
         case Choose():
-            groups = [branch.actions for branch in statement.branches]
+            return [branch.actions for branch in statement.branches]
         case _:
             assert_never(statement)
-    for actions in groups:
+
+
+def called_chains(statement: Statement) -> Iterator[str]:
+    """Yield the chains that a statement can go to."""
+    for actions in action_groups(statement):
         for action in actions:
             if isinstance(action, Jump | Goto):
                 yield action.chain

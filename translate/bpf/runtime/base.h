@@ -12,6 +12,9 @@
 #define PROTO_SCTP 132
 #define PROTO_UDPLITE 136
 
+/* Of CLOCK_MONOTONIC, in the steps of the kernel's own timeouts (jiffies): conntrack's are no finer. */
+INLINE u64 coarse_now(void) { return bpf_ktime_get_coarse_ns(); }
+
 INLINE u16 swap16(u16 v) { return __builtin_bswap16(v); }
 INLINE u32 swap32(u32 v) { return __builtin_bswap32(v); }
 INLINE u32 read32(u8 *at) { return (u32)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]; }

@@ -80,7 +80,7 @@ int nfparity_port(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	copy_tuple(&new, &p->wanted);
-	unique_port(&new, p, manip);
+	p->reply_free = unique_port(&new, p, manip);
 	if (take(&p->conn, &new, manip))
 		return TC_ACT_SHOT;
 	programs.call(skb, PROGRAM_BIND);

@@ -212,7 +212,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 zero = 0;
 	struct settings *s = settings.lookup(&zero);
-	u64 now = bpf_ktime_get_ns();
+	u64 now = coarse_now();
 	struct conn *c;
 	u32 state;
 	u8 dir = 0, fresh = 0;
@@ -260,6 +260,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		if (invert(&c->reply, &c->orig))
 			return;
 		c->since = now + 2 * SECOND;
+		p->reply_free = 0;
 	}
 	state = dir || (c->status & ST_SEEN_REPLY) ? CT_ESTABLISHED : CT_NEW;
 	done = TRACK_OK;
@@ -281,20 +282,36 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		forget(&p->conn);
 }
 
-/* Enter a new connection (__nf_conntrack_confirm). Returns -1 when another one was faster. */
+/* Remember where a source was bound to, for its next connection: find_appropriate_src is only asked where
+ * the source is not in range as it is, so that a connection that left it as it was never answers. */
+INLINE void remember_source(struct pkt *p, struct tuple *orig)
+{
+	struct tuple source = {};
+
+	if (!REUSES_SOURCES || !(p->conn.status & ST_SRC_NAT))
+		return;
+	source.src = orig->src;
+	source.sport = orig->sport;
+	source.proto = orig->proto;
+	sources.update(&source, orig);
+}
+
+/* Enter a new connection (__nf_conntrack_confirm). Returns -1 when another one was faster.
+ *
+ * track() has found the tuple of the packet free, and forgotten what had expired there; binding mostly
+ * has asked for the reply's. Who takes one of them meanwhile makes an insertion fail. */
 INLINE int confirm(struct pkt *p)
 {
-	struct tuple orig, reply, source = {};
-	u64 now = bpf_ktime_get_ns();
+	struct tuple orig, reply;
+	u64 now = coarse_now();
 
 	if (!p->has_ct || !p->fresh || p->related)
 		return 0;
 	copy_tuple(&orig, &p->conn.orig);
 	copy_tuple(&reply, &p->conn.reply);
-	if (taken(&orig, now) || taken(&reply, now))
+	if (!p->reply_free && taken(&reply, now))
 		return -1;
 	p->conn.status |= ST_CONFIRMED;
-	conns.delete(&orig); /* it may have expired */
 	if (conns.insert(&orig, &p->conn))
 		return -1;
 	if (replies.insert(&reply, &orig)) {
@@ -304,10 +321,7 @@ INLINE int confirm(struct pkt *p)
 			return -1;
 		}
 	}
-	source.src = orig.src;
-	source.sport = orig.sport;
-	source.proto = orig.proto;
-	sources.update(&source, &orig);
+	remember_source(p, &orig);
 	p->fresh = 0;
 	return 0;
 }

@@ -57,10 +57,11 @@ INLINE u32 hash_address(addr address, u32 seed)
 	return c;
 }
 
-/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). */
-INLINE void unique_port(struct tuple *new, struct pkt *p, int manip)
+/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). Returns whether it is:
+ * the last one that there is to try is taken unseen. */
+INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 {
-	u64 now = bpf_ktime_get_ns();
+	u64 now = coarse_now();
 	u32 flags = p->bind_flags;
 	tuple_port *key = key_of(new, manip), *mirrored;
 	struct tuple reply;
@@ -73,7 +74,7 @@ INLINE void unique_port(struct tuple *new, struct pkt *p, int manip)
 		low = 0;
 		size = 65536;
 	} else if (manip == MANIP_DST) {
-		return; /* without a range, the destination keeps its port */
+		return 0; /* without a range, the destination keeps its port */
 	} else if (port >= 1024) {
 		low = 1024;
 		size = 64512;
@@ -85,17 +86,20 @@ INLINE void unique_port(struct tuple *new, struct pkt *p, int manip)
 		size = 511;
 	}
 	if (!size)
-		return;
+		return 0;
 	if (invert(&reply, new))
-		return;
+		return 0;
 	mirrored = manip == MANIP_SRC && new->proto != PROTO_ICMP ? &reply.dport : &reply.sport;
 	offset = manip == MANIP_SRC || (flags & BIND_RANDOM) ? bpf_get_prandom_u32() & 0xffff : 0;
 	for (u32 i = 0; i < 128; i++) {
 		asm volatile("" : "+r"(i));
 		*key = *mirrored = low + (offset + i) % size;
-		if (!taken(&reply, now) || i + 1 >= size)
-			return;
+		if (i + 1 >= size)
+			return 0;
+		if (!taken(&reply, now))
+			return 1;
 	}
+	return 0;
 }
 
 /* What one side of a connection is bound to from now on. */
@@ -120,8 +124,8 @@ INLINE int bind(struct pkt *p, int manip)
 	struct conn *c = &p->conn;
 	addr low = p->bind_low, high = p->bind_high;
 	u32 flags = p->bind_flags;
-	u64 now = bpf_ktime_get_ns();
-	int settled = 0;
+	u64 now = coarse_now();
+	int settled = 0, known = 0; /* known: that the reply's tuple is free */
 
 	c->status |= manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE;
 	if (invert(&now_is, &c->reply))
@@ -134,8 +138,8 @@ INLINE int bind(struct pkt *p, int manip)
 	copy_tuple(&new, &now_is);
 	if (manip == MANIP_SRC && !(flags & BIND_RANDOM)) {
 		if (in_range(&now_is, p, low, high, flags)) {
-			settled = free_to_use(&now_is, now);
-		} else {
+			settled = known = p->reply_free || free_to_use(&now_is, now);
+		} else if (REUSES_SOURCES) {
 			/* The same source gets the same binding again, where it can (find_appropriate_src). */
 			struct tuple key = {}, *orig;
 			key.src = now_is.src;
@@ -150,7 +154,7 @@ INLINE int bind(struct pkt *p, int manip)
 					new.src = other->reply.dst;
 					new.sport = new.proto == PROTO_ICMP ? other->reply.sport
 									    : other->reply.dport;
-					settled = in_range(&new, p, low, high, flags) && free_to_use(&new, now);
+					settled = known = in_range(&new, p, low, high, flags) && free_to_use(&new, now);
 					if (!settled)
 						copy_tuple(&new, &now_is);
 				}
@@ -173,19 +177,23 @@ INLINE int bind(struct pkt *p, int manip)
 				new.dst = address;
 		}
 		if (!(flags & BIND_RANDOM)) {
-			if (flags & BIND_PORTS) {
+			if (!(flags & BIND_PORTS)) {
+				settled = known = free_to_use(&new, now);
+			} else if (p->bind_port_low != p->bind_port_high) {
 				u16 port = *key_of(&new, manip);
-				settled = port >= p->bind_port_low && port <= p->bind_port_high &&
-					  (p->bind_port_low == p->bind_port_high || free_to_use(&new, now));
-			} else {
-				settled = free_to_use(&new, now);
+				settled = known = port >= p->bind_port_low && port <= p->bind_port_high &&
+						  free_to_use(&new, now);
 			}
 		}
 		if (!settled && (new.proto == PROTO_ICMP || is_port_protocol(new.proto))) {
-			copy_tuple(&p->wanted, &new);
-			return 1;
+			if (!(flags & BIND_PORTS) || p->bind_port_low != p->bind_port_high) {
+				copy_tuple(&p->wanted, &new);
+				return 1;
+			}
+			*key_of(&new, manip) = p->bind_port_low; /* the only one is taken unseen */
 		}
 	}
+	p->reply_free = known;
 	return take(c, &new, manip);
 }
 

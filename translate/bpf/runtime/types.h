@@ -44,7 +44,7 @@ struct side {
 struct conn {
 	struct tuple orig;
 	struct tuple reply;
-	u64 expires; /* ns of bpf_ktime_get_ns */
+	u64 expires; /* ns of coarse_now() */
 	u64 since;   /* when a UDP stream began */
 	u32 status;
 	u32 mark;
@@ -95,7 +95,8 @@ struct pkt {
 	u8 stage, reject, looped;
 	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
 	u8 answer;             /* to a packet that was rejected, for the node itself */
-	u8 spare9[2];
+	u8 reply_free;         /* no connection has the tuple of a new one's reply */
+	u8 spare9;
 	addr first_daddr;      /* of a packet made here, when it was first routed */
 	addr via;              /* next hop and device of a packet made here that was routed again */
 	u32 rerouted;
