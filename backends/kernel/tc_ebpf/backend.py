@@ -19,9 +19,13 @@ __all__ = ["TcEbpfBackend"]
 
 @dataclass(frozen=True, slots=True)
 class TcEbpfBackend:
-    """Runs packets through the tc eBPF translation, without netfilter."""
+    """Runs packets through the tc eBPF translation, without netfilter.
+
+    With ``direct``, what the stack would only forward does not go through it either.
+    """
 
     name: str = BACKEND
+    direct: bool = True
 
     def probe(self) -> Availability:
         """Say whether BCC, kernel headers, clsact and the rest are here."""
@@ -36,7 +40,7 @@ class TcEbpfBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, TcEbpfLoader(output), limits=output.notes)
+        return open_session(job.node, TcEbpfLoader(output, direct=self.direct), limits=output.notes)
 
 
 _NO_RULES: Final = Program(family=Family.IP, chains=())

@@ -29,12 +29,16 @@ _FIRST: Final = struct.pack("=I", 0)
 class Dataplane:
     """Carries the packets of one family in the current network namespace. Methods raise MachineError.
 
-    ``sysctls`` are conntrack's, which a namespace without conntrack does not have.
+    ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``, what
+    is forwarded always goes through the stack, and what else is hooked in there.
     """
 
-    def __init__(self, output: BpfOutput, sysctls: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, output: BpfOutput, sysctls: Mapping[str, str] | None = None, *, direct: bool = True
+    ) -> None:
         self._output = output
         self._node = Node((), sysctls=sysctls or {})
+        self._direct = direct
         self._program: LoadedProgram | None = None
 
     def load(self) -> None:
@@ -46,7 +50,7 @@ class Dataplane:
         if family is Family.IP:
             for (device, name), value in taken_sysctls(devices).items():
                 write_sysctl(device, name, value)
-        facts = read_facts(self._node, family, checks=checks)
+        facts = read_facts(self._node, family, checks=checks, direct=self._direct)
         fill(program, self._output, facts)
         with Filters() as filters:
             for index in facts.devices:

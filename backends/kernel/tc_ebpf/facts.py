@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from backends.kernel.tc_ebpf.direct import direct_devices
 from backends.kernel.tc_ebpf.sources import OwnAddress, select4, sources
 from backends.node import Node
 from backends.timeouts import timeouts_of
@@ -36,6 +37,7 @@ _RP_STRICT: Final = 2
 _RP_LOOSE: Final = 4
 _ACCEPT_LOCAL: Final = 8
 _BRIDGE: Final = 16
+_DIRECT: Final = 32
 _LINK: Final = 0xFE80 >> 6
 
 Entry = tuple[bytes, bytes]
@@ -60,11 +62,13 @@ class Facts:
     """The names of all interfaces."""
 
 
-def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]) -> Facts:
+def read_facts(
+    node: Node, family: Family, *, checks: Mapping[str, SourceChecks], direct: bool = True
+) -> Facts:
     """Read devices, addresses and routes of the current network namespace.
 
-    ``checks`` are those of each device; ``node`` has conntrack's sysctls. Raises
-    MachineError for routes of a kind that the program does not follow.
+    ``checks`` are those of each device; ``node`` has conntrack's sysctls. Without ``direct``, all packets
+    go through the stack. Raises MachineError for routes of a kind that the program does not follow.
     """
     try:
         from pyroute2 import IPRoute
@@ -77,10 +81,11 @@ def read_facts(node: Node, family: Family, *, checks: Mapping[str, SourceChecks]
         addresses = [_address(a) for a in ipr.get_addr(family=number)]
         local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
         main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
+        bridges = frozenset(link["index"] for link in links if _is_bridge(link, family))
+        shortest = direct_devices(ipr, links, family, bridges) if direct else frozenset()
     names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
-    bridges = {link["index"] for link in links if _is_bridge(link, family)}
     macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
-    reader = _Reader(family, names, addresses, frozenset(bridges))
+    reader = _Reader(family, names, addresses, bridges, shortest)
     entries = {
         "devices": list(reader.devices(macs, checks)),
         "locals": list(reader.locals(local)),
@@ -98,6 +103,7 @@ class _Reader:
     links: dict[int, str]
     addresses: list[OwnAddress]
     bridges: frozenset[int]
+    direct: frozenset[int]
 
     def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
         for index, name in self.links.items():
@@ -113,7 +119,7 @@ class _Reader:
                     flags |= _ROUTE_LOCALNET
             else:
                 of_link = next((a for a in here if a >> 118 == _LINK), 0)
-            flags |= _BRIDGE * (index in self.bridges)
+            flags |= _BRIDGE * (index in self.bridges) | _DIRECT * (index in self.direct)
             yield (
                 struct.pack("=I", index),
                 struct.pack("=16s", name.encode())

@@ -17,20 +17,21 @@ __all__ = ["TcEbpfLoader"]
 
 
 class TcEbpfLoader(Loader):
-    """Loads one :class:`~translate.bpf.BpfOutput`."""
+    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, packets always go through the stack."""
 
     # Conntrack stays off, and REJECT answers from the program never meet the quiet table.
     quiet = Quiet.ALL
 
-    def __init__(self, output: BpfOutput) -> None:
+    def __init__(self, output: BpfOutput, *, direct: bool = True) -> None:
         self._output = output
+        self._direct = direct
         self.lists = output.lists
         self.family = output.family
         self.dataplane: Dataplane | None = None
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with what BCC or the verifier said."""
-        dataplane = Dataplane(self._output, tap.node.sysctls)
+        dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct)
         dataplane.load()
         if self.family is Family.IP:
             # They are the program's now: the node's must not be set again.

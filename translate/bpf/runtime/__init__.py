@@ -2,7 +2,7 @@
 
 Read in this order: ``base``, ``ipv4/address``, ``types``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``,
 ``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists ``recent``, where they ask
-ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``, ``hooks``, ``ipv4/answer`` and
+ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and
 ``reject``. For IPv6, ``ipv6/`` has the same parts with the same names in them; the rest is written once.
 """
 
@@ -41,7 +41,7 @@ def before_chains(family: Family) -> tuple[str, ...]:
 
 def after_chains(family: Family) -> tuple[str, ...]:
     """Return the names of the parts that use the chains."""
-    return ("slot", "binding", "hooks", f"{_FOLDERS[family]}/answer", "reject")
+    return ("slot", "binding", "forward", "hooks", f"{_FOLDERS[family]}/answer", "reject")
 
 
 def runtime_text(name: str) -> str:

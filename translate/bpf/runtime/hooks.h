@@ -111,7 +111,7 @@ int nfparity_prerouting(struct __sk_buff *skb)
 	return go_on(skb, p);
 }
 
-/* Routed: delivered here, or forwarded. */
+/* Routed: delivered here, or forwarded, by the stack or without it. */
 int nfparity_arrived(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
@@ -122,6 +122,10 @@ int nfparity_arrived(struct __sk_buff *skb)
 	if (!p->looped) {
 		if (martian(p))
 			return TC_ACT_SHOT;
+		if (forwards_directly(skb, p)) {
+			programs.call(skb, PROGRAM_FORWARD);
+			return TC_ACT_SHOT;
+		}
 		where = arrives_here(p);
 		if (where == NOWHERE)
 			return pass(skb, p, AT_NOTHING); /* the stack drops it */
@@ -164,12 +168,14 @@ int nfparity_egress(struct __sk_buff *skb)
 
 	if (skb->protocol != swap16(ETH_TYPE) || !is_open())
 		return TC_ACT_UNSPEC;
+	if (skb->tc_index == AT_ITS_END) {
+		skb->tc_classid = 0;
+		return TC_ACT_OK;
+	}
 	if (skb->tc_index) {
 		p = resume(skb);
 		if (!p)
 			return TC_ACT_SHOT;
-		if (p->stage == AT_END)
-			return pass(skb, p, AT_NOTHING);
 		set_out(p, skb->ifindex);
 		if (p->stage == AT_ANSWER) {
 			programs.call(skb, PROGRAM_ANSWER);
@@ -288,8 +294,8 @@ int nfparity_leave(struct __sk_buff *skb)
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);
 	if (p->oif == LOOPBACK_INDEX)
 		return into_loopback(skb, p, AT_LOOPBACK);
-	skb->tc_index = p->slot;
-	pass(skb, p, AT_END);
+	pass(skb, p, AT_NOTHING);
+	skb->tc_index = AT_ITS_END;
 	if (is_group(p->daddr))
 		return redirect_to_group(skb, p);
 	hop.address = to_wire(p->via);

@@ -34,7 +34,7 @@ INLINE u32 device_flags(u32 index)
 /* Whether the packet came in by a port of a bridge (-m physdev --physdev-is-in). */
 INLINE int from_bridge(struct pkt *p)
 {
-	return !!(device_flags(p->iif) & DEVICE_BRIDGE);
+	return !!(p->in_flags & DEVICE_BRIDGE);
 }
 
 /* The address that packets to `there` are sent from out of a device. 0: none. */

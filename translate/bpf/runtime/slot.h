@@ -5,6 +5,9 @@
 
 #define SLOTS 4096
 
+/* And that of a packet which has passed all chains and only has to leave: no slot has this number. */
+#define AT_ITS_END 0x8000
+
 INLINE struct pkt *slot_at(u32 number)
 {
 	number &= SLOTS - 1;
@@ -37,6 +40,7 @@ INLINE void set_in(struct pkt *p, u32 index)
 	struct device *d = index ? devices.lookup(&index) : 0;
 
 	p->iif = index;
+	p->in_flags = d ? d->flags : 0;
 	p->in[0] = d ? d->name[0] : 0;
 	p->in[1] = d ? d->name[1] : 0;
 }

@@ -1,6 +1,7 @@
 /* What a packet, a connection and a route are, and the maps that hold them. */
 
 #define ETH_LENGTH 14
+#define FOR_THIS_HOST 0 /* PACKET_HOST */
 #define OTHERHOST 3 /* PACKET_OTHERHOST */
 #define LOOPBACK_INDEX 1
 
@@ -74,7 +75,7 @@ struct pkt {
 	u8 option_scale, option_flags, incoming, bad_sum;
 	u16 icmp_id, check, udp_length, window;
 	u32 mark;
-	u32 iif, oif;
+	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
 	/* conntrack */
 	struct tuple tuple;    /* as it arrived, the key of its direction */
@@ -127,6 +128,7 @@ struct device {
 #define DEVICE_RP_LOOSE 4
 #define DEVICE_ACCEPT_LOCAL 8 /* a source may be an address of the node */
 #define DEVICE_BRIDGE 16 /* what comes in has passed br_netfilter */
+#define DEVICE_DIRECT 32 /* the program may forward from and to it by itself; see forward.h */
 
 struct prefix {
 	u32 length;

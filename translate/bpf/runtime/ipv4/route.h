@@ -25,13 +25,13 @@ INLINE int not_received(struct pkt *p) { return 0; }
  * local, or not the one it came by, only when INPUT has translated it back. */
 INLINE int martian(struct pkt *p)
 {
-	struct device *in = devices.lookup(&p->iif);
-	u32 flags = in ? in->flags : 0;
+	u32 flags = p->in_flags;
 	int localnet = flags & DEVICE_ROUTE_LOCALNET;
 	int local = flags & DEVICE_ACCEPT_LOCAL;
 	int group = (p->daddr >> 28) == 14;
 	struct local *found;
 	struct route *back;
+	struct device *in;
 	u32 oif;
 
 	if ((p->saddr >> 28) == 14 || p->saddr == 0xffffffff)
@@ -66,7 +66,8 @@ INLINE int martian(struct pkt *p)
 	if (oif == p->iif)
 		return 0;
 	/* By another device: the loose check lets it, but not into a device without an address. */
-	return (flags & DEVICE_RP_STRICT) || !in->address;
+	in = devices.lookup(&p->iif);
+	return (flags & DEVICE_RP_STRICT) || !in || !in->address;
 }
 
 /* Whether the way back to the source leads out of the packet's own device (rpfilter_mt of ipt_rpfilter). */
@@ -158,4 +159,39 @@ INLINE addr redirect_address(struct pkt *p)
 	struct device *d = devices.lookup(&p->iif);
 
 	return d ? d->address : 0;
+}
+
+/* Whether the packet is, or may be, for this link alone: bpf_fib_lookup looks up groups and broadcasts, too. */
+INLINE int stays_on_link(struct pkt *p) { return is_group(p->daddr) || p->daddr == 0; }
+
+INLINE void set_way(struct bpf_fib_lookup *way, struct pkt *p)
+{
+	way->tos = p->tos;
+	way->ipv4_src = swap32(p->saddr);
+	way->ipv4_dst = swap32(p->daddr);
+}
+
+INLINE addr next_hop_of(struct bpf_fib_lookup *way) { return swap32(way->ipv4_dst); }
+
+/* Decrement the TTL and set the queueing priority of the TOS (ip_forward). Returns -1, and does neither,
+ * when the header's checksum is wrong, which the stack sees to. */
+INLINE int decrement_ttl(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 ip[HEADER_LENGTH] = {};
+	u32 sum;
+
+	if (bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+		return -1;
+	if (fold(bpf_csum_diff(0, 0, (__be32 *)ip, sizeof(ip), 0)) != 0xffff)
+		return -1;
+	sum = (u32)(ip[10] << 8 | ip[11]) + 0x100;
+	sum += sum >= 0xffff;
+	ip[8]--;
+	ip[10] = sum >> 8;
+	ip[11] = sum;
+	if (bpf_skb_store_bytes(skb, ETH_LENGTH + 8, ip + 8, 4, 0))
+		return -1;
+	p->ttl--;
+	skb->priority = (0x4444666622220000ULL >> ((p->tos >> 1 & 15) * 4)) & 15; /* ip_tos2prio */
+	return 0;
 }

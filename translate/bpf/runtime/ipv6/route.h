@@ -97,3 +97,31 @@ INLINE addr redirect_address(struct pkt *p)
 		return 0;
 	return is_of_link(p->daddr) ? d->of_link : d->address;
 }
+
+/* Whether the packet is for or from this link alone. */
+INLINE int stays_on_link(struct pkt *p)
+{
+	return is_of_link(p->daddr) || is_of_link(p->saddr) || is_group(p->daddr) || p->saddr == 0;
+}
+
+INLINE void set_way(struct bpf_fib_lookup *way, struct pkt *p)
+{
+	struct wire from = to_wire(p->saddr), to = to_wire(p->daddr);
+
+	way->flowinfo = swap32((u32)p->tos << 20);
+	__builtin_memcpy(way->ipv6_src, &from, sizeof(from));
+	__builtin_memcpy(way->ipv6_dst, &to, sizeof(to));
+}
+
+INLINE addr next_hop_of(struct bpf_fib_lookup *way) { return read_address((u8 *)way->ipv6_dst); }
+
+/* Decrement the hop limit (ip6_forward). */
+INLINE int decrement_ttl(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 limit = p->ttl - 1;
+
+	if (bpf_skb_store_bytes(skb, ETH_LENGTH + 7, &limit, 1, BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	p->ttl = limit;
+	return 0;
+}
