@@ -27,6 +27,8 @@ from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
 CORPUS = Path(__file__).parents[1] / "corpus"
+WAYS = [*((level, True) for level in LEVELS), (max(LEVELS), False)]
+"""Levels, and whether packets that the stack would only forward go around it."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,12 +46,14 @@ def written(*lines: str) -> Ruleset:
     return read_ruleset("\n".join((*lines, "")).encode(), name="rules")
 
 
-def agree(ruleset: Ruleset, node: Node, flows: list[Flow], level: int = 1) -> Counter[Verdict]:
+def agree(
+    ruleset: Ruleset, node: Node, flows: list[Flow], level: int = 1, *, direct: bool = True
+) -> Counter[Verdict]:
     """Insist that every flow ends on the kernel in a way that the simulator knows."""
     job = Job(ruleset=ruleset, node=node, level=level)
     with SimulatorBackend().open(job) as reference:
         expected = list(reference.replay(flows))
-    with TcEbpfBackend().open(job) as session:
+    with TcEbpfBackend(direct=direct).open(job) as session:
         observed = list(session.replay(flows))
     differences = [
         (flow.id, str(flow.first.packet), [str(m) for m in compare(flow, e, o)], o.notes)
@@ -60,23 +64,26 @@ def agree(ruleset: Ruleset, node: Node, flows: list[Flow], level: int = 1) -> Co
     return Counter(o.verdict for r in observed for b in r.branches for o in b.outcomes)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_kind_nodes_corpus(level: int) -> None:
+@pytest.mark.parametrize(("level", "direct"), WAYS)
+def test_the_kind_nodes_corpus(level: int, direct: bool) -> None:
     cases = [c for c in read_cases(CORPUS / "cases") if "kind-" in c.folder.name]
     nodes = {str(case.node_path.resolve()): case.node for case in cases}
     for path, node in nodes.items():
         mine = [case for case in cases if str(case.node_path.resolve()) == path]
-        seen = agree(mine[0].ruleset, node, [flow for case in mine for flow in case.flows], level)
+        flows = [flow for case in mine for flow in case.flows]
+        seen = agree(mine[0].ruleset, node, flows, level, direct=direct)
         assert seen[Verdict.FORWARD]
         assert seen[Verdict.LOCAL]
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("level", "direct"), WAYS)
 @pytest.mark.parametrize(("name", "seed"), [("kind-node", 20), ("nft-traps", 21)])
-def test_random_packets_around_the_rules(name: str, seed: int, level: int, kind_node: Node) -> None:
+def test_random_packets_around_the_rules(
+    name: str, seed: int, level: int, direct: bool, kind_node: Node
+) -> None:
     ruleset = rules(name)
     flows = list(random_flows(ruleset, kind_node, seed=seed, count=400))
-    assert len(agree(ruleset, kind_node, flows, level)) >= 3
+    assert len(agree(ruleset, kind_node, flows, level, direct=direct)) >= 3
 
 
 def test_rejects_redirects_and_ranges(kind_node: Node) -> None:

@@ -17,7 +17,7 @@ __all__ = ["TcEbpfLoader"]
 
 
 class TcEbpfLoader(Loader):
-    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, packets always go through the stack."""
+    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, all packets go through the stack."""
 
     # Conntrack stays off, and REJECT answers from the program never meet the quiet table.
     quiet = Quiet.ALL

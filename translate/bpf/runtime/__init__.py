@@ -2,8 +2,9 @@
 
 Read in this order: ``base``, ``ipv4/address``, ``types``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``,
 ``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists ``recent``, where they ask
-ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and
-``reject``. For IPv6, ``ipv6/`` has the same parts with the same names in them; the rest is written once.
+ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``,
+``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the same names in them; the
+rest is written once.
 """
 
 from __future__ import annotations
