@@ -40,6 +40,10 @@ STAGES: Final = (
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 
 
+_ONCE: Final = ("-Xclang", "-disable-llvm-passes")
+"""BCC optimises whatever clang hands over; optimised twice, it takes longer, here and in the verifier."""
+
+
 class LoadedProgram:
     """Compiles and loads a text of C. Raises MachineError with what matters of what was said.
 
@@ -51,7 +55,7 @@ class LoadedProgram:
         bcc = import_bcc()
         with _captured() as said:
             try:
-                self._bpf: Any = bcc.BPF(text=source.encode())
+                self._bpf: Any = bcc.BPF(text=source.encode(), cflags=list(_ONCE))
                 self.entries = {side: self._function(bcc, side.word) for side in Side}
                 """Descriptors of what is attached to the two sides of a device."""
                 stages = [self._function(bcc, name) for name in STAGES]
