@@ -98,6 +98,14 @@ def _machine() -> Iterator[Check]:
         detail=where,
         package=f"linux-headers-{architecture}",
     )
+    bpffs = Path("/sys/fs/bpf")
+    mounted = bpffs.is_mount()
+    yield Check(
+        kind="machine",
+        name="bpf file system",
+        ok=True,
+        detail=f"at {bpffs}" if mounted else f"not at {bpffs}: nfparity tc load mounts it",
+    )
     kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
     detail = "may be opened; the VM finds out whether it works" if kvm else "no: VMs are emulated, slower"
     yield Check(kind="machine", name="/dev/kvm", ok=kvm, detail=detail)
