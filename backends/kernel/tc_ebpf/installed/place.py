@@ -186,7 +186,7 @@ def _root() -> Path:
     for place in (_BPFFS, _BPFFS_OF_INIT):
         if _is_bpffs(place):
             return place
-    if os.stat("/proc/self/ns/mnt").st_ino != os.stat("/proc/1/ns/mnt").st_ino:
+    if not _mounts_stay():
         raise MachineError(f"no bpf file system is mounted at {_BPFFS}: mount -t bpf bpf {_BPFFS}")
     # As tc and bpftool do when somebody pins something.
     libc = ctypes.CDLL(None, use_errno=True)
@@ -194,6 +194,17 @@ def _root() -> Path:
         reason = os.strerror(ctypes.get_errno())
         raise MachineError(f"cannot mount a bpf file system at {_BPFFS}: {reason} (CONFIG_BPF_SYSCALL)")
     return _BPFFS
+
+
+def _mounts_stay() -> bool:
+    """Whether what is mounted here is there when this command has ended (not so in ``ip netns exec``)."""
+    mine = os.stat("/proc/self/ns/mnt").st_ino
+    for process in ("1", str(os.getppid())):
+        try:
+            return os.stat(f"/proc/{process}/ns/mnt").st_ino == mine
+        except OSError:
+            continue  # root without CAP_SYS_PTRACE may not look at init
+    return True
 
 
 def _is_bpffs(place: Path) -> bool:
