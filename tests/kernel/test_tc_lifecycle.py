@@ -109,10 +109,12 @@ class Command(Request):
 
 @dataclass(frozen=True)
 class Serve(Request):
-    """Answers on two addresses with the address that was asked, and with what was sent."""
+    """Answers on some addresses with the address that was asked, and with what was sent."""
+
+    addresses: tuple[str, ...]
 
     def run(self, host: Host) -> None:
-        for address in ("10.2.0.2", "10.2.0.3"):
+        for address in self.addresses:
             udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             udp.bind((address, 5300))
             threading.Thread(target=_answer_datagrams, args=(udp, address), daemon=True).start()
@@ -159,6 +161,47 @@ class Say(Request):
             return str(known.recv(2000).decode())
         except OSError:
             return None
+
+
+class Chatter:
+    """Asks a service again and again over one connection, in a thread of its own."""
+
+    def __init__(self, to: tuple[str, int]) -> None:
+        self.asked = self.answered = 0
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.settimeout(3)
+        self._socket.connect(to)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            self.asked += 1
+            text = str(self.asked).encode()
+            self._socket.send(text)
+            with contextlib.suppress(OSError):
+                self.answered += self._socket.recv(2000).endswith(b" " + text)
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join()
+        self._socket.close()
+
+
+@dataclass(frozen=True)
+class Chat(Request):
+    """Begins with ``to`` to ask a service; ends without, and returns how often it asked and was answered."""
+
+    to: tuple[str, int] | None = None
+
+    def run(self, host: Host) -> tuple[int, int]:
+        if self.to is not None:
+            host.kept["chatter"] = Chatter(self.to)
+            return 0, 0
+        chatter = host.kept.pop("chatter")
+        chatter.close()
+        return chatter.asked, chatter.answered
 
 
 @functools.cache
@@ -310,7 +353,7 @@ class Scene:
         addresses = "".join(f"address add 10.2.0.{n}/24 dev eth0\n" for n in (2, 3))
         self.server.ask(Ip(FAR.format(addresses=addresses, via="10.2.0.1")))
         self.node.ask(OwnMounts())
-        self.server.ask(Serve())
+        self.server.ask(Serve(("10.2.0.2", "10.2.0.3")))
         self.before = self.remains()
 
     def run(self, *words: str, text: str = "", status: int = 0) -> str:
@@ -403,6 +446,17 @@ def test_changed_and_replaced_under_connections(scene: Scene) -> None:
     assert scene.remains() == scene.before
 
 
+def test_no_packet_is_lost_under_changes_and_replacements(scene: Scene) -> None:
+    scene.load(FIRST)
+    scene.client.ask(Chat(SERVICE))
+    for text, outcome in ((SECOND, "changed"), (SECOND + FILTER, "replaced"), (FIRST, "replaced")):
+        assert scene.load(text) == outcome
+    scene.run("nfparity", "tc", "refresh")
+    asked, answered = scene.client.ask(Chat())
+    assert asked == answered
+    assert asked > 1000
+
+
 def _inode(scene: Scene) -> str:
     return str(os.stat(f"/proc/{scene.node.pid}/ns/net").st_ino)
 
@@ -470,6 +524,8 @@ def test_beside_other_programs_and_the_other_family(scene: Scene) -> None:
     status = scene.status()
     assert [b["preference"] for d in status["ip"]["devices"] for b in d["before"]] == [7]
     assert set(status) == {"ip", "ip6"}
+    assert scene.load(SIX.replace("tcp", "udp"), "--family", "ip6") == "replaced"
+    assert scene.client.ask(Say("a", "again", SERVICE)) == "10.2.0.2 again"
     scene.run("nfparity", "tc", "unload", "--family", "ip")
     assert set(scene.status()) == {"ip6"}
     scene.run("nfparity", "tc", "unload")
@@ -496,6 +552,23 @@ def test_devices_that_come_and_go(scene: Scene) -> None:
     assert scene.status()["ip"]["tables"]["devices"]["entries"] == 3
     scene.run("nfparity", "tc", "unload")
     assert scene.remains() == scene.before
+
+
+def test_through_a_tunnel(scene: Scene) -> None:
+    """What goes into a tunnel is forwarded; what the tunnel makes of it is a packet made here."""
+    tunnel = (
+        "link add x0 type vxlan id 5 dstport 4789 local {0} remote {1} dev {2}\n"
+        "address add {3}/24 dev x0\nlink set x0 up\n"
+    )
+    scene.node.ask(Ip("route add 10.96.0.0/16 via 10.1.0.2\n"))  # which leads elsewhere
+    scene.node.ask(Ip(tunnel.format("10.2.0.1", "10.2.0.2", "s0", "10.3.0.1")))
+    scene.server.ask(Ip(tunnel.format("10.2.0.2", "10.2.0.1", "eth0", "10.3.0.2")))
+    scene.server.ask(Serve(("10.3.0.2",)))
+    scene.load(SERVICES.format(server="10.3.0.2"))
+    assert scene.client.ask(Say("udp", "hello", SERVICE)) == "10.3.0.2 hello"
+    assert scene.client.ask(Say("tcp", "hello", STREAM, "tcp")) == "10.3.0.2 hello"
+    assert scene.node.ask(Say("own", "hello", SERVICE)) == "10.3.0.2 hello"
+    assert " dst=10.2.0.2 sport=" in scene.run("nfparity", "tc", "connections")  # the tunnel's own
 
 
 def test_what_cannot_be_loaded_leaves_nothing(scene: Scene) -> None:
