@@ -63,6 +63,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="forget all connections, should the loaded program keep them in another form or number",
     )
+    load.add_argument(
+        "--stack",
+        action="store_true",
+        help="forward through the stack, so that what else is hooked in there (nftables) sees packets, too",
+    )
     add_format(load, "text", "json")
     for name, summary, description in (
         ("status", "what is loaded and where it is attached", "Exit status 3 when nothing is loaded."),
@@ -113,7 +118,11 @@ def _load(arguments: argparse.Namespace) -> int:
     output = bpf.emit(lower(ruleset, level=arguments.level))
     print_notes(output.notes)
     rules = Rules(
-        output=output, name=arguments.rules, digest=_digest(arguments.rules, ruleset), level=arguments.level
+        output=output,
+        name=arguments.rules,
+        digest=_digest(arguments.rules, ruleset),
+        level=arguments.level,
+        direct=not arguments.stack,
     )
     outcome = Installed(ruleset.family).load(rules, flush=arguments.flush)
     data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}
@@ -193,6 +202,7 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
     yield f"{family.value}: {state}"
     yield f"  rules    {record.source.rules} (-O{record.source.level}, sha256 {record.source.digest})"
     yield f"  since    {record.since}"
+    yield f"  forwards {'around the stack where it can' if record.source.direct else 'through the stack'}"
     for one in status.attached:
         yield f"  device   {one.device}{'' if one.complete else ': one side only'}"
         for other in one.before:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -49,12 +49,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read."""
+    """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read.
+
+    Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there.
+    """
 
     output: bpf.BpfOutput
     name: str
     digest: str
     level: int
+    direct: bool = True
 
     def source(self) -> Source:
         """Return what is kept of it."""
@@ -65,6 +69,7 @@ class Rules:
             text=hashlib.sha256(self.output.text.encode()).hexdigest(),
             layout=bpf.layouts(self.output.source, STATE),
             lists=self.output.lists,
+            direct=self.direct,
         )
 
 
@@ -92,7 +97,8 @@ class Installed:
             if rules.source().text == record.source.text:
                 change = self._change(record, rules)
                 if not change.replacement:
-                    record, _ = self._attach(record)
+                    now = replace(record.source, direct=rules.direct)
+                    record, _ = self._attach(record.at(record.phase, source=now))
                     return self._make(change, record, rules)
             other = self._other_tables(record, rules)
             if other is None:
@@ -195,8 +201,7 @@ class Installed:
     def _make(self, change: bpf.BpfChange, record: Record, rules: Rules) -> Outcome:
         source = rules.source()
         if not change.steps:
-            if source != record.source:
-                record.at(Phase.LOADED, source=source).write(self.place.record)
+            record.at(Phase.LOADED, source=source).write(self.place.record)
             return Outcome.SAME
         record.at(Phase.CHANGING, source=source).write(self.place.record)
         self._step("recorded")

@@ -24,7 +24,7 @@ _NETFILTER: Final = Path("/proc/sys/net/netfilter")
 def current_facts(family: Family, record: Record) -> Facts:
     """Read what the program must know; the sources that devices accept are those before it took them over."""
     checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
-    return read_facts(_node(), family, checks=checks)
+    return read_facts(_node(), family, checks=checks, direct=record.source.direct)
 
 
 def take_sysctls(place: Place, record: Record) -> Record:

@@ -31,7 +31,8 @@ class Source:
     """What a program was made from: the rules, and how.
 
     ``digest`` is the SHA-256 of what was read; ``text`` that of the C text without the sizes of maps,
-    ``layout`` has, by map, what differs when the connections in it are kept in another form.
+    ``layout`` has, by map, what differs when the connections in it are kept in another form;
+    without ``direct`` what is forwarded goes through the stack.
     """
 
     rules: str
@@ -40,6 +41,7 @@ class Source:
     text: str
     layout: Mapping[str, str]
     lists: bool
+    direct: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

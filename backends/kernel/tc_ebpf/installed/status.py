@@ -66,6 +66,7 @@ class Status:
             "rules": record.source.rules,
             "sha256": record.source.digest,
             "level": record.source.level,
+            "direct": record.source.direct,
             "devices": [
                 {
                     "device": one.device,
