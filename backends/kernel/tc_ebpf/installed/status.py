@@ -16,7 +16,8 @@ from translate.ir import Family
 
 __all__ = ["Attachment", "Status", "TableUse", "status_of"]
 
-_TABLES: Final = ("conns", "replies", "sources", "recents", "devices", "locals", "routes", "primary")
+_TABLES: Final = frozenset({1, 9, 11})
+"""Kinds of maps that entries come into and go from: hash, LRU hash, trie (``enum bpf_map_type``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +120,8 @@ def _attachments(family: Family) -> Iterator[Attachment]:
 
 
 def _uses(place: Place, record: Record) -> Iterator[TableUse]:
-    for name in _TABLES:
-        try:
-            table = place.map(record.generation, name)
-        except FileNotFoundError:
-            continue
-        yield TableUse(name=name, entries=sum(1 for _ in table.entries()), room=table.info.room)
+    for path in place.maps(record.generation):
+        table = BpfMap.pinned(path)
+        if table.info.kind in _TABLES:
+            yield TableUse(name=path.name, entries=sum(1 for _ in table.entries()), room=table.info.room)
         table.close()
