@@ -62,17 +62,20 @@ class Structure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredMap:
-    """A map: its kind as BCC calls it, the C types of keys and values, how many entries it takes."""
+    """A map: its kind as BCC calls it, the C types of keys and values, how many entries it takes.
+
+    ``room`` is None where the text has it by another name than that of a number.
+    """
 
     name: str
     kind: str
     key: str
     value: str
-    room: int
+    room: int | None
 
 
 def structures(text: str) -> dict[str, Structure]:
-    """Return the structures of a text. Raises ValueError for a member whose type is not known."""
+    """Return the structures of a text, without those that have members of types that are not known."""
     plain = _COMMENT.sub("", text)
     constants = _constants(plain)
     types = {word: (size, size) for word, size in (*_NUMBERS.items(), *_OPAQUE.items())}
@@ -81,17 +84,20 @@ def structures(text: str) -> dict[str, Structure]:
             types[word] = types[known]
     found: dict[str, Structure] = {}
     for name, body in _STRUCTURE.findall(plain):
-        made = _structure(name, body, types, found, constants)
+        try:
+            made = _structure(name, body, types, found, constants)
+        except ValueError:
+            continue
         found[name] = made
         types[f"struct {name}"] = made.size, made.align
     return found
 
 
 def declared_maps(text: str) -> dict[str, DeclaredMap]:
-    """Return the maps of a text by name. Raises ValueError for a size that is not known."""
+    """Return the maps of a text by name."""
     constants = _constants(text)
     return {
-        name: DeclaredMap(name=name, kind=kind, key=key, value=value, room=_number(room, constants))
+        name: DeclaredMap(name=name, kind=kind, key=key, value=value, room=_room(room, constants))
         for _, kind, key, value, name, room, _ in _MAP.findall(text)
     }
 
@@ -108,7 +114,10 @@ def with_pins(text: str, paths: Mapping[str, str]) -> str:
 
 
 def layouts(text: str, names: Collection[str]) -> dict[str, str]:
-    """Return, for each of these maps that there is, what differs when its entries mean something else."""
+    """Return, for each of these maps that there is, what differs when its entries mean something else.
+
+    Raises ValueError where their structure is not known.
+    """
     known = structures(text)
     found = {}
     for name, one in declared_maps(text).items():
@@ -119,7 +128,12 @@ def layouts(text: str, names: Collection[str]) -> dict[str, str]:
 
 
 def _members(known: Mapping[str, Structure], kind: str) -> object:
-    return known[kind.removeprefix("struct ")].members if kind.startswith("struct ") else kind
+    if not kind.startswith("struct "):
+        return kind
+    structure = known.get(kind.removeprefix("struct "))
+    if structure is None:
+        raise ValueError(f"unknown structure: {kind}")
+    return structure.members
 
 
 def _structure(
@@ -171,6 +185,10 @@ def _declarator(text: str, constants: Mapping[str, int]) -> tuple[str, int]:
 
 def _constants(text: str) -> dict[str, int]:
     return {name: int(value) for name, value in _DEFINE.findall(text)}
+
+
+def _room(word: str, constants: Mapping[str, int]) -> int | None:
+    return int(word) if word.isdigit() else constants.get(word)
 
 
 def _number(word: str, constants: Mapping[str, int]) -> int:
