@@ -15,7 +15,6 @@ import socket
 import struct
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +22,7 @@ from harness.kuberules import Protocol
 from harness.traffic.host import Host, Request
 from translate.ir import Family
 
-__all__ = ["Answered", "Ask", "Asked"]
+__all__ = ["FIRST_PORT", "LAST_PORT", "Answered", "Ask", "Asked", "source_of"]
 
 FIRST_PORT: Final = 10_000
 LAST_PORT: Final = 60_000
@@ -209,10 +208,3 @@ def source_of(sources: tuple[str, ...], number: int) -> tuple[str, int]:
     """
     turn, at = divmod(number, len(sources))
     return sources[at], FIRST_PORT + turn % (LAST_PORT - FIRST_PORT)
-
-
-def waves(count: int, size: int) -> Iterator[int]:
-    """Split a number of connections into rounds."""
-    while count > 0:
-        yield min(count, size)
-        count -= size

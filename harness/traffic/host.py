@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 _CLONE_NEWNET: Final = 0x40000000
+_CLONE_NEWNS: Final = 0x00020000
+_MS_REC: Final = 0x4000
+_MS_PRIVATE: Final = 1 << 18
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class Start:
 
     def __call__(self) -> Host:
         """Do so."""
+        _own_mounts()
         _set_sysctls(self.sysctls)
         return Host(self.name)
 
@@ -156,6 +160,21 @@ class Sysctls(Request):
     def run(self, host: Host) -> None:
         """Set them."""
         _set_sysctls(self.values)
+
+
+def _own_mounts() -> None:
+    """Give this process a ``/run`` and a BPF file system of its own, which end with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNS):
+        raise MachineError(f"cannot make a mount namespace: {os.strerror(ctypes.get_errno())}")
+    mounts = (
+        (b"none", b"/", None, _MS_REC | _MS_PRIVATE),
+        (b"tmpfs", b"/run", b"tmpfs", 0),
+        (b"bpf", b"/sys/fs/bpf", b"bpf", 0),
+    )
+    for source, target, kind, flags in mounts:
+        if libc.mount(source, target, kind, ctypes.c_ulong(flags), None):
+            raise MachineError(f"cannot mount on {os.fsdecode(target)}: {os.strerror(ctypes.get_errno())}")
 
 
 def _set_sysctls(values: Mapping[str, str]) -> None:

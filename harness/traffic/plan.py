@@ -29,13 +29,19 @@ __all__ = [
     "UPLINK",
     "Target",
     "all_rules",
+    "another_shape",
+    "client_batch",
     "cluster",
+    "device_batch",
+    "node_batch",
+    "pod_address",
+    "pod_batch",
     "rules",
 ]
 
 UPLINK: Final = "eth0"
 PODS: Final = ("pod1", "pod2", "pod3")
-CLIENT_COUNT: Final = 8
+CLIENT_COUNT: Final = 32
 DNS_NAME: Final = "who.test"
 """A TXT record that every pod's DNS server answers with the pod's name."""
 
@@ -126,6 +132,13 @@ def rules(family: Family, endpoints: Mapping[Target, tuple[str, ...]] | None = N
 def all_rules(endpoints: Mapping[Target, tuple[str, ...]] | None = None) -> dict[Family, str]:
     """Return the rules of both families."""
     return {family: rules(family, endpoints) for family in Family}
+
+
+def another_shape(rules: Mapping[Family, str]) -> dict[Family, str]:
+    """Return the rules with one more, of a kind that they do not have, which none of the traffic meets."""
+    rule = "-A FORWARD -p udp -m udp --dport 9 -j DROP"
+    # The filter table is the first one.
+    return {family: text.replace("\nCOMMIT", f"\n{rule}\nCOMMIT", 1) for family, text in rules.items()}
 
 
 def _service(family: Family, target: Target, pods: tuple[str, ...]) -> Service:

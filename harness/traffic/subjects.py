@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +14,11 @@ from typing import Final
 
 from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
-from backends.kernel.tc_ebpf.dataplane import Dataplane
+from backends.kernel.tc_ebpf.installed import Installed, Outcome
+from backends.kernel.tc_ebpf.installed import Rules as Installable
+from backends.kernel.tc_ebpf.installed.place import here
+from backends.kernel.tc_ebpf.installed.record import Record
 from harness.traffic.host import Host, Request
-from translate.bpf import BpfOutput
 from translate.bpf import emit as emit_bpf
 from translate.errors import MachineError
 from translate.ir import Family
@@ -23,7 +27,7 @@ from translate.nft import emit as emit_nft
 from translate.passes import lower
 from translate.read import read_ruleset
 
-__all__ = ["SUBJECTS", "Apply", "Figures", "Load", "Refresh", "Replace", "Rules", "Subject"]
+__all__ = ["SUBJECTS", "Apply", "Figures", "Load", "Refresh", "Replace", "Rules", "Subject", "installable"]
 
 Rules = Mapping[Family, str]
 """What iptables-save prints, of each family."""
@@ -43,7 +47,7 @@ class Subject(ABC):
         """Make the rules others while packets pass, with as little as it takes."""
 
     def replace(self, rules: Rules) -> None:
-        """Put all in force anew while packets pass; connections go on."""
+        """Put rules of another shape in force while packets pass; connections go on."""
         self.change(rules)
 
     def refresh(self) -> None:  # noqa: B027  # most ask the kernel at each packet
@@ -96,10 +100,6 @@ class Nftables(Subject):
                 self._handle.run(change.text)
             self._outputs[family] = output
 
-    def replace(self, rules: Rules) -> None:
-        """Exchange the tables, each in one transaction."""
-        self.load(rules)
-
     def figures(self) -> dict[str, int]:
         """Return the connections that conntrack knows in this namespace."""
         return _conntrack()
@@ -110,25 +110,48 @@ class Nftables(Subject):
 
 
 class TcEbpf(Subject):
-    """The tc program, one dataplane for each family."""
-
-    def __init__(self) -> None:
-        self._planes: dict[Family, Dataplane] = {}
-        self._outputs: dict[Family, BpfOutput] = {}
+    """The tc program, a dataplane for each family, as ``nfparity tc load`` leaves it."""
 
     def load(self, rules: Rules) -> None:
         """Load and attach both."""
-        for family, text in rules.items():
-            self._outputs[family] = output = _bpf(family, text)
-            self._planes[family] = plane = Dataplane(output)
-            plane.load()
+        self._come_to(rules, Outcome.FIRST)
 
     def change(self, rules: Rules) -> None:
-        """Change entries of maps; ValueError where that is not enough."""
+        """Change entries of maps."""
+        self._come_to(rules, Outcome.CHANGED, Outcome.SAME)
+
+    def replace(self, rules: Rules) -> None:
+        """Have another program in place of the first."""
+        self._come_to(rules, Outcome.REPLACED)
+
+    def refresh(self) -> None:
+        """Have both look."""
+        for family in Family:
+            Installed(family).refresh()
+
+    def figures(self) -> dict[str, int]:
+        """Return how full the connection tables are, of both families together."""
+        found: Counter[str] = Counter()
+        for family in Family:
+            place = here(family)
+            record = Record.read(place.record)
+            assert record is not None
+            for name in ("conns", "replies", "sources"):
+                table = place.map(record.generation, name)
+                found[name] += sum(1 for _ in table.entries())
+                table.close()
+        return dict(found)
+
+    def close(self) -> None:
+        """Unload both."""
+        for family in Family:
+            Installed(family).unload()
+
+    def _come_to(self, rules: Rules, *wanted: Outcome) -> None:
         for family, text in rules.items():
-            change = _bpf(family, text).change_from(self._outputs[family])
-            self._planes[family].change(change.live())
-            self._outputs[family] = change.output
+            got = Installed(family).load(installable(family, text))
+            if got not in wanted:
+                raise MachineError(f"the {family.value} dataplane was {got.value} instead")
 
 
 SUBJECTS: Final[Mapping[str, Callable[[], Subject]]] = {
@@ -164,7 +187,7 @@ class Apply(Request):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Request):
-    """Asks the node's subject to put all in force anew."""
+    """Asks the node's subject for rules of another shape (:func:`~harness.traffic.plan.another_shape`)."""
 
     rules: Rules
 
@@ -197,6 +220,12 @@ def _subject(host: Host) -> Subject:
     return found
 
 
+def installable(family: Family, text: str) -> Installable:
+    """Translate rules for ``nfparity tc``'s dataplane."""
+    output = emit_bpf(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
+    return Installable(output=output, name="rules", digest=hashlib.sha256(text.encode()).hexdigest(), level=2)
+
+
 def _restore(family: Family, text: str) -> None:
     command = "iptables-legacy-restore" if family is Family.IP else "ip6tables-legacy-restore"
     # The lock is one file for the whole machine, namespaces or not; ours is nobody else's.
@@ -211,10 +240,6 @@ def _restore(family: Family, text: str) -> None:
 
 def _nft(family: Family, text: str) -> NftOutput:
     return emit_nft(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
-
-
-def _bpf(family: Family, text: str) -> BpfOutput:
-    return emit_bpf(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
 
 
 def _conntrack() -> dict[str, int]:

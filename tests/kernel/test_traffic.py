@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from threading import Event, Lock
 
 import pytest
 
@@ -22,6 +23,7 @@ from backends.kernel.xtables import IptablesBackend
 from harness.kuberules import Protocol
 from harness.shares import FALSE_ALARM_RATE, Tally, unfair_shares
 from harness.traffic.clients import Ask, Asked
+from harness.traffic.host import Request
 from harness.traffic.plan import (
     CLIENTS,
     DNS,
@@ -36,21 +38,40 @@ from harness.traffic.plan import (
     UDP,
     Target,
     all_rules,
+    another_shape,
     pod_address,
 )
 from harness.traffic.programs import Curl, Dig, Fetch
 from harness.traffic.servers import BYTES, ServeNames
-from harness.traffic.subjects import Load
+from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from harness.traffic.subjects import Apply, Load, Replace, Rules
 from harness.traffic.topology import Topology
 from translate.ir import Family
+
+Ways = tuple[tuple[str, int], ...]
+"""Addresses and ports by which one reaches a service."""
 
 MANY = 10_000
 """Connections of either protocol, family and way in."""
 
 SOME = 300
 
-_FIRST = itertools.count(step=MANY)
-"""Where the sources of the next round begin, so that no two rounds share one."""
+
+class Numbers:
+    """Where the sources of the next round begin, so that no two rounds share one soon."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._lock = Lock()
+
+    def take(self, count: int) -> int:
+        with self._lock:
+            taken = self._next
+            self._next += count
+        return taken
+
+
+_NUMBERS = Numbers()
 
 _VARIANTS = [
     ("iptables-legacy", "offloaded"),
@@ -87,7 +108,7 @@ def ask(worker: Worker, family: Family, target: Target, address: str, port: int,
         port=port,
         sources=sources,  # type: ignore[arg-type]
         count=count,
-        first=next(_FIRST),
+        first=_NUMBERS.take(count),
         **more,  # type: ignore[arg-type]
     )
     asked: Asked = worker.ask(job)
@@ -174,7 +195,7 @@ def test_the_external_traffic_policy_local(loaded: Topology, family: Family) -> 
 @pytest.mark.parametrize("family", Family)
 def test_session_affinity(loaded: Topology, family: Family) -> None:
     worker = loaded.join("client")
-    for source in CLIENTS[family]:
+    for source in CLIENTS[family][:8]:
         asked = ask(
             worker,
             family,
@@ -230,3 +251,82 @@ def test_dig_asks_for_names(loaded: Topology) -> None:
             assert sum(said.pods.values()) == SOME
             assert set(said.pods) == set(PODS)
     assert DNS.protocol is Protocol.UDP
+
+
+def begin_streams(
+    worker: Worker, family: Family, source: tuple[str, ...], ways: Mapping[Target, Ways]
+) -> None:
+    for target, found in ways.items():
+        for address, port in found:
+            worker.ask(
+                BeginStreams(
+                    family=family,
+                    protocol=target.protocol,
+                    address=address,
+                    port=port,
+                    sources=source,
+                    count=10,
+                    first=_NUMBERS.take(10),
+                )
+            )
+
+
+def everywhere(topology: Topology) -> list[Worker]:
+    """Connections that stay, of all kinds: from outside, from a pod, also to itself, and from the node."""
+    workers = []
+    for host in ("client", "pod1", "node"):
+        worker = topology.join(host)
+        for family in Family:
+            sources = {
+                "client": CLIENTS[family],
+                "pod1": (pod_address(family, "pod1"),),
+                "node": (NODE[family],),
+            }
+            ways = {t: ((t.cluster_ip(family), t.port), (NODE[family], t.node_port)) for t in (TCP, UDP)}
+            begin_streams(worker, family, sources[host], ways)
+        workers.append(worker)
+    return workers
+
+
+def test_established_connections_survive_changes_and_replacements(loaded: Topology) -> None:
+    """Endpoints go and come, and the program is replaced, while connections stay and others begin."""
+    kept, busy, after = everywhere(loaded), loaded.join("client"), loaded.join("client")
+    background: list[Asked] = []
+    over = Event()
+
+    def churn() -> None:
+        while not over.is_set():
+            for family in Family:
+                for target in (TCP, UDP):
+                    background.append(ask(busy, family, target, target.cluster_ip(family), target.port))
+            over.wait(0.5)  # a compiler is at work besides
+
+    steps: list[tuple[Callable[[Rules], Request], tuple[str, ...], bool]] = [
+        (Apply, ("pod1", "pod2"), False),
+        (Apply, ("pod2", "pod3"), False),
+        (Replace, ("pod2", "pod3"), True),
+        (Apply, ("pod1",), True),
+        (Apply, PODS, True),
+    ]
+    with ThreadPoolExecutor(1) as pool:
+        churning = pool.submit(churn)
+        try:
+            for request, pods, another in steps:
+                rules = all_rules({TCP: pods, UDP: pods})
+                loaded.ask("node", request(another_shape(rules) if another else rules))
+                for family, target in itertools.product(Family, (TCP, UDP)):
+                    asked = ask(after, family, target, target.cluster_ip(family), target.port)
+                    insist(asked)
+                    assert set(asked.pods) == set(pods)
+                for worker in kept:
+                    looked: Kept = worker.ask(LookAtStreams(rounds=2))
+                    assert looked.broken == ()
+        finally:
+            over.set()
+        churning.result()
+    for asked in background:
+        insist(asked)
+    for worker in kept:
+        ended: Kept = worker.ask(EndStreams())
+        assert ended.broken == ()
+        assert ended.answers > 2 * len(steps) * ended.connections
