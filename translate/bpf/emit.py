@@ -166,12 +166,12 @@ def _counters(writer: Writer) -> list[str]:
     if not writer.counters:
         return []
     return [
-        "struct counter { struct bpf_spin_lock lock; u32 next; };",
-        f'BPF_TABLE("array", u32, struct counter, counters, {len(writer.counters)});',
+        "struct turn { struct bpf_spin_lock lock; u32 next; };",
+        f'BPF_TABLE("array", u32, struct turn, turns, {len(writer.counters)});',
         "",
         "INLINE u32 count_up(u32 number, u32 every)",
         "{",
-        "\tstruct counter *c = counters.lookup(&number);",
+        "\tstruct turn *c = turns.lookup(&number);",
         "\tu32 now;",
         "",
         "\tif (!c)",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARGUMENTS",
+    "CONNECTIONS",
     "BpfOutput",
     "MapContents",
     "MapEntry",
@@ -31,6 +32,9 @@ ARGUMENTS: Final = 12
 
 Two addresses of IPv6, two ports, a mark and its mask.
 """
+
+CONNECTIONS: Final = 65536
+"""How many connections a program remembers unless it is told otherwise."""
 
 LEAST_ROOM: Final = 1024
 
@@ -147,7 +151,8 @@ class BpfOutput:
 
     ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` (but for lists of
     ``-m recent``); ``chains`` is generated, with remarks on where it comes from. ``sets`` are the ipsets;
-    with ``lists`` there is the map ``recents``; ``notes`` say where iptables knows other limits.
+    with ``lists`` there is the map ``recents``; ``connections`` is how many are remembered, before those that
+    were used least recently are forgotten; ``notes`` say where iptables knows other limits.
     """
 
     before: str
@@ -158,6 +163,7 @@ class BpfOutput:
     family: Family = Family.IP
     lists: bool = False
     notes: tuple[Note, ...] = ()
+    connections: int = CONNECTIONS
 
     @property
     def source(self) -> str:
@@ -183,7 +189,8 @@ class BpfOutput:
         return f"{self._program(self.chains)}\n{self._contents()}"
 
     def _program(self, chains: str) -> str:
-        rooms = "".join(f"#define {size} {room}\n" for size, room in self._rooms())
+        sizes = (("CONNECTIONS", self.connections), *self._rooms())
+        rooms = "".join(f"#define {size} {room}\n" for size, room in sizes)
         return "\n".join((rooms, self.before, chains, self.after))
 
     def render_rules(self) -> str:

@@ -1,10 +1,10 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
-Read in this order: ``base``, ``ipv4/address``, ``types``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``,
-``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists ``recent``, where they ask
-ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``,
-``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the same names in them; the
-rest is written once.
+Read in this order: ``base``, ``ipv4/address``, ``types``, ``counters``, ``ipv4/header``, ``sctp``,
+``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists
+``recent``, where they ask ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``,
+``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the
+same names in them; the rest is written once.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def before_chains(family: Family) -> tuple[str, ...]:
         "base",
         f"{own}/address",
         "types",
+        "counters",
         f"{own}/header",
         "sctp",
         "packet",

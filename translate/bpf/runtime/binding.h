@@ -25,16 +25,18 @@ int nfparity_bind(struct __sk_buff *skb)
 	int manip, done;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	if (unbound(p, manip)) {
 		if (resolve_bind(p))
 			return TC_ACT_SHOT;
 		done = bind(p, manip);
-		if (done > 0)
+		if (done > 0) {
+			p->searches = 0;
 			programs.call(skb, PROGRAM_PORT);
+		}
 		if (done)
-			return TC_ACT_SHOT;
+			return failed();
 	}
 	p->sctp_flipped = 0;
 	if (translate(skb, p, manip))
@@ -43,7 +45,7 @@ int nfparity_bind(struct __sk_buff *skb)
 		programs.call(skb, PROGRAM_SCTP_SUM);
 	else
 		programs.call(skb, p->next);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_sctp_verify(struct __sk_buff *skb)
@@ -51,10 +53,10 @@ int nfparity_sctp_verify(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	p->bad_sum = bad_sctp_checksum(skb, p);
 	programs.call(skb, PROGRAM_TRACK);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_sctp_sum(struct __sk_buff *skb)
@@ -62,10 +64,10 @@ int nfparity_sctp_sum(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	set_sctp_checksum(skb, p);
 	programs.call(skb, p->next);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 /* Find a port for what is being bound: a program of its own, because the verifier goes through the search
@@ -74,17 +76,50 @@ int nfparity_port(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
 	struct tuple new;
-	int manip;
+	int manip, found;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	copy_tuple(&new, &p->wanted);
-	p->reply_free = unique_port(&new, p, manip);
+	found = unique_port(&new, p, manip);
+	if (found == PORT_NOT_YET) {
+		if (p->searches == 1)
+			count(COUNT_LONG_SEARCH);
+		programs.call(skb, PROGRAM_PORT);
+		return failed();
+	}
+	/* The last one that was tried may do for a destination: the source's binding can make the tuple unique. */
+	if (found == PORT_NONE && manip == MANIP_SRC)
+		return lose(COUNT_NO_PORT);
+	p->reply_free = found == PORT_FREE;
 	if (take(&p->conn, &new, manip))
-		return TC_ACT_SHOT;
+		return failed();
 	programs.call(skb, PROGRAM_BIND);
-	return TC_ACT_SHOT;
+	return failed();
+}
+
+#define MOST_RETRIES 3
+
+/* Confirm a new connection. When another one has taken its port since it was chosen, on another CPU, choose
+ * again and go on with the program `again`, which comes back here. Returns 0 once it is entered. */
+INLINE int not_entered(struct __sk_buff *skb, struct pkt *p, u8 again)
+{
+	int clash = confirm(p);
+
+	if (clash == CONFIRMED)
+		return 0;
+	if (HAS_NAT && clash == CLASH_OF_REPLIES && p->retries < MOST_RETRIES &&
+	    (p->proto == PROTO_ICMP || is_port_protocol(p->proto)) && !invert(&p->wanted, &p->conn.reply)) {
+		p->retries++;
+		p->searches = 0;
+		p->manip = MANIP_SRC;
+		p->next = again;
+		count(COUNT_RETRIED);
+		programs.call(skb, PROGRAM_PORT);
+	}
+	count(COUNT_CLASH);
+	return -1;
 }
 
 /* On to binding, or past it where no nat table is loaded. */
@@ -94,5 +129,5 @@ INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
 		programs.call(skb, PROGRAM_BIND);
 	else
 		programs.call(skb, p->next);
-	return TC_ACT_SHOT;
+	return failed();
 }

@@ -3,6 +3,15 @@
  * `conns` holds an entry under its original tuple, `replies` leads from the reply tuple to it. An
  * entry gets in only at the end of its first packet's way (confirmation), as in the kernel, so that
  * a packet that is dropped leaves nothing behind.
+ *
+ * All three maps hold CONNECTIONS entries. In a full one what was used least recently makes room for what is
+ * new (BPF_MAP_TYPE_LRU_HASH), in each map for itself:
+ *
+ *   an entry of `replies` without that of `conns`: its connection is gone. A packet that finds it removes it,
+ *     and is what it would be without: NEW, picked up in the middle, or INVALID.
+ *   an entry of `conns` without that of `replies`: packets of the first direction look after it once in a
+ *     second (keep_reachable), and enter it again, or, when another connection has that tuple, give way to it.
+ *   an entry of `sources` alone is a memory of where its source was bound to: the next binding is a new one.
  */
 
 #define SECOND 1000000000ULL
@@ -44,12 +53,14 @@ INLINE int invert(struct tuple *to, struct tuple *from)
 
 INLINE void forget(struct conn *c)
 {
-	struct tuple key;
+	struct tuple key, orig, *found;
 
+	copy_tuple(&orig, &c->orig);
 	copy_tuple(&key, &c->reply);
-	replies.delete(&key);
-	copy_tuple(&key, &c->orig);
-	conns.delete(&key);
+	found = replies.lookup(&key);
+	if (found && same_tuple(found, &orig))
+		replies.delete(&key);
+	conns.delete(&orig);
 }
 
 /* The entry of a tuple, and the tuple's direction in it. What has expired is gone. */
@@ -64,8 +75,12 @@ INLINE struct conn *find(struct tuple *t, u8 *dir, u64 now)
 			return 0;
 		copy_tuple(&key, orig);
 		c = conns.lookup(&key);
-		if (!c || !same_tuple(&c->reply, t))
-			return 0; /* the LRU has dropped the entry but not its reply */
+		if (!c || !same_tuple(&c->reply, t)) {
+			count(COUNT_EVICTED);
+			copy_tuple(&key, t);
+			replies.delete(&key);
+			return 0;
+		}
 		*dir = 1;
 	}
 	if (c->expires <= now) {
@@ -89,6 +104,37 @@ INLINE int taken(struct tuple *t, u64 now)
 	copy_tuple(&key, orig);
 	c = conns.lookup(&key);
 	return c && c->expires > now && same_tuple(&c->reply, t);
+}
+
+INLINE u16 touch_time(u64 now) { return now >> 30; } /* seconds, nearly */
+
+/* See to it that replies to a connection lead to it. Returns 0 when they lead to another one, which has been
+ * given its tuple after the entry was dropped: this connection is then gone. */
+INLINE struct conn *keep_reachable(struct conn *c, u64 now)
+{
+	struct tuple orig, reply, *found;
+	struct conn *other;
+
+	copy_tuple(&orig, &c->orig);
+	copy_tuple(&reply, &c->reply);
+	c->touched = touch_time(now);
+	found = replies.lookup(&reply);
+	if (found && same_tuple(found, &orig))
+		return c;
+	if (found) {
+		struct tuple key;
+
+		copy_tuple(&key, found);
+		other = conns.lookup(&key);
+		if (other && other->expires > now && same_tuple(&other->reply, &reply)) {
+			count(COUNT_OUSTED);
+			conns.delete(&orig);
+			return 0;
+		}
+	}
+	count(COUNT_REGAINED);
+	replies.update(&reply, &orig);
+	return c;
 }
 
 /* The tuple of the packet as it is. Returns -1 when the transport header is cut off. */
@@ -207,6 +253,26 @@ INLINE void refresh(struct pkt *p, struct conn *c, struct settings *s, u64 now)
 	c->expires = now + seconds * SECOND;
 }
 
+/* A connection's packets may be on several CPUs at once, above all those of its two directions: what is
+ * known of it is changed by one at a time. An entry of an LRU map cannot hold a lock of its own, so that
+ * connections share some, by a hash of the original tuple. */
+#define LOCKS 1024
+
+struct lock {
+	struct bpf_spin_lock lock;
+};
+
+BPF_TABLE("array", u32, struct lock, locks, LOCKS);
+
+INLINE struct lock *lock_of(struct conn *c)
+{
+	u32 hash = (u32)c->orig.src * 0x9e3779b1u ^ (u32)c->orig.dst;
+
+	hash = (hash ^ (c->orig.sport << 16 | c->orig.dport)) * 0x85ebca6bu;
+	hash >>= 22; /* LOCKS */
+	return locks.lookup(&hash);
+}
+
 /* Give the packet its connection and state (nf_conntrack_in). It is INVALID until proven tracked. */
 INLINE void track(struct __sk_buff *skb, struct pkt *p)
 {
@@ -214,6 +280,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	struct settings *s = settings.lookup(&zero);
 	u64 now = coarse_now();
 	struct conn *c;
+	struct lock *l;
 	u32 state;
 	u8 dir = 0, fresh = 0;
 	int done;
@@ -249,6 +316,8 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		forget(c);
 		c = 0;
 	}
+	if (c && !dir && c->touched != touch_time(now))
+		c = keep_reachable(c, now);
 	if (!c) {
 		if (p->has_icmp && !is_icmp_request(p->icmp_type))
 			return;
@@ -260,18 +329,24 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 		if (invert(&c->reply, &c->orig))
 			return;
 		c->since = now + 2 * SECOND;
-		p->reply_free = 0;
+		c->touched = touch_time(now);
+		p->reply_free = p->retries = 0;
 	}
+	l = lock_of(c);
+	if (!l)
+		return;
+	bpf_spin_lock(&l->lock);
 	state = dir || (c->status & ST_SEEN_REPLY) ? CT_ESTABLISHED : CT_NEW;
 	done = TRACK_OK;
 	if (p->proto == PROTO_TCP)
 		done = tcp_track(p, c, dir, fresh, s, now);
 	else
 		refresh(p, c, s, now);
+	if (dir && done != TRACK_INVALID)
+		c->status |= ST_SEEN_REPLY;
+	bpf_spin_unlock(&l->lock);
 	if (done == TRACK_INVALID)
 		return;
-	if (dir)
-		c->status |= ST_SEEN_REPLY;
 	if (!fresh)
 		p->conn = *c;
 	p->has_ct = 1;
@@ -296,7 +371,18 @@ INLINE void remember_source(struct pkt *p, struct tuple *orig)
 	sources.update(&source, orig);
 }
 
-/* Enter a new connection (__nf_conntrack_confirm). Returns -1 when another one was faster.
+/* What confirm() says; and whether it was another packet of the connection that was faster is no difference. */
+enum { CONFIRMED = 0, CLASH_OF_ORIGINALS, CLASH_OF_REPLIES };
+
+/* Whether the connection that has the original tuple is the one that was to be entered (nf_ct_resolve_clash). */
+INLINE int is_entered(struct tuple *orig, struct tuple *reply)
+{
+	struct conn *c = conns.lookup(orig);
+
+	return c && same_tuple(&c->reply, reply);
+}
+
+/* Enter a new connection (__nf_conntrack_confirm).
  *
  * track() has found the tuple of the packet free, and forgotten what had expired there; binding mostly
  * has asked for the reply's. Who takes one of them meanwhile makes an insertion fail. */
@@ -306,22 +392,25 @@ INLINE int confirm(struct pkt *p)
 	u64 now = coarse_now();
 
 	if (!p->has_ct || !p->fresh || p->related)
-		return 0;
+		return CONFIRMED;
 	copy_tuple(&orig, &p->conn.orig);
 	copy_tuple(&reply, &p->conn.reply);
 	if (!p->reply_free && taken(&reply, now))
-		return -1;
+		return is_entered(&orig, &reply) ? CONFIRMED : CLASH_OF_REPLIES;
 	p->conn.status |= ST_CONFIRMED;
 	if (conns.insert(&orig, &p->conn))
-		return -1;
+		return is_entered(&orig, &reply) ? CONFIRMED : CLASH_OF_ORIGINALS;
 	if (replies.insert(&reply, &orig)) {
 		/* What is there leads to an entry that is gone, or somebody was faster just now. */
-		if (taken(&reply, now) || replies.update(&reply, &orig)) {
+		if (!taken(&reply, now))
+			replies.delete(&reply);
+		if (replies.insert(&reply, &orig)) {
 			conns.delete(&orig);
-			return -1;
+			return CLASH_OF_REPLIES;
 		}
 	}
+	count(COUNT_ENTERED);
 	remember_source(p, &orig);
 	p->fresh = 0;
-	return 0;
+	return CONFIRMED;
 }

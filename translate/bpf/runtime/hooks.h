@@ -15,7 +15,7 @@
 INLINE int answer_reject(struct __sk_buff *skb)
 {
 	programs.call(skb, PROGRAM_REJECT);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 #define RUN(chain)                                                \
@@ -58,14 +58,14 @@ int nfparity_ingress(struct __sk_buff *skb)
 		if (p && p->stage == AT_END)
 			return pass(skb, p, AT_NOTHING);
 		if (!p || p->stage != AT_LOOPBACK)
-			return TC_ACT_SHOT;
+			return lose(COUNT_LOST_SLOT);
 		p->looped = 1;
 	} else {
 		p = claim_slot(skb);
 		if (!p)
-			return TC_ACT_SHOT;
+			return failed();
 		if (parse(skb, p))
-			return TC_ACT_SHOT;
+			return lose(COUNT_MALFORMED);
 		p->mark = skb->mark;
 	}
 	set_in(p, skb->ifindex);
@@ -74,13 +74,13 @@ int nfparity_ingress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	p->bad_sum = !p->looped && bad_checksum(skb, p);
 	if (p->fragment)
-		return TC_ACT_SHOT; /* conntrack would put it together first; a tc program cannot */
+		return lose(COUNT_FRAGMENT); /* conntrack would put it together first; a tc program cannot */
 	RUN(chain_raw_prerouting);
 	p->incoming = 1;
 	if (p->proto == PROTO_SCTP && !p->looped)
 		programs.call(skb, PROGRAM_SCTP_VERIFY);
 	programs.call(skb, PROGRAM_TRACK);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_track(struct __sk_buff *skb)
@@ -88,7 +88,7 @@ int nfparity_track(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	if (!p->looped && !p->has_ct && p->ct_state != CT_UNTRACKED)
 		track(skb, p);
 	if (p->incoming)
@@ -97,7 +97,7 @@ int nfparity_track(struct __sk_buff *skb)
 		programs.call(skb, PROGRAM_FORWARD);
 	else
 		programs.call(skb, PROGRAM_OUTPUT);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_prerouting(struct __sk_buff *skb)
@@ -105,7 +105,7 @@ int nfparity_prerouting(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	RUN(chain_mangle_prerouting);
 	RUN_NAT(chain_nat_prerouting, MANIP_DST, PROGRAM_ARRIVED);
 	return go_on(skb, p);
@@ -118,13 +118,13 @@ int nfparity_arrived(struct __sk_buff *skb)
 	int where;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	if (!p->looped) {
 		if (martian(p))
 			return TC_ACT_SHOT;
 		if (forwards_directly(skb, p)) {
 			programs.call(skb, PROGRAM_FORWARD);
-			return TC_ACT_SHOT;
+			return failed();
 		}
 		where = arrives_here(p);
 		if (where == NOWHERE)
@@ -133,7 +133,7 @@ int nfparity_arrived(struct __sk_buff *skb)
 			return pass(skb, p, AT_FORWARD);
 	}
 	programs.call(skb, PROGRAM_INPUT);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_input(struct __sk_buff *skb)
@@ -141,7 +141,7 @@ int nfparity_input(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	RUN(chain_mangle_input);
 	RUN(chain_filter_input);
 	RUN(chain_security_input);
@@ -153,7 +153,9 @@ int nfparity_deliver(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
 
-	if (!p || confirm(p))
+	if (!p)
+		return failed();
+	if (not_entered(skb, p, PROGRAM_DELIVER))
 		return TC_ACT_SHOT;
 	/* A reply to what was made here for the loopback address has it back before the stack looks at it,
 	 * which takes that from lo alone. */
@@ -175,32 +177,34 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (skb->tc_index) {
 		p = resume(skb);
 		if (!p)
-			return TC_ACT_SHOT;
+			return lose(COUNT_LOST_SLOT);
 		set_out(p, skb->ifindex);
 		if (p->stage == AT_ANSWER) {
 			programs.call(skb, PROGRAM_ANSWER);
-			return TC_ACT_SHOT;
+			return failed();
 		}
 		if (p->stage != AT_FORWARD)
-			return TC_ACT_SHOT;
+			return lose(COUNT_LOST_SLOT);
 		p->via = 0;
 		programs.call(skb, PROGRAM_FORWARD);
-		return TC_ACT_SHOT;
+		return failed();
 	}
 	p = claim_slot(skb);
-	if (!p || parse(skb, p))
-		return TC_ACT_SHOT;
+	if (!p)
+		return failed();
+	if (parse(skb, p))
+		return lose(COUNT_MALFORMED);
 	p->mark = skb->mark;
 	/* What came in where the program is not attached, or before it was, meets the chains from FORWARD on. */
 	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
 	if (p->fragment)
-		return TC_ACT_SHOT;
+		return lose(COUNT_FRAGMENT);
 	if (!p->iif)
 		RUN(chain_raw_output);
 	p->incoming = p->bad_sum = p->via = 0; /* checksums are verified in PREROUTING alone */
 	programs.call(skb, PROGRAM_TRACK);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_output(struct __sk_buff *skb)
@@ -210,7 +214,7 @@ int nfparity_output(struct __sk_buff *skb)
 	addr via = 0;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	p->first_daddr = p->daddr;
 	mark = p->mark;
 	RUN(chain_mangle_output);
@@ -230,7 +234,7 @@ int nfparity_routed(struct __sk_buff *skb)
 	addr via = 0;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	if (p->daddr != p->first_daddr) {
 		if (route_output(p, &oif, &via)) /* ip_route_me_harder */
 			return TC_ACT_SHOT;
@@ -243,7 +247,7 @@ int nfparity_routed(struct __sk_buff *skb)
 	if (p->rerouted)
 		set_out(p, p->rerouted);
 	programs.call(skb, PROGRAM_POSTROUTING);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_forward(struct __sk_buff *skb)
@@ -251,12 +255,12 @@ int nfparity_forward(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	RUN(chain_mangle_forward);
 	RUN(chain_filter_forward);
 	RUN(chain_security_forward);
 	programs.call(skb, PROGRAM_POSTROUTING);
-	return TC_ACT_SHOT;
+	return failed();
 }
 
 int nfparity_postrouting(struct __sk_buff *skb)
@@ -264,7 +268,7 @@ int nfparity_postrouting(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	RUN(chain_mangle_postrouting);
 	RUN_NAT(chain_nat_postrouting, MANIP_SRC, PROGRAM_LEAVE);
 	return go_on(skb, p);
@@ -288,7 +292,9 @@ int nfparity_leave(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 	struct next_hop hop = {.family = FAMILY};
 
-	if (!p || confirm(p))
+	if (!p)
+		return failed();
+	if (not_entered(skb, p, PROGRAM_LEAVE))
 		return TC_ACT_SHOT;
 	if (p->oif == skb->ifindex && !p->answer && (!p->via || p->oif == LOOPBACK_INDEX))
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);

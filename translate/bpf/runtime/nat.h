@@ -57,8 +57,14 @@ INLINE u32 hash_address(addr address, u32 seed)
 	return c;
 }
 
-/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple). Returns whether it is:
- * the last one that there is to try is taken unseen. */
+#define PORTS_AT_ONCE 128
+#define MOST_SEARCHES 8
+
+enum { PORT_UNSEEN = 0, PORT_FREE, PORT_NOT_YET, PORT_NONE };
+
+/* Choose another port for `new` until it is free (nf_nat_l4proto_unique_tuple): 128 in a row, and if need be
+ * another 128 from elsewhere (PORT_NOT_YET). The only one that there is to choose is taken unseen, and so is
+ * a destination's. */
 INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 {
 	u64 now = coarse_now();
@@ -74,7 +80,7 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 		low = 0;
 		size = 65536;
 	} else if (manip == MANIP_DST) {
-		return 0; /* without a range, the destination keeps its port */
+		return PORT_UNSEEN; /* without a range, the destination keeps its port */
 	} else if (port >= 1024) {
 		low = 1024;
 		size = 64512;
@@ -85,21 +91,30 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 		low = 1;
 		size = 511;
 	}
-	if (!size)
-		return 0;
+	if (size <= 1) {
+		*key = low;
+		return PORT_UNSEEN;
+	}
 	if (invert(&reply, new))
-		return 0;
+		return PORT_UNSEEN;
 	mirrored = manip == MANIP_SRC && new->proto != PROTO_ICMP ? &reply.dport : &reply.sport;
-	offset = manip == MANIP_SRC || (flags & BIND_RANDOM) ? bpf_get_prandom_u32() & 0xffff : 0;
-	for (u32 i = 0; i < 128; i++) {
+	if (p->searches ? size > MOST_SEARCHES * PORTS_AT_ONCE : manip == MANIP_SRC || (flags & BIND_RANDOM))
+		p->search_from = bpf_get_prandom_u32();
+	else if (!p->searches)
+		p->search_from = 0;
+	else
+		p->search_from += PORTS_AT_ONCE;
+	offset = p->search_from;
+	for (u32 i = 0; i < PORTS_AT_ONCE; i++) {
 		asm volatile("" : "+r"(i));
 		*key = *mirrored = low + (offset + i) % size;
-		if (i + 1 >= size)
-			return 0;
 		if (!taken(&reply, now))
-			return 1;
+			return PORT_FREE;
+		if (i + 1 >= size)
+			break;
 	}
-	return 0;
+	p->searches++;
+	return p->searches < MOST_SEARCHES && p->searches * PORTS_AT_ONCE < size ? PORT_NOT_YET : PORT_NONE;
 }
 
 /* What one side of a connection is bound to from now on. */

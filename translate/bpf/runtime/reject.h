@@ -78,7 +78,7 @@ int nfparity_reject(struct __sk_buff *skb)
 	u16 quoted_l4, quoted_segment;
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	if (p->proto == PROTO_SCTP)
 		p->bad_sum = 0; /* nf_reject_verify_csum */
 	else if (!p->incoming || p->looped)
@@ -88,7 +88,8 @@ int nfparity_reject(struct __sk_buff *skb)
 	if (route_back(p, &oif, &via, &source))
 		return TC_ACT_SHOT;
 	if (p->reject == REJECT_WITH_RESET ? make_reset(skb, p) : make_error(skb, p, source))
-		return TC_ACT_SHOT;
+		return failed();
+	count(COUNT_REJECTED);
 	/* The answer belongs to the connection of what it answers (nf_ct_attach), entered or not. */
 	quoted_l4 = p->l4 + ANSWER_HEADER;
 	quoted_segment = p->segment;
@@ -113,7 +114,7 @@ int nfparity_reject(struct __sk_buff *skb)
 		p->answer = 1;
 		set_out(p, oif);
 		programs.call(skb, PROGRAM_ANSWER);
-		return TC_ACT_SHOT;
+		return failed();
 	}
 	skb->tc_index = p->slot;
 	pass(skb, p, AT_ANSWER);
@@ -127,10 +128,10 @@ int nfparity_answer(struct __sk_buff *skb)
 	struct pkt *p = slot_at(skb->cb[0]);
 
 	if (!p)
-		return TC_ACT_SHOT;
+		return failed();
 	set_in(p, 0);
 	RUN(chain_raw_output);
 	p->incoming = p->bad_sum = 0;
 	programs.call(skb, PROGRAM_TRACK);
-	return TC_ACT_SHOT;
+	return failed();
 }

@@ -56,7 +56,7 @@ struct conn {
 	u8 last_scale, last_flags;
 	u8 tcp_state, retransmissions;
 	u8 simultaneous, challenge;
-	u16 spare;
+	u16 touched; /* when its entry of `replies` was last seen, as touch_time() */
 };
 
 /* Where a packet is between two programs. */
@@ -66,7 +66,8 @@ enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER };
 struct pkt {
 	addr saddr, daddr;
 	u16 sport, dport;
-	u8 proto, ttl, tos, spare;
+	u8 proto, ttl, tos;
+	u8 retries;            /* of the confirmation */
 	u32 length;            /* of the IP packet */
 	u16 l4, segment;       /* offset of the transport header in the frame; its length with all data */
 	u8 has_ports, icmp_type, icmp_code, tcp_flags;
@@ -90,6 +91,7 @@ struct pkt {
 	u16 sctp_behind, sctp_sum;
 	/* what a NAT target asked for */
 	u16 bind_flags;
+	u16 search_from;       /* where the search for a port began */
 	addr bind_low, bind_high;
 	u16 bind_port_low, bind_port_high;
 	struct tuple wanted;
@@ -97,7 +99,7 @@ struct pkt {
 	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
 	u8 answer;             /* to a packet that was rejected, for the node itself */
 	u8 reply_free;         /* no connection has the tuple of a new one's reply */
-	u8 spare9;
+	u8 searches;           /* for a port, in vain */
 	addr first_daddr;      /* of a packet made here, when it was first routed */
 	addr via;              /* next hop and device of a packet made here that was routed again */
 	u32 rerouted;
@@ -173,9 +175,10 @@ struct bytes {
 	u8 data[256];
 };
 
-BPF_TABLE("lru_hash", struct tuple, struct conn, conns, 65536);
-BPF_TABLE("lru_hash", struct tuple, struct tuple, replies, 65536);
-BPF_TABLE("lru_hash", struct tuple, struct tuple, sources, 65536);
+/* CONNECTIONS: how many are remembered (BpfOutput.connections). */
+BPF_TABLE("lru_hash", struct tuple, struct conn, conns, CONNECTIONS);
+BPF_TABLE("lru_hash", struct tuple, struct tuple, replies, CONNECTIONS);
+BPF_TABLE("lru_hash", struct tuple, struct tuple, sources, CONNECTIONS);
 BPF_TABLE("array", u32, struct pkt, slots, 4096);
 BPF_TABLE("percpu_array", u32, u32, slot_counter, 1);
 BPF_TABLE("percpu_array", u32, struct bytes, scratch, 1);

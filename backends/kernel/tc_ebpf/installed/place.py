@@ -27,7 +27,9 @@ from translate.ir import Family
 
 __all__ = ["STATE", "Place", "here"]
 
-STATE: Final = frozenset({"conns", "replies", "sources", "locks", "recents", "slots", "slot_counter", "gate"})
+STATE: Final = frozenset(
+    {"conns", "replies", "sources", "locks", "counters", "recents", "slots", "slot_counter", "gate"}
+)
 """Maps that stay when the program is replaced by another: what connections and packets under way need."""
 
 _BPFFS_MAGIC: Final = 0xCAFE4A11

@@ -100,7 +100,7 @@ def test_every_counting_rule_has_its_own_counter() -> None:
     text = rules("filter", rule, rule).chains
     assert "if (count_up(0, 0x2) == 0x0) {" in text
     assert "if (count_up(1, 0x2) == 0x0) {" in text
-    assert 'BPF_TABLE("array", u32, struct counter, counters, 2);' in text
+    assert 'BPF_TABLE("array", u32, struct turn, turns, 2);' in text
 
 
 def test_an_absent_port_fails_a_negated_test_too() -> None:
