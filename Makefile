@@ -4,13 +4,14 @@ CASES ?= tests/corpus/cases tests/corpus/cases6
 LEVELS ?= 0 1 2
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
+SOAK ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
 DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench golden clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak golden clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +60,10 @@ translators: ## our translation beside iptables-restore-translate's, on the kind
 bench: ## loads, changes and packets side by side at growing sizes, into bench/RESULTS.md (BENCH=options); needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m bench $(BENCH)
+
+soak: ## ten minutes of real connections through a tc program that changes, into bench/SOAK.md (SOAK=options); needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m bench.soak $(SOAK)
 
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check

@@ -8,6 +8,9 @@ takes the time. ``run`` goes through sizes and rounds with the subjects side by 
 on what; ``throughput`` times the reader, the simulator and the replay;
 ``figures`` holds what was measured; ``report`` and ``plots`` write it down under ``bench/``.
 
+``soak`` is another thing: minutes of real connections (``harness.traffic``), of which none may fail, while
+rules change; ``soakpage`` writes it down.
+
 ``python -m bench`` (or ``make bench``) runs it, as root. Nobody imports this package. Nothing here passes or
 fails by a time; a test runs the smallest size, to see that everything works.
 """

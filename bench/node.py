@@ -22,7 +22,7 @@ from backends.node import Node
 from translate.bpf import MapChange
 from translate.errors import MachineError
 
-__all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode"]
+__all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode", "kernel_memory"]
 
 _KEPT: Final = ("SUnreclaim", "VmallocUsed", "Percpu")
 """What rules take; caches, which the tools that load them fill, are reclaimable."""
@@ -172,7 +172,8 @@ def _timed_run(command: tuple[str, ...], text: str) -> float:
     return spent
 
 
-def _memory() -> int:
+def kernel_memory() -> int:
+    """Return what the kernel keeps in use, in KiB, caches left out."""
     lines = (line.partition(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return sum(int(rest.split()[0]) for name, _, rest in lines if name in _KEPT)
 
@@ -184,10 +185,10 @@ def _settled_memory() -> int:
     too small) goes when RCU allows it, some tens of milliseconds later.
     """
     deadline = time.monotonic() + _SETTLE_SECONDS
-    last = _memory()
+    last = kernel_memory()
     while time.monotonic() < deadline:
         time.sleep(0.05)
-        now = _memory()
+        now = kernel_memory()
         if abs(now - last) < 64:
             return now
         last = now

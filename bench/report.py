@@ -92,7 +92,7 @@ _MEASURES: Final = (
 def write_report(figures: Figures, folder: Path) -> None:
     """Write ``RESULTS.md``, ``results.json`` and one SVG per measure into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [*_head(figures), *_asked(figures, folder)]
+    lines = [*_head(figures, folder), *_asked(figures, folder)]
     for measure in _MEASURES:
         picture = f"{measure.name}.svg"
         (folder / picture).write_text(_plot(figures, measure), encoding="utf-8")
@@ -103,7 +103,7 @@ def write_report(figures: Figures, folder: Path) -> None:
     (folder / "results.json").write_text(data + "\n", encoding="utf-8")
 
 
-def _head(figures: Figures) -> Iterator[str]:
+def _head(figures: Figures, folder: Path) -> Iterator[str]:
     yield "# What it costs, and how that grows"
     yield ""
     yield (
@@ -113,6 +113,9 @@ def _head(figures: Figures) -> Iterator[str]:
         " and on what else it did: compare lines and columns, not runs."
     )
     yield ""
+    if (folder / "SOAK.md").exists():
+        yield "What minutes of real connections show is on [a page of its own](SOAK.md)."
+        yield ""
     for name, value in (*figures.machine.items(), *figures.options.items()):
         yield f"- {name}: {value}"
     yield ""

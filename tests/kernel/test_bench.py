@@ -16,6 +16,7 @@ from backends.packet import Packet
 from backends.simulator import SimulatorBackend
 from bench.__main__ import main
 from bench.kubelayout import kube_proxy_nftables
+from bench.soak import main as soak
 from bench.subjects import PLAIN, subjects
 from harness.compare import compare
 from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
@@ -118,3 +119,12 @@ def test_the_layout_of_kube_proxy_does_as_its_iptables_rules_do():
     }
     assert not different
     assert any(o.snat and o.dnat for g in got for b in g.branches for o in b.outcomes), "some are masqueraded"
+
+
+def test_the_smallest_soak(tmp_path):
+    options = ["--minutes", "0.05", "--change", "0.3", "--replace", "1", "--pause", "0"]
+    assert soak(["--subject", "iptables-legacy", *options, "--output", str(tmp_path)]) == 0
+    text = (tmp_path / "SOAK.md").read_text()
+    assert "| of these failed | 0 |" in text
+    assert "| of these broken | 0 |" in text
+    assert text.count("| client | ") == 4
