@@ -1,4 +1,4 @@
-"""Which matches and targets each backend takes: the README's table, made by asking them.
+"""Which matches and targets each backend takes: the README's table and list, made by asking them.
 
 ``python -m harness.support`` reads the ruleset that has every option of every extension, lets each
 backend translate it, and counts whose rules were refused. The names come from the reader's
@@ -23,7 +23,7 @@ from translate.ir import Rule, Ruleset
 from translate.passes import lower
 from translate.read.extensions import MATCHES, TARGETS
 
-__all__ = ["SAMPLES", "markdown", "support"]
+__all__ = ["SAMPLES", "markdown", "refused", "support"]
 
 SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/ip.rules",
@@ -120,10 +120,17 @@ def markdown(found: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def refused() -> str:
+    """Return the list of what the tc program cannot express, by the feature that a refusal names."""
+    return "".join(
+        f"- `{feature}`: {meaning}\n" for feature, meaning in sorted(translate.bpf.REFUSED.items())
+    )
+
+
 def main() -> int:
-    """Print the table."""
+    """Print the table, and what the tc program refuses."""
     samples = [load_rules(path) for path in SAMPLES]
-    sys.stdout.write(markdown(support(samples)))
+    sys.stdout.write(f"{markdown(support(samples))}\n{refused()}")
     return 0
 
 

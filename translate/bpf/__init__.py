@@ -11,6 +11,7 @@ and the harness import this package.
 from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_maps
 from translate.bpf.emit import BACKEND, emit
 from translate.bpf.maps import BpfOutput, MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.refusals import REFUSED
 from translate.bpf.structures import (
     DeclaredMap,
     Member,
@@ -23,6 +24,7 @@ from translate.bpf.structures import (
 
 __all__ = [
     "BACKEND",
+    "REFUSED",
     "BpfChange",
     "BpfOutput",
     "DeclaredMap",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from translate.bpf.ipsets import SetMaps
+from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     Account,
     AddressType,
@@ -26,16 +27,7 @@ from translate.ir import (
 )
 from translate.passes.recents import RecentList, inexact
 
-__all__ = ["FIELDS", "CannotExpress", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
-
-
-class CannotExpress(Exception):  # noqa: N818  # caught inside this package, never shown
-    """A test or action that has no exact form here; ``feature`` and ``reason`` go into the Refusal."""
-
-    def __init__(self, feature: str, reason: str) -> None:
-        super().__init__(reason)
-        self.feature = feature
-        self.reason = reason
+__all__ = ["FIELDS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)

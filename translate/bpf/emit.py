@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from translate.bpf.conditions import CannotExpress
 from translate.bpf.ipsets import SetMaps
 from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
+from translate.bpf.refusals import BACKEND, CannotExpress, refusal
 from translate.bpf.runtime import IPSET, RECENT, after_chains, before_chains, runtime_text
 from translate.bpf.silences import silences
 from translate.bpf.statements import Writer, action_groups, called_chains
@@ -37,9 +37,6 @@ from translate.ir import (
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
 __all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
-
-BACKEND: Final = "tc-ebpf"
-"""The name that refusals carry."""
 
 MOST_STATEMENTS: Final = 4096
 """How many statements, counted once per place where their chain is expanded, a hook may have.
@@ -134,7 +131,7 @@ def _chain(chain: LoweredChain, writer: Writer, refusals: list[Refusal]) -> list
         try:
             lines = writer.statement(statement)
         except CannotExpress as e:
-            refusals.append(Refusal(statement.origin, BACKEND, e.feature, e.reason))
+            refusals.append(refusal(statement.origin, e))
             continue
         if lines:
             body += [remark(statement.origin), *lines]
@@ -250,7 +247,7 @@ def _too_large(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> li
         "which the kernel's verifier does not take"
     )
     return [
-        Refusal(base.origin, BACKEND, "program-size", reason)
+        refusal(base.origin, CannotExpress("program-size", reason))
         for base in bases
         if size[base.name] > MOST_STATEMENTS
     ]

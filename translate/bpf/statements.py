@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
-from translate.bpf.conditions import CannotExpress, conditions, equals, in_key, literal, present, refuse_type
+from translate.bpf.conditions import conditions, equals, in_key, literal, present, refuse_type
 from translate.bpf.ipsets import SetMaps
 from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry, room_for
+from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     RANDOM_RANGE,
     Accept,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.inputs import load_rules
-from harness.support import SAMPLES, markdown, support
+from harness.support import SAMPLES, markdown, refused, support
 from translate.read import read_ruleset
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +20,9 @@ def without_ipsets(*paths: str) -> str:
 
 
 def test_the_readme_says_what_the_backends_say() -> None:
-    assert table(*SAMPLES) in (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    assert table(*SAMPLES) in readme
+    assert f"\n\n{refused()}\n" in readme
 
 
 def test_an_extension_without_a_sample_rule_is_an_error() -> None:

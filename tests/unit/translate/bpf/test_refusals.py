@@ -1,0 +1,151 @@
+"""Each thing that a tc program refuses: a rule with it is refused by name, file and line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import translate.bpf
+from translate.bpf import REFUSED, emit
+from translate.bpf.emit import MOST_STATEMENTS
+from translate.bpf.maps import ARGUMENTS
+from translate.bpf.refusals import CannotExpress
+from translate.errors import UnsupportedError
+from translate.ir import (
+    Accept,
+    Action,
+    Apply,
+    Dnat,
+    Entry,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    Lookup,
+    Name,
+    NatPorts,
+    Origin,
+    Program,
+    Reject,
+    RejectKind,
+    SetMark,
+    Statement,
+)
+from translate.passes import lower
+from translate.read import read_ruleset
+
+HERE = Origin("rules", 3)
+RECENT = "-m recent --name a --{} --mask 255.255.255.255 --rsource -j DROP"
+Case = Callable[[], Program]
+
+
+def rules(*lines: str, family: Family = Family.IP, level: int = 1) -> Case:
+    """Rules in FORWARD, the first of them on line 3."""
+    appended = (f"-A FORWARD {one}" for one in lines)
+    text = "\n".join(("*filter", ":FORWARD ACCEPT [0:0]", *appended, "COMMIT", ""))
+    return lambda: lower(read_ruleset(text.encode(), name="rules", family=family), level=level)
+
+
+def listing() -> Program:
+    """``iptables -L`` without ``-v`` does not say which interfaces a rule asks."""
+    text = (
+        "Chain FORWARD (policy ACCEPT)\n"
+        "target     prot opt source               destination\n"
+        "DROP       all  --  anywhere             anywhere\n"
+    )
+    return lower(read_ruleset(text.encode(), name="rules"), level=1)
+
+
+def lowered(statement: Statement) -> Case:
+    """What no rule is read as, put into the place of one."""
+
+    def made() -> Program:
+        program = rules("-j ACCEPT")()
+        chains = (replace(chain, statements=(statement,)) for chain in program.chains)
+        return replace(program, chains=tuple(chains))
+
+    return made
+
+
+def does(action: Action) -> Case:
+    return lowered(Apply(origin=HERE, tests=(), actions=(action,)))
+
+
+LONG = "recent --name a --rcheck --seconds 60 --mask 255.255.255.255 --rsource -j ACCEPT"
+CASES: dict[str, tuple[Case, int]] = {
+    "addrtype6": (rules("-m addrtype --dst-type UNICAST -j DROP", family=Family.IP6), 3),
+    "ipset": (rules("-m set --match-set somebody src -j DROP"), 3),
+    "program-size": (rules(*["-o eth0 -j MARK --set-mark 1"] * (MOST_STATEMENTS + 1), level=0), 2),
+    "recent-hitcount": (rules(RECENT.format("rcheck --hitcount 3")), 3),
+    "recent-mask": (
+        rules(RECENT.format("set"), "-m recent --name a --set --mask 255.255.255.0 --rsource -j DROP"),
+        3,
+    ),
+    "recent-reap": (rules(RECENT.format("rcheck --seconds 5 --reap"), f"-m {LONG}"), 3),
+    "recent-rttl": (rules(RECENT.format("rcheck --rttl")), 3),
+    "unknown": (listing, 3),
+    "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
+    "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),
+    "interface-mask": (
+        lowered(
+            Apply(
+                origin=HERE,
+                tests=(FieldTest(field=Field.IIF, values=(Name("eth0"),), mask=1),),
+                actions=(Accept(),),
+            )
+        ),
+        3,
+    ),
+    "entry-size": (
+        lowered(
+            Lookup(
+                origin=HERE,
+                fields=(Field.MARK,),
+                entries=(
+                    Entry(
+                        key=(Interval.point(1),),
+                        actions=(SetMark(value=1, mask=1),) * ARGUMENTS,
+                        origin=HERE,
+                    ),
+                ),
+            )
+        ),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("feature", CASES)
+def test_the_rule_is_refused_by_its_name_and_place(feature: str) -> None:
+    made, line = CASES[feature]
+    with pytest.raises(UnsupportedError) as caught:
+        emit(made())
+    found = {(one.feature, one.origin.file, one.origin.line) for one in caught.value.refusals}
+    assert (feature, "rules", line) in found
+    assert {name for name, _, _ in found} == {feature}
+
+
+def test_each_feature_has_a_case() -> None:
+    assert set(CASES) == set(REFUSED)
+
+
+def test_nothing_else_is_refused() -> None:
+    with pytest.raises(KeyError, match="something-new"):
+        CannotExpress("something-new", "which nobody has explained")
+    assert {name for name, _ in raised()} <= set(REFUSED)
+    assert {where for _, where in raised()} == {"conditions.py", "emit.py", "statements.py"}
+
+
+def raised() -> Iterator[tuple[str, str]]:
+    """The features that the text of the package names, and where; refusals are made in one place only."""
+    for path in Path(translate.bpf.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                if node.func.id == "Refusal":
+                    assert path.name == "refusals.py"
+                if node.func.id == "CannotExpress" and isinstance(node.args[0], ast.Constant):
+                    yield str(node.args[0].value), path.name
