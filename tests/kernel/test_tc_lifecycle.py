@@ -27,10 +27,13 @@ import pytest
 from backends.kernel.tc_ebpf import TcEbpfBackend, bpfcall
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
+from backends.kernel.tc_ebpf.installed.place import STATE
+from backends.kernel.tc_ebpf.installed.record import Record
+from backends.kernel.tc_ebpf.installed.status import status_of
 from backends.kernel.tc_ebpf.program import LoadedProgram
 from backends.kernel.worker import Worker
 from harness.traffic.host import Host, Ip, Request, Start, ToolSaid
-from translate.bpf import emit
+from translate.bpf import emit, with_pins
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.passes import lower
@@ -282,8 +285,8 @@ class LoadUntil(Request):
 def _warm(rules: Rules) -> None:
     """Compile before the fork, so that it is done once."""
     place = Installed(Family.IP).place
-    if not place.pins.is_dir():
-        compiled(rules.output.source)
+    kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
+    compiled(with_pins(rules.output.source, kept))
 
 
 def _load_until(rules: Rules, last: str, *, guarded: bool) -> None:
@@ -296,6 +299,20 @@ def _load_until(rules: Rules, last: str, *, guarded: bool) -> None:
     with contextlib.suppress(BaseException):
         Installed(Family.IP, step).load(rules)
     os._exit(0)
+
+
+@dataclass(frozen=True)
+class AskStatus(Request):
+    """Asks as ``nfparity tc status`` does."""
+
+    def run(self, host: Host) -> dict[str, Any]:
+        found = {}
+        for family in Family:
+            place = Installed(family).place
+            record = Record.read(place.record)
+            if record is not None:
+                found[family.value] = status_of(place, record).data()
+        return found
 
 
 @dataclass(frozen=True)
@@ -366,7 +383,7 @@ class Scene:
         return str(data["outcome"])
 
     def status(self) -> dict[str, Any]:
-        return dict(json.loads(self.run("nfparity", "tc", "status", "--format", "json")))
+        return dict(self.node.ask(AskStatus()))
 
     def remains(self) -> dict[str, str]:
         """What a dataplane could leave behind."""
@@ -405,7 +422,8 @@ def test_it_stays_and_goes_without_a_trace(scene: Scene) -> None:
     assert scene.load(FIRST) == "loaded"
     assert scene.client.ask(Say("a", "hello", SERVICE)) == "10.2.0.2 hello"
     assert scene.client.ask(Say("b", "stream", STREAM, "tcp")) == "10.2.0.2 stream"
-    status = scene.status()["ip"]
+    status = json.loads(scene.run("nfparity", "tc", "status", "--format", "json"))["ip"]
+    assert status == scene.status()["ip"]
     assert status["open"]
     assert [d["device"] for d in status["devices"]] == ["lo", "c0", "s0"]
     assert all(d["ingress"] and d["egress"] and not d["before"] for d in status["devices"])
