@@ -7,7 +7,8 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from harness.cli.options import add_format, add_level, add_rules, input_options, print_notes, print_unknown
 from harness.files import read_bytes
@@ -45,6 +46,10 @@ killed command too, is undone.
 """
 
 
+_MOST: Final = 1 << 24
+"""Connections: their tables would take some gigabytes."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
@@ -61,7 +66,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--flush",
         action="store_true",
-        help="forget all connections, should the loaded program keep them in another form or number",
+        help="forget all connections, should the loaded program keep them in another form or number; "
+        "for a moment nothing is loaded then",
+    )
+    load.add_argument(
+        "--connections",
+        type=_number,
+        metavar="N",
+        help="how many connections are remembered; default: 65,536, or as many as the loaded program does",
     )
     load.add_argument(
         "--stack",
@@ -96,6 +108,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add_format(action, "text", "json")
 
 
+def _number(word: str) -> int:
+    if not word.isdigit() or not 1 <= int(word) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 1 to {_MOST}")
+    return int(word)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked."""
     actions = {
@@ -117,12 +135,15 @@ def _load(arguments: argparse.Namespace) -> int:
 
     output = bpf.emit(lower(ruleset, level=arguments.level))
     print_notes(output.notes)
+    if arguments.connections is not None:
+        output = replace(output, connections=arguments.connections)
     rules = Rules(
         output=output,
         name=arguments.rules,
         digest=_digest(arguments.rules, ruleset),
         level=arguments.level,
         direct=not arguments.stack,
+        sized=arguments.connections is not None,
     )
     outcome = Installed(ruleset.family).load(rules, flush=arguments.flush)
     data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}
@@ -195,6 +216,8 @@ def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
 
 
 def _status_lines(family: Family, status: Status) -> Iterator[str]:
+    from backends.kernel.tc_ebpf.counters import COUNTERS
+
     record = status.record
     state = "at work" if status.open else "lets everything pass"
     if record.phase.value != "loaded":
@@ -210,6 +233,9 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
             yield f"           {other.side.word}: {other.kind}{name} is asked first ({other.preference})"
     for table in status.tables:
         yield f"  table    {table.name}: {table.entries} of {table.room}"
+    for name, number in status.counters.items():
+        if number:
+            yield f"  counter  {name}: {number} ({COUNTERS[name]})"
 
 
 def _warn_of_others(family: Family) -> None:

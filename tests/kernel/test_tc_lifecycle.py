@@ -506,7 +506,8 @@ def test_a_replacement_that_is_cut_short_leaves_the_first(scene: Scene) -> None:
         assert now == first, step
         assert scene.client.ask(Say("udp", step, SERVICE)) == f"10.2.0.2 {step}"
         assert scene.client.ask(Say(f"new {number}", step, OTHER)) == f"10.2.0.2 {step}"
-        first["ip"]["tables"] = scene.status()["ip"]["tables"]
+        now = scene.status()["ip"]
+        first["ip"] |= {"tables": now["tables"], "counters": now["counters"]}
     assert scene.load(SECOND + FILTER) == "replaced"
     assert scene.client.ask(Say("udp", "end", SERVICE)) == "10.2.0.2 end"
     assert scene.client.ask(Say("end", "end", OTHER)) == "10.2.0.3 end"
@@ -573,6 +574,23 @@ def test_devices_that_come_and_go(scene: Scene) -> None:
     assert scene.status()["ip"]["tables"]["devices"]["entries"] == 3
     scene.run("nfparity", "tc", "unload")
     assert scene.remains() == scene.before
+
+
+def test_another_number_of_connections(scene: Scene) -> None:
+    assert scene.load(FIRST, "--connections", "1000") == "loaded"
+    assert scene.client.ask(Say("a", "hello", SERVICE)) == "10.2.0.2 hello"
+    done = scene.node.ask(Command(("nfparity", "tc", "load", "-", "--connections", "2000"), SECOND))
+    assert done.status == 2
+    assert "takes 1000 connections, not 2000; --flush forgets" in done.err
+    assert scene.load(SECOND) == "changed"
+    tables = scene.status()["ip"]["tables"]
+    assert tables["conns"] == {"entries": 1, "room": 1000}
+    assert scene.status()["ip"]["counters"]["entered"] == 1
+    assert "counter  entered: 1 (connections entered)" in scene.run("nfparity", "tc", "status")
+    assert scene.load(SECOND, "--connections", "2000", "--flush") == "replaced"
+    assert scene.status()["ip"]["tables"]["conns"] == {"entries": 0, "room": 2000}
+    assert scene.client.ask(Say("b", "hello", SERVICE)) == "10.2.0.3 hello"
+    scene.run("nfparity", "tc", "load", "-", "--connections", "0", text=FIRST, status=2)
 
 
 def test_through_a_tunnel(scene: Scene) -> None:

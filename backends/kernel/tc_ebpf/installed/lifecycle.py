@@ -51,7 +51,8 @@ class Outcome(Enum):
 class Rules:
     """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read.
 
-    Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there.
+    Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there. ``sized``
+    says that the number of connections was asked for; otherwise that of the loaded program stays.
     """
 
     output: bpf.BpfOutput
@@ -59,6 +60,7 @@ class Rules:
     digest: str
     level: int
     direct: bool = True
+    sized: bool = False
 
     def source(self) -> Source:
         """Return what is kept of it."""
@@ -94,13 +96,16 @@ class Installed:
             if record is None:
                 self._load(rules)
                 return Outcome.FIRST
-            if rules.source().text == record.source.text:
+            if not rules.sized:
+                room = self._room_of(record, "conns")
+                rules = replace(rules, output=replace(rules.output, connections=room))
+            other = self._other_tables(record, rules)
+            if other is None and rules.source().text == record.source.text:
                 change = self._change(record, rules)
                 if not change.replacement:
                     now = replace(record.source, direct=rules.direct)
                     record, _ = self._attach(record.at(record.phase, source=now))
                     return self._make(change, record, rules)
-            other = self._other_tables(record, rules)
             if other is None:
                 self._replace(record, rules)
             elif flush:
@@ -251,6 +256,11 @@ class Installed:
         for side, descriptor in program.entries.items():
             self.place.pin(self.place.entry(generation, side), descriptor)
 
+    def _room_of(self, record: Record, name: str) -> int:
+        table = self.place.map(record.generation, name)
+        table.close()
+        return table.info.room
+
     def _other_tables(self, record: Record, rules: Rules) -> str | None:
         """Return why the connections that there are cannot be kept, None if they can."""
         layout = rules.source().layout
@@ -258,7 +268,7 @@ class Installed:
             return "the loaded program keeps connections in another form"
         declared = bpf.declared_maps(rules.output.source)
         for name in _CONNECTIONS:
-            was = self.place.map(record.generation, name).info.room
+            was = self._room_of(record, name)
             if was != declared[name].room:
                 return f"the loaded program's table takes {was} connections, not {declared[name].room}"
         return None

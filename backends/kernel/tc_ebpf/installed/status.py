@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from backends.kernel.tc_ebpf.bpfmap import BpfMap
+from backends.kernel.tc_ebpf.counters import read_counters
 from backends.kernel.tc_ebpf.filters import Filter, Filters, Side
 from backends.kernel.tc_ebpf.installed.place import Place
 from backends.kernel.tc_ebpf.installed.record import Record
@@ -56,6 +57,8 @@ class Status:
     """Whether packets are given to it."""
     attached: tuple[Attachment, ...]
     tables: tuple[TableUse, ...]
+    counters: Mapping[str, int]
+    """What happened out of the ordinary since the first load (``COUNTERS`` says what each counts)."""
 
     def data(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -81,6 +84,7 @@ class Status:
                 for one in self.attached
             ],
             "tables": {one.name: {"entries": one.entries, "room": one.room} for one in self.tables},
+            "counters": dict(self.counters),
             "sysctls": {f"net.ipv4.conf.{d}.{n}": value for (d, n), value in record.sysctls.items()},
         }
 
@@ -92,6 +96,7 @@ def status_of(place: Place, record: Record) -> Status:
         open=_is_open(place),
         attached=tuple(_attachments(place.family)),
         tables=tuple(_uses(place, record)),
+        counters=_counters(place),
     )
 
 
@@ -103,6 +108,16 @@ def _is_open(place: Place) -> bool:
     value = gate.get(struct.pack("=I", 0))
     gate.close()
     return value is not None and any(value)
+
+
+def _counters(place: Place) -> dict[str, int]:
+    try:
+        counters = BpfMap.pinned(place.state("counters"))
+    except FileNotFoundError:
+        return {}
+    found = read_counters(counters)
+    counters.close()
+    return found
 
 
 def _attachments(family: Family) -> Iterator[Attachment]:
