@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from backends.kernel.loader import Loader
 from backends.kernel.quiet import quieten
 from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf.counters import read_counters
+from backends.kernel.tc_ebpf.dataplane import Dataplane
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.kernel.worker import Worker
 from backends.node import Node, node_from_json
-from translate.bpf import BpfOutput, emit
+from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -37,17 +39,17 @@ def node_of(family: Family) -> Node:
 
 
 @dataclass(frozen=True)
-class Start:
+class StartWith:
     node: Node
-    output: BpfOutput
+    loader: Loader
 
     def __call__(self) -> Server:
-        loader = TcEbpfLoader(self.output)
-        tap = TapNode(self.node, loader.family)
-        quieten(loader.quiet, loader.family)
-        loader.load(tap)
+        tap = TapNode(self.node, self.loader.family)
+        quieten(self.loader.quiet, self.loader.family)
+        self.loader.load(tap)
+        tap.apply_sysctls()
         tap.stop_watching()
-        return Server(tap, loader)
+        return Server(tap, self.loader)
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Server:
     """In the child: answers to ``("name", …)`` by its method ``name``."""
 
     tap: TapNode
-    loader: TcEbpfLoader
+    loader: Loader
 
     def __call__(self, message: tuple[Any, ...]) -> Any:
         name, *arguments = message
@@ -93,12 +95,15 @@ class Server:
         self.tap.inject_all(device, packets)
 
     def counters(self) -> dict[str, int]:
-        assert self.loader.dataplane is not None
-        return read_counters(self.loader.dataplane.map("counters"))
+        return read_counters(self.dataplane().map("counters"))
 
     def entries(self, name: str) -> list[tuple[bytes, bytes]]:
+        return list(self.dataplane().map(name).entries())
+
+    def dataplane(self) -> Dataplane:
+        assert isinstance(self.loader, TcEbpfLoader)
         assert self.loader.dataplane is not None
-        return list(self.loader.dataplane.map(name).entries())
+        return self.loader.dataplane
 
     def run(self, what: Callable[[Server], Any]) -> Any:
         return what(self)
@@ -114,5 +119,5 @@ def tc_node(*rules: str, family: Family = Family.IP, connections: int | None = N
     output = emit(lower(ruleset, level=2))
     if connections is not None:
         output = dataclasses.replace(output, connections=connections)
-    with Worker(Start(node_of(family), output)) as worker:
+    with Worker(StartWith(node_of(family), TcEbpfLoader(output))) as worker:
         yield worker

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from backends.kernel.frames import build
 from backends.kernel.loader import Loader
-from backends.kernel.quiet import quieten
-from backends.kernel.tapnode import TapNode
 from backends.kernel.tc_ebpf import TcEbpfBackend
 from backends.kernel.tc_ebpf.loader import TcEbpfLoader
 from backends.kernel.worker import Worker
 from backends.kernel.xtables import IptablesLoader
-from backends.node import Node
 from backends.packet import Packet
-from tests.kernel.tcnode import Server, node_of
+from tests.kernel.tcnode import StartWith, node_of
 from translate.bpf import emit
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 from translate.passes import lower
@@ -57,19 +54,6 @@ def _needs_bcc() -> None:
     found = TcEbpfBackend().probe()
     if not found.ok:
         pytest.skip(found.reason)
-
-
-@dataclass(frozen=True)
-class StartWith:
-    node: Node
-    loader: Loader
-
-    def __call__(self) -> Server:
-        tap = TapNode(self.node, self.loader.family)
-        quieten(self.loader.quiet, self.loader.family)
-        self.loader.load(tap)
-        tap.apply_sysctls()
-        return Server(tap, self.loader)  # type: ignore[arg-type]
 
 
 def rules_of(family: Family) -> str:

@@ -13,7 +13,7 @@ from backends.kernel.tc_ebpf import TcEbpfBackend
 from backends.kernel.tc_ebpf.counters import COUNTERS
 from backends.kernel.worker import Worker
 from backends.packet import Packet
-from tests.kernel.tcnode import tc_node
+from tests.kernel.tcnode import Server, tc_node
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 
 MASQUERADE = ("*nat", ":POSTROUTING ACCEPT [0:0]", "-A POSTROUTING -o eth0 -j MASQUERADE", "COMMIT")
@@ -170,12 +170,8 @@ def test_a_connection_whose_reply_is_gone_is_reachable_again() -> None:
         assert node.ask(("counters",))["entered"] == 32
 
 
-def forget_replies(server: object) -> None:
-    from tests.kernel.tcnode import Server
-
-    assert isinstance(server, Server)
-    assert server.loader.dataplane is not None
-    server.loader.dataplane.map("replies").clear()
+def forget_replies(server: Server) -> None:
+    server.dataplane().map("replies").clear()
 
 
 def test_a_connection_gives_way_to_one_that_has_its_port_by_now() -> None:

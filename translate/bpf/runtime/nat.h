@@ -249,13 +249,13 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 			check_at = p->quoted_l4 + 16;
 		else if (p->quoted_proto == PROTO_ICMP)
 			check_at = p->quoted_l4 + 2;
-		else if (p->quoted_proto == PROTO_UDP)
+		else if (p->quoted_proto == PROTO_UDP || p->quoted_proto == PROTO_UDPLITE)
 			check_at = p->quoted_l4 + 6;
 		if (check_at && !bpf_skb_load_bytes(skb, check_at, &check, 2) &&
 		    (check || p->quoted_proto != PROTO_UDP)) {
 			/* Before Linux 6.13 bpf_csum_diff leaves 32 bits: adding to them could lose a carry. */
 			u16 changed = ~fold((u32)fold(sum) + (u16)~check);
-			if (!changed && p->quoted_proto == PROTO_UDP)
+			if (!changed && (p->quoted_proto == PROTO_UDP || p->quoted_proto == PROTO_UDPLITE))
 				changed = 0xffff;
 			set_quoted(skb, p, check_at, check, changed);
 		}

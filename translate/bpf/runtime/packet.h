@@ -147,7 +147,7 @@ INLINE u32 check_offset(struct pkt *p)
 
 INLINE u64 check_flags(struct pkt *p)
 {
-	return p->proto == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+	return p->proto == PROTO_UDP || p->proto == PROTO_UDPLITE ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
 INLINE int has_pseudo_header(struct pkt *p)
