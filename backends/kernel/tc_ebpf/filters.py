@@ -25,7 +25,7 @@ from backends.kernel.netlink import Netlink, attribute, attributes, nested
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["PREFERENCES", "Filter", "Filters", "Side"]
+__all__ = ["PREFERENCES", "Filter", "Filters", "Side", "read_filter"]
 
 PREFERENCES: Final = {Family.IP: 40960, Family.IP6: 40961}
 """Before those that the kernel chooses when nobody does, from 49152 downwards (``tcf_auto_prio``)."""
@@ -170,7 +170,7 @@ class Filters(Netlink):
                 return
             raise MachineError(f"cannot list the filters of {_name(index)}: {e.strerror}") from e
         for message in messages:
-            found = _read(message)
+            found = read_filter(message)
             if found is not None and found.index == index:
                 yield found
 
@@ -178,12 +178,13 @@ class Filters(Netlink):
 _GONE: Final = (0, errno.ENOENT, errno.ENODEV, errno.EINVAL)
 
 
-def _read(message: bytes) -> Filter | None:
+def read_filter(message: bytes) -> Filter | None:
+    """Return what a message of a listing tells of; None for the chain of a preference's filters."""
     index, handle, parent, info = struct.unpack_from("=4xiIII", message)
     values = attributes(message[20:])
     kind = values.get(_TCA_KIND, b"").rstrip(b"\0").decode(errors="replace")
     if not handle or parent not in {side.value for side in Side}:
-        return None  # the chain that filters of one preference are in
+        return None
     options = attributes(values.get(_TCA_OPTIONS, b"")) if kind == "bpf" else {}
     return Filter(
         index=index,
