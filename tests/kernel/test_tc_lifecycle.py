@@ -485,7 +485,7 @@ def _inode(scene: Scene) -> str:
 def test_packets_pass_at_every_step_and_nothing_stays_after_any(scene: Scene) -> None:
     steps = scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
     assert steps[:5] == ["recorded", "compiled", "pinned", "sysctls set", "filled"]
-    assert len(steps) == 5 + 3 * 3 + 1
+    assert len(steps) == 5 + 3 + 1 + 3 * 2 + 1
     scene.run("nfparity", "tc", "unload")
     assert scene.remains() == scene.before
     for step in steps:

@@ -103,7 +103,7 @@ class Filters(Netlink):
         body = _message(index, handle=_CLSACT_HANDLE, parent=_CLSACT) + attribute(_TCA_KIND, b"clsact\0")
         number = self.request(_RTM_NEWQDISC, _CREATE | _EXCL, body)
         if number == errno.EEXIST:
-            if self.has_room(index):
+            if index in self.rooms():
                 return False
             raise MachineError(
                 f"device {_name(index)} has an ingress qdisc, which has no egress side; replace it by clsact"
@@ -113,14 +113,13 @@ class Filters(Netlink):
         _insist(number, index, "give it a clsact")
         return True
 
-    def has_room(self, index: int) -> bool:
-        """Whether the device has a ``clsact``."""
-        for message in self.dump(_RTM_GETQDISC, _message(index)):
-            if struct.unpack_from("=4xi", message)[0] == index:
-                kind = attributes(message[20:]).get(_TCA_KIND, b"").rstrip(b"\0")
-                if kind == b"clsact":
-                    return True
-        return False
+    def rooms(self) -> frozenset[int]:
+        """Return the devices that have a ``clsact``."""
+        return frozenset(
+            int(struct.unpack_from("=4xi", message)[0])
+            for message in self.dump(_RTM_GETQDISC, _message(0))
+            if attributes(message[20:]).get(_TCA_KIND, b"").rstrip(b"\0") == b"clsact"
+        )
 
     def remove_room(self, index: int) -> bool:
         """Remove the device's ``clsact`` unless somebody's filters are in it; return whether it is gone."""

@@ -149,9 +149,9 @@ class Installed:
             fill(program, rules.output, facts)
             self._step("filled")
             with Filters() as filters:
+                record = self._make_rooms(filters, facts.devices, record)
+                self._step("rooms made")
                 for index in facts.devices:
-                    record = self._room(filters, index, record)
-                    self._step(f"room on {index}")
                     for side in Side:
                         filters.attach(index, side, self.family, program.entries[side])
                         self._step(f"{side.word} of {index}")
@@ -183,8 +183,8 @@ class Installed:
             fill(program, rules.output, facts)
             self._step("filled")
             with Filters() as filters:
+                record = self._make_rooms(filters, facts.devices, record)
                 for index in facts.devices:
-                    record = self._room(filters, index, record)
                     for side in Side:
                         filters.attach(index, side, family, program.entries[side], replacing=True)
                         self._step(f"{side.word} of {index}")
@@ -227,8 +227,8 @@ class Installed:
         entries = {side: place.open_entry(record.generation, side) for side in Side}
         added = []
         with Filters() as filters:
+            record = self._make_rooms(filters, facts.devices, record)
             for index in facts.devices:
-                record = self._room(filters, index, record)
                 for side, program in entries.items():
                     if not any(f.ours and f.family is family for f in filters.on(index, side)):
                         filters.attach(index, side, family, program)
@@ -238,13 +238,16 @@ class Installed:
             os.close(program)
         return record, tuple(facts.names[index] for index in dict.fromkeys(added))
 
-    def _room(self, filters: Filters, index: int, record: Record) -> Record:
-        """Give a device a ``clsact``, after it is on record that it had none."""
-        if filters.has_room(index):
-            return record
-        record = record.at(record.phase, rooms=(*record.rooms, index))
-        record.write(self.place.record)
-        filters.make_room(index)
+    def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
+        """Give devices a ``clsact``, after it is on record which had none."""
+        there = filters.rooms()
+        missing = tuple(index for index in devices if index not in there)
+        if missing:
+            record = record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *missing))))
+            record.write(self.place.record)
+        for index in missing:
+            filters.make_room(index)
+            self._step(f"room on {index}")
         return record
 
     def _pin(self, program: LoadedProgram, rules: Rules, generation: int) -> None:
