@@ -122,10 +122,10 @@ INLINE int not_entered(struct __sk_buff *skb, struct pkt *p, u8 again)
 	return -1;
 }
 
-/* On to binding, or past it where no nat table is loaded. */
+/* On to binding, or past it where there is nothing to bind or to rewrite. */
 INLINE int go_on(struct __sk_buff *skb, struct pkt *p)
 {
-	if (HAS_NAT)
+	if (HAS_NAT && (unbound(p, p->manip) || is_translated(p, p->manip)))
 		programs.call(skb, PROGRAM_BIND);
 	else
 		programs.call(skb, p->next);

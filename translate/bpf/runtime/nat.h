@@ -267,6 +267,18 @@ INLINE int translate_error(struct __sk_buff *skb, struct pkt *p, struct tuple *t
 	return 0;
 }
 
+/* Whether a side of the packet is other than that of its connection. An ICMP redirect is dropped for either. */
+INLINE int is_translated(struct pkt *p, int manip)
+{
+	u32 bit = manip == MANIP_SRC ? ST_SRC_NAT : ST_DST_NAT;
+
+	if (p->related)
+		bit = ST_SRC_NAT | ST_DST_NAT;
+	else if (p->dir)
+		bit ^= ST_SRC_NAT | ST_DST_NAT;
+	return p->has_ct && (p->conn.status & bit);
+}
+
 /* Rewrite one side of the packet as its connection is bound (nf_nat_packet). -1: drop it. */
 INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 {

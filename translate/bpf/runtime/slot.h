@@ -1,6 +1,7 @@
 /* What carries a packet from one program to the next: a slot of its own.
  *
- * Between ingress and egress, and through lo, tc_index is the number of the packet's slot.
+ * Between ingress and egress, and through lo, tc_index is the number of the packet's slot. Most packets need
+ * theirs no longer than the programs run: the next one on this CPU then takes it again, while it is in the cache.
  */
 
 #define SLOTS 4096
@@ -14,6 +15,22 @@ INLINE struct pkt *slot_at(u32 number)
 	return slots.lookup(&number);
 }
 
+/* The number after `last`, the last one on this CPU that a packet has kept. */
+INLINE u32 next_slot(u32 last)
+{
+	return (bpf_get_smp_processor_id() & 15) << 8 | (last % 255 + 1); /* 0 means no slot */
+}
+
+/* Have the packet keep its slot beyond the programs. */
+INLINE void keep_slot(struct pkt *p)
+{
+	u32 zero = 0;
+	u32 *counter = slot_counter.lookup(&zero);
+
+	if (counter && next_slot(*counter) == p->slot)
+		*counter = p->slot & 255;
+}
+
 INLINE struct pkt *claim_slot(struct __sk_buff *skb)
 {
 	u32 zero = 0, number;
@@ -22,8 +39,7 @@ INLINE struct pkt *claim_slot(struct __sk_buff *skb)
 
 	if (!counter)
 		return 0;
-	*counter = *counter % 255 + 1; /* 0 means no slot */
-	number = (bpf_get_smp_processor_id() & 15) << 8 | *counter;
+	number = next_slot(*counter);
 	p = slot_at(number);
 	if (!p)
 		return 0;
@@ -63,6 +79,8 @@ INLINE int pass(struct __sk_buff *skb, struct pkt *p, u8 stage)
 	p->left_daddr = p->daddr;
 	p->left_id = p->ip_id;
 	skb->tc_classid = stage == AT_NOTHING ? 0 : p->slot;
+	if (stage != AT_NOTHING)
+		keep_slot(p);
 	return TC_ACT_OK;
 }
 
