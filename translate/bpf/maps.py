@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -63,11 +62,6 @@ class MapEntry:
     arguments: tuple[int, ...]
     origin: Origin = field(default=NOWHERE, compare=False)
 
-    def packed_value(self) -> bytes:
-        """Return the value as the C structure has it."""
-        padding = (0,) * (ARGUMENTS - len(self.arguments))
-        return struct.pack(f"={1 + ARGUMENTS}I", self.code, *self.arguments, *padding)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapContents:
@@ -93,13 +87,20 @@ class MapContents:
 
         Addresses stand there as in packets, numbers in this machine's byte order.
         """
-        return [(self._packed_key(entry.key), entry.packed_value()) for entry in self.entries]
-
-    def _packed_key(self, key: tuple[int, ...]) -> bytes:
-        return b"".join(
-            part.to_bytes(width, "big") if width else part.to_bytes(4, sys.byteorder)
-            for part, width in zip(key, self.addresses, strict=True)
-        )
+        if not self.entries:
+            return []
+        columns = [
+            [part.to_bytes(width, "big") for part in column] if width else column
+            for width, column in zip(
+                self.addresses, zip(*(entry.key for entry in self.entries), strict=True), strict=True
+            )
+        ]
+        kinds = "".join(f"{width}s" if width else "I" for width in self.addresses)
+        keys = map(struct.Struct(f"={kinds}").pack, *columns)
+        pack = struct.Struct(f"={1 + ARGUMENTS}I").pack
+        padding = [(0,) * (ARGUMENTS - count) for count in range(ARGUMENTS + 1)]
+        values = (pack(e.code, *e.arguments, *padding[len(e.arguments)]) for e in self.entries)
+        return list(zip(keys, values, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

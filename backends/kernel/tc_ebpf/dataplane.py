@@ -18,6 +18,7 @@ from backends.kernel.tc_ebpf.program import LoadedProgram
 from backends.kernel.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
 from backends.node import Node
 from translate.bpf import BpfOutput, MapChange
+from translate.collector import collector_paused
 from translate.ir import Family
 
 __all__ = ["Dataplane", "change_maps", "fill", "switch"]
@@ -93,6 +94,7 @@ def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> 
         map_of(step.name).delete(step.deleted)
 
 
+@collector_paused()
 def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
     """Write what is known of the namespace, and what the rules hold, into a program's maps."""
     for name, entries in facts.entries.items():
