@@ -76,7 +76,14 @@ INLINE u32 tcp_next(u32 dir, u32 index, u32 state)
 
 INLINE u64 tcp_timeout(struct conn *c, struct settings *s, u32 state, int rst)
 {
-	u32 seconds = s->tcp_timeout[state < 10 ? state : 0];
+	u32 seconds;
+
+	if (state > 9)
+		state = 0;
+	/* A bound in the very register that is used: the verifier of Linux 6.1 learns nothing from a comparison of
+	 * a copy. Other numbers do not occur, and would be inside of the structure. */
+	asm volatile("" : "+r"(state));
+	seconds = s->tcp_timeout[state & 15];
 
 	if (c->retransmissions >= s->tcp_max_retrans && seconds > s->tcp_retransmitted)
 		seconds = s->tcp_retransmitted;
