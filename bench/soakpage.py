@@ -129,7 +129,9 @@ def _page(s: Soaked) -> Iterator[str]:
 
 
 def _over_time(s: Soaked) -> Iterator[str]:
+    first, last = s.samples[0], s.samples[-1]
     names = list(dict.fromkeys(name for sample in s.samples for name in sample.figures))
+    moving = [n for n in names if any(x.figures.get(n, 0) != first.figures.get(n, 0) for x in s.samples)]
     yield "## Over time"
     yield ""
     yield (
@@ -137,14 +139,18 @@ def _over_time(s: Soaked) -> Iterator[str]:
         " whole machine, memory of the process that loads, the compiler's included."
     )
     yield ""
-    head = ["seconds", "connections", *names, "kernel memory, MiB", "loader, MiB"]
+    head = ["seconds", "connections", *moving, "kernel memory, MiB", "loader, MiB"]
     yield f"| {' | '.join(head)} |"
     yield "|" + " ---: |" * len(head)
     for sample in s.samples:
-        figures = [f"{sample.figures.get(name, 0):,}" for name in names]
+        figures = [f"{sample.figures.get(name, 0):,}" for name in moving]
         memory = [f"{sample.memory / 1024:.1f}", f"{sample.resident / 1024:.1f}"]
         yield f"| {' | '.join((f'{sample.at:.0f}', f'{sample.connections:,}', *figures, *memory))} |"
     yield ""
+    still = [f"{name} {last.figures.get(name, 0):,}" for name in names if name not in moving]
+    if still:
+        yield f"All the time: {', '.join(still)}."
+        yield ""
 
 
 def _middle(values: list[float]) -> str:

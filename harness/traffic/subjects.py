@@ -8,18 +8,20 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
+from backends.kernel.tc_ebpf.counters import read_counters
 from backends.kernel.tc_ebpf.installed import Installed, Outcome
 from backends.kernel.tc_ebpf.installed import Rules as Installable
 from backends.kernel.tc_ebpf.installed.place import here
 from backends.kernel.tc_ebpf.installed.record import Record
 from harness.traffic.host import Host, Request
 from translate.bpf import emit as emit_bpf
+from translate.bpf.maps import CONNECTIONS
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import NftOutput
@@ -27,7 +29,18 @@ from translate.nft import emit as emit_nft
 from translate.passes import lower
 from translate.read import read_ruleset
 
-__all__ = ["SUBJECTS", "Apply", "Figures", "Load", "Refresh", "Replace", "Rules", "Subject", "installable"]
+__all__ = [
+    "SUBJECTS",
+    "Apply",
+    "Figures",
+    "Load",
+    "LoadSmall",
+    "Refresh",
+    "Replace",
+    "Rules",
+    "Subject",
+    "installable",
+]
 
 Rules = Mapping[Family, str]
 """What iptables-save prints, of each family."""
@@ -110,7 +123,13 @@ class Nftables(Subject):
 
 
 class TcEbpf(Subject):
-    """The tc program, a dataplane for each family, as ``nfparity tc load`` leaves it."""
+    """The tc program, a dataplane for each family, as ``nfparity tc load`` leaves it.
+
+    ``connections``: how many each remembers.
+    """
+
+    def __init__(self, connections: int = CONNECTIONS) -> None:
+        self._connections = connections
 
     def load(self, rules: Rules) -> None:
         """Load and attach both."""
@@ -130,7 +149,7 @@ class TcEbpf(Subject):
             Installed(family).refresh()
 
     def figures(self) -> dict[str, int]:
-        """Return how full the connection tables are, of both families together."""
+        """Return how full the connection tables are, and what was counted, of both families together."""
         found: Counter[str] = Counter()
         for family in Family:
             place = here(family)
@@ -140,6 +159,9 @@ class TcEbpf(Subject):
                 table = place.map(record.generation, name)
                 found[name] += sum(1 for _ in table.entries())
                 table.close()
+            counters = place.map(record.generation, "counters")
+            found.update(read_counters(counters))
+            counters.close()
         return dict(found)
 
     def close(self) -> None:
@@ -149,7 +171,7 @@ class TcEbpf(Subject):
 
     def _come_to(self, rules: Rules, *wanted: Outcome) -> None:
         for family, text in rules.items():
-            got = Installed(family).load(installable(family, text))
+            got = Installed(family).load(installable(family, text, self._connections))
             if got not in wanted:
                 raise MachineError(f"the {family.value} dataplane was {got.value} instead")
 
@@ -171,6 +193,19 @@ class Load(Request):
     def run(self, host: Host) -> None:
         """Do so."""
         host.kept[_KEPT] = subject = SUBJECTS[self.subject]()
+        subject.load(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSmall(Request):
+    """Asks the node for the tc program, with room for few connections."""
+
+    rules: Rules
+    connections: int
+
+    def run(self, host: Host) -> None:
+        """Do so."""
+        host.kept[_KEPT] = subject = TcEbpf(self.connections)
         subject.load(self.rules)
 
 
@@ -220,9 +255,10 @@ def _subject(host: Host) -> Subject:
     return found
 
 
-def installable(family: Family, text: str) -> Installable:
+def installable(family: Family, text: str, connections: int = CONNECTIONS) -> Installable:
     """Translate rules for ``nfparity tc``'s dataplane."""
     output = emit_bpf(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
+    output = replace(output, connections=connections)
     return Installable(output=output, name="rules", digest=hashlib.sha256(text.encode()).hexdigest(), level=2)
 
 

@@ -32,7 +32,7 @@ from harness.traffic.plan import (
     pod_address,
 )
 from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
-from harness.traffic.subjects import Load, Refresh, Rules
+from harness.traffic.subjects import Figures, Load, LoadSmall, Refresh, Rules
 from harness.traffic.topology import Topology
 from translate.ir import Family
 
@@ -40,6 +40,7 @@ TC = "tc-ebpf"
 PLACES = ("client", "pod1", "node")
 FAULTY = {TCP: ("pod2",), UDP: ("pod2",), LOCAL: ("pod2",), STICKY: ("pod1", "pod3")}
 SOME = 20
+MANY = 1500
 LONG = 9.0
 """Seconds, more than the kernel asks for a neighbour: three times, a second apart."""
 SHORT = 2.0
@@ -58,7 +59,7 @@ class Ground:
     subject: str
     topology: Topology
     workers: dict[tuple[str, Target, Family], Worker] = field(default_factory=dict)
-    number: int = 0
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def worker(self, place: str, target: Target, family: Family) -> Worker:
         key = place, target, family
@@ -76,7 +77,7 @@ class Ground:
         count: int,
         seconds: float = LONG,
     ) -> Asked:
-        self.number += count
+        first = next(self.numbers) * MANY
         worker = self.worker(place, target, family)
         sources = {"client": CLIENTS[family][:8], "node": (NODE[family],)}
         asked: Asked = worker.ask(
@@ -87,7 +88,7 @@ class Ground:
                 port=port,
                 sources=sources.get(place) or (pod_address(family, place),),
                 count=count,
-                first=self.number * 8,
+                first=first,
                 seconds=seconds,
             )
         )
@@ -248,6 +249,30 @@ def test_a_pod_is_deleted_and_made_anew(ground: Ground) -> None:
     topology.connect_pod("pod2")
     ground.refresh()
     ground.insist_that_all_is_well()
+
+
+def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
+    """Others begin and are answered, and those in use go on.
+
+    Netfilter, when its table is full, drops what is new unless it finds something unanswered to drop
+    (early_drop); how much it holds (nf_conntrack_max) is the whole machine's to say, and is left alone here.
+    """
+    if ground.subject != TC:
+        pytest.skip("nf_conntrack_max is not a namespace's own")
+    room, count = 512, MANY
+    with Topology() as topology:
+        topology.ask("node", LoadSmall(all_rules(), room))
+        other = Ground(TC, topology)
+        kept = [streams_to(topology, t, f, t.cluster_ip(f), t.port) for f in Family for t in (TCP, UDP)]
+        for family, target in itertools.product(Family, (TCP, UDP)):
+            asked = other.ask("client", target, family, target.cluster_ip(family), target.port, count)
+            assert (asked.failures, asked.pods.total()) == ([], count)
+        figures = topology.ask("node", Figures())
+        assert figures["conns"] <= 2 * room < 4 * count <= figures["entered"]
+        for worker in kept:
+            worker.ask(LookAtStreams(rounds=2))
+            ended: Kept = worker.ask(EndStreams())
+            assert ended.broken == ()
 
 
 def stepped(topology: Topology, family: Family, rules: Rules, check: Callable[[], None]) -> list[str]:

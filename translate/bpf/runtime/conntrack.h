@@ -409,6 +409,10 @@ INLINE int confirm(struct pkt *p)
 			return CLASH_OF_REPLIES;
 		}
 	}
+	/* An entry that nobody has looked up is the first to go when a map is full (bpf_lru_list.c), before
+	 * older ones that were: it shall wait for its answer. */
+	conns.lookup(&orig);
+	replies.lookup(&reply);
 	count(COUNT_ENTERED);
 	remember_source(p, &orig);
 	p->fresh = 0;
