@@ -46,9 +46,10 @@ class ServeNames(Request):
 
     def run(self, host: Host) -> None:
         """Start it."""
-        alone = ("--keep-in-foreground", "--conf-file=/dev/null", "--no-hosts", "--no-resolv", "--pid-file")
+        # As another user it would no longer be told to die with its parent (commit_creds).
+        alone = ("--no-daemon", "--conf-file=/dev/null", "--no-hosts", "--no-resolv")
         served = (f"--port={DNS.pod_port}", f"--txt-record={DNS_NAME},{host.name}")
-        host.kept["names"] = Daemon.start(("dnsmasq", "--user=root", *alone, *served))
+        host.kept["names"] = Daemon.start(("dnsmasq", *alone, *served))
 
 
 @dataclass(frozen=True, slots=True)

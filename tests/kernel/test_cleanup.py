@@ -18,6 +18,7 @@ import pytest
 
 from backends.kernel.command import find_tool
 from backends.kernel.session import open_session
+from backends.kernel.tc_ebpf import TcEbpfBackend
 from backends.kernel.xtables import IptablesLoader
 from translate.errors import MachineError
 
@@ -169,3 +170,47 @@ def test_a_node_process_that_dies_is_reported(kind_node, kind_rules, flows):
         replay = session.replay([flow])
         with pytest.raises(MachineError, match="ended by itself"):
             next(replay)
+
+
+_TRAFFIC = """
+import time
+from harness.traffic.plan import all_rules
+from harness.traffic.servers import ServeNames
+from harness.traffic.subjects import Load
+from harness.traffic.topology import Topology
+
+with Topology() as topology:
+    topology.ask("node", Load("tc-ebpf", all_rules()))
+    topology.ask("pod1", ServeNames())
+    topology.join("client")
+    print(*(worker.pid for worker in topology.hosts.values()), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(find_tool("dnsmasq") is None, reason="needs dnsmasq (Debian package dnsmasq-base)")
+def test_clients_and_servers_that_are_killed(tmp_path):
+    """Their namespaces go, with the programs in them and the pins of a dataplane that was meant to stay."""
+    found = TcEbpfBackend().probe()
+    if not found.ok:
+        pytest.skip(f"tc-ebpf: {found.reason}")
+    before = machine()
+    process = subprocess.Popen(
+        (sys.executable, "-c", _TRAFFIC),
+        cwd=_ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    mine = set()
+    try:
+        assert process.stdout is not None
+        pids = [int(word) for word in process.stdout.readline().split()]
+        mine = {os.readlink(f"/proc/{pid}/ns/net") for pid in pids}
+        assert len(mine) == len(pids) == 5
+        assert machine() == before
+    finally:
+        process.kill()
+        process.communicate()
+    assert all(gone(namespace) for namespace in mine)
+    assert machine() == before
