@@ -194,6 +194,15 @@ def test_a_neighbour_that_does_not_answer(ground: Ground) -> None:
     ground.insist_that_all_is_well()
 
 
+@pytest.mark.parametrize("family", Family)
+def test_a_neighbour_that_is_not_known_yet(ground: Ground, family: Family) -> None:
+    """What waits for it is not lost, not even UDP of the node's own, which has changed its route."""
+    for place in PLACES:
+        ground.topology.ip("node", "neigh flush dev pod2")
+        asked = ground.ask(place, UDP, family, UDP.cluster_ip(family), UDP.port, 3, SHORT)
+        assert (place, asked.failures) == (place, [])
+
+
 def test_a_deleted_route(ground: Ground) -> None:
     """Packets leave by the default route, to somebody who does not forward."""
     ground.routes("del")

@@ -47,6 +47,25 @@ INLINE int is_open(void)
 	return open && *open;
 }
 
+/* Onto the device p->oif, to the next hop p->via. */
+INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
+{
+	struct next_hop hop = {.family = FAMILY, .address = to_wire(p->via)};
+
+	pass(skb, p, AT_NOTHING);
+	skb->tc_index = AT_ITS_END;
+	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
+}
+
+/* Whether the next hop's hardware address has to be asked for first. */
+INLINE int awaits_neighbour(struct __sk_buff *skb, struct pkt *p)
+{
+	struct bpf_fib_lookup way = {.family = FAMILY, .ifindex = p->oif};
+
+	set_way(&way, p);
+	return bpf_fib_lookup(skb, &way, sizeof(way), BPF_FIB_LOOKUP_OUTPUT) == BPF_FIB_LKUP_RET_NO_NEIGH;
+}
+
 int nfparity_ingress(struct __sk_buff *skb)
 {
 	struct pkt *p = 0;
@@ -57,6 +76,8 @@ int nfparity_ingress(struct __sk_buff *skb)
 		p = resume(skb);
 		if (p && p->stage == AT_END)
 			return pass(skb, p, AT_NOTHING);
+		if (p && p->stage == AT_NEIGHBOUR)
+			return to_neighbour(skb, p);
 		if (!p || p->stage != AT_LOOPBACK)
 			return lose(COUNT_LOST_SLOT);
 		p->looped = 1;
@@ -290,7 +311,6 @@ INLINE int redirect_to_group(struct __sk_buff *skb, struct pkt *p)
 int nfparity_leave(struct __sk_buff *skb)
 {
 	struct pkt *p = slot_at(skb->cb[0]);
-	struct next_hop hop = {.family = FAMILY};
 
 	if (!p)
 		return failed();
@@ -300,10 +320,14 @@ int nfparity_leave(struct __sk_buff *skb)
 		return pass(skb, p, p->oif == LOOPBACK_INDEX ? AT_LOOPBACK : AT_NOTHING);
 	if (p->oif == LOOPBACK_INDEX)
 		return into_loopback(skb, p, AT_LOOPBACK);
-	pass(skb, p, AT_NOTHING);
-	skb->tc_index = AT_ITS_END;
-	if (is_group(p->daddr))
+	if (is_group(p->daddr)) {
+		pass(skb, p, AT_NOTHING);
+		skb->tc_index = AT_ITS_END;
 		return redirect_to_group(skb, p);
-	hop.address = to_wire(p->via);
-	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
+	}
+	/* What waits for a neighbour is sent by that of the route that it has attached (neigh_update), which is
+	 * the one from before DNAT: by way of lo it has none. */
+	if (awaits_neighbour(skb, p))
+		return into_loopback(skb, p, AT_NEIGHBOUR);
+	return to_neighbour(skb, p);
 }

@@ -60,7 +60,7 @@ struct conn {
 };
 
 /* Where a packet is between two programs. */
-enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER };
+enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER, AT_NEIGHBOUR };
 
 /* A packet under way. tc_index carries the number of its slot through the stack. */
 struct pkt {
