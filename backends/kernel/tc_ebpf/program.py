@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
@@ -9,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
 from backends.kernel.tc_ebpf.bpfmap import BpfMap
@@ -63,6 +64,19 @@ class LoadedProgram:
                 raise MachineError(_refusal(str(e), said(), log)) from e
         for number, descriptor in enumerate(stages):
             self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptor)
+
+    def __enter__(self) -> Self:
+        """Return it, to be closed at the end."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Free what the compiler holds, and all descriptors; what is attached or pinned stays."""
+        atexit.unregister(self._bpf.cleanup)  # which would keep all of it
+        self._bpf.cleanup()
 
     def map(self, name: str) -> BpfMap:
         """Return one of its maps. Raises KeyError."""

@@ -139,26 +139,26 @@ class Installed:
         with Guard(lambda: _undo(self)) as guard:
             record.write(place.record)
             self._step("recorded")
-            program = LoadedProgram(rules.output.source, log=place.log("load"))
-            self._step("compiled")
-            self._pin(program, rules, record.generation)
-            self._step("pinned")
-            record = take_sysctls(place, record)
-            self._step("sysctls set")
-            facts = current_facts(self.family, record)
-            fill(program, rules.output, facts)
-            self._step("filled")
-            with Filters() as filters:
-                record = self._make_rooms(filters, facts.devices, record)
-                self._step("rooms made")
-                for index in facts.devices:
-                    for side in Side:
-                        filters.attach(index, side, self.family, program.entries[side])
-                        self._step(f"{side.word} of {index}")
-            switch(program.map("gate"), on=True)
-            self._step("open")
-            record.at(Phase.LOADED, since=_now()).write(place.record)
-            guard.commit()
+            with LoadedProgram(rules.output.source, log=place.log("load")) as program:
+                self._step("compiled")
+                self._pin(program, rules, record.generation)
+                self._step("pinned")
+                record = take_sysctls(place, record)
+                self._step("sysctls set")
+                facts = current_facts(self.family, record)
+                fill(program, rules.output, facts)
+                self._step("filled")
+                with Filters() as filters:
+                    record = self._make_rooms(filters, facts.devices, record)
+                    self._step("rooms made")
+                    for index in facts.devices:
+                        for side in Side:
+                            filters.attach(index, side, self.family, program.entries[side])
+                            self._step(f"{side.word} of {index}")
+                switch(program.map("gate"), on=True)
+                self._step("open")
+                record.at(Phase.LOADED, since=_now()).write(place.record)
+                guard.commit()
 
     def _replace(self, record: Record, rules: Rules) -> None:
         place, family, number = self.place, self.family, record.generation + 1
@@ -174,21 +174,21 @@ class Installed:
             self._step("recorded")
             kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
             text = bpf.with_pins(rules.output.source, kept)
-            program = LoadedProgram(text, log=place.log("load"))
-            self._step("compiled")
-            self._pin(program, rules, number)
-            self._step("pinned")
-            record = take_sysctls(place, record)
-            facts = current_facts(family, record)
-            fill(program, rules.output, facts)
-            self._step("filled")
-            with Filters() as filters:
-                record = self._make_rooms(filters, facts.devices, record)
-                for index in facts.devices:
-                    for side in Side:
-                        filters.attach(index, side, family, program.entries[side], replacing=True)
-                        self._step(f"{side.word} of {index}")
-                _detach_others(filters, facts.devices, family)
+            with LoadedProgram(text, log=place.log("load")) as program:
+                self._step("compiled")
+                self._pin(program, rules, number)
+                self._step("pinned")
+                record = take_sysctls(place, record)
+                facts = current_facts(family, record)
+                fill(program, rules.output, facts)
+                self._step("filled")
+                with Filters() as filters:
+                    record = self._make_rooms(filters, facts.devices, record)
+                    for index in facts.devices:
+                        for side in Side:
+                            filters.attach(index, side, family, program.entries[side], replacing=True)
+                            self._step(f"{side.word} of {index}")
+                    _detach_others(filters, facts.devices, family)
             done = record.at(Phase.LOADED, since=_now(), previous=None, replaced=None)
             done.write(place.record)
             guard.commit()
