@@ -35,6 +35,14 @@ Two addresses of IPv6, two ports, a mark and its mask.
 CONNECTIONS: Final = 65536
 """How many connections a program remembers unless it is told otherwise."""
 
+PROCESSORS: Final = 16
+"""How many processors a program has slots for unless it is told otherwise."""
+
+_MOST_SLOTS: Final = 1 << 15
+"""What a packet can say of its slot: the higher bit of ``tc_index`` has another meaning."""
+
+_SLOTS_EACH: Final = 256
+
 LEAST_ROOM: Final = 1024
 
 _REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
@@ -153,7 +161,8 @@ class BpfOutput:
     ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` (but for lists of
     ``-m recent``); ``chains`` is generated, with remarks on where it comes from. ``sets`` are the ipsets;
     with ``lists`` there is the map ``recents``; ``connections`` is how many are remembered, before those that
-    were used least recently are forgotten; ``notes`` say where iptables knows other limits.
+    were used least recently are forgotten; as many ``processors`` have slots of their own for packets under
+    way; ``notes`` say where iptables knows other limits.
     """
 
     before: str
@@ -165,6 +174,7 @@ class BpfOutput:
     lists: bool = False
     notes: tuple[Note, ...] = ()
     connections: int = CONNECTIONS
+    processors: int = PROCESSORS
 
     @property
     def source(self) -> str:
@@ -190,13 +200,20 @@ class BpfOutput:
         return f"{self._program(self.chains)}\n{self._contents()}"
 
     def _program(self, chains: str) -> str:
-        sizes = (("CONNECTIONS", self.connections), *self._rooms())
+        sizes = (("CONNECTIONS", self.connections), *self._slots(), *self._rooms())
         rooms = "".join(f"#define {size} {room}\n" for size, room in sizes)
         return "\n".join((rooms, self.before, chains, self.after))
 
     def render_rules(self) -> str:
         """Return what was generated from the rules alone: chains and contents, without the runtime."""
         return f"{self.chains}\n{self._contents()}"
+
+    def _slots(self) -> Iterator[tuple[str, int]]:
+        """Powers of two; a processor has fewer where there are very many."""
+        processors = 1 << (self.processors - 1).bit_length()
+        each = min(_SLOTS_EACH, _MOST_SLOTS // processors)
+        yield "SLOTS_EACH", each
+        yield "SLOTS", each * processors
 
     def _rooms(self) -> Iterator[tuple[str, int]]:
         yield from ((one.size, one.room) for one in self.maps)

@@ -6,9 +6,12 @@ are two dataplanes, which know nothing of each other.
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from backends.kernel.tc_ebpf.bpfmap import BpfMap, wait_for_readers
@@ -21,7 +24,7 @@ from translate.bpf import BpfOutput, MapChange
 from translate.collector import collector_paused
 from translate.ir import Family
 
-__all__ = ["Dataplane", "change_maps", "fill", "switch"]
+__all__ = ["Dataplane", "change_maps", "fill", "fitted", "switch"]
 
 _STATE: Final = ("conns", "replies", "sources")
 _FIRST: Final = struct.pack("=I", 0)
@@ -47,7 +50,7 @@ class Dataplane:
         family = self._output.family
         devices = [name for _, name in socket.if_nameindex()]
         checks = read_checks(devices) if family is Family.IP else {}
-        program = LoadedProgram(self._output.source)
+        program = LoadedProgram(fitted(self._output).source)
         if family is Family.IP:
             for (device, name), value in taken_sysctls(devices).items():
                 write_sysctl(device, name, value)
@@ -81,6 +84,12 @@ class Dataplane:
         if self._program is None:
             raise ValueError("nothing is loaded")
         return self._program
+
+
+def fitted(output: BpfOutput) -> BpfOutput:
+    """Return a translation with slots for as many processors as this machine can have."""
+    last = re.split("[,-]", Path("/sys/devices/system/cpu/possible").read_text().strip())[-1]
+    return replace(output, processors=int(last) + 1)
 
 
 def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> None:

@@ -160,10 +160,10 @@ INLINE int tuple_of(struct pkt *p, struct tuple *t)
  * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
 INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
 {
-	u32 number = (p->slot & ~255u) | (((p->slot & 255) + 253) % 255 + 1);
+	u32 own = p->slot & (SLOTS_EACH - 1), number = p->slot - own + (own > 1 ? own - 1 : SLOTS_EACH - 1);
 	struct pkt *about;
 
-	number &= 4095;
+	number &= SLOTS - 1;
 	about = slots.lookup(&number);
 	/* Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
 	if (!about || about->stage != AT_FORWARD || !about->has_ct || about->left_saddr != inner->src || about->left_daddr != inner->dst ||

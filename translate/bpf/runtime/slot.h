@@ -4,8 +4,6 @@
  * theirs no longer than the programs run: the next one on this CPU then takes it again, while it is in the cache.
  */
 
-#define SLOTS 4096
-
 /* And that of a packet which has passed all chains and only has to leave: no slot has this number. */
 #define AT_ITS_END 0x8000
 
@@ -18,7 +16,7 @@ INLINE struct pkt *slot_at(u32 number)
 /* The number after `last`, the last one on this CPU that a packet has kept. */
 INLINE u32 next_slot(u32 last)
 {
-	return (bpf_get_smp_processor_id() & 15) << 8 | (last % 255 + 1); /* 0 means no slot */
+	return (bpf_get_smp_processor_id() * SLOTS_EACH + last % (SLOTS_EACH - 1) + 1) & (SLOTS - 1); /* 0 means no slot */
 }
 
 /* Have the packet keep its slot beyond the programs. */
@@ -28,7 +26,7 @@ INLINE void keep_slot(struct pkt *p)
 	u32 *counter = slot_counter.lookup(&zero);
 
 	if (counter && next_slot(*counter) == p->slot)
-		*counter = p->slot & 255;
+		*counter = p->slot & (SLOTS_EACH - 1);
 }
 
 INLINE struct pkt *claim_slot(struct __sk_buff *skb)

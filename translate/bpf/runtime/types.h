@@ -179,7 +179,8 @@ struct bytes {
 BPF_TABLE("lru_hash", struct tuple, struct conn, conns, CONNECTIONS);
 BPF_TABLE("lru_hash", struct tuple, struct tuple, replies, CONNECTIONS);
 BPF_TABLE("lru_hash", struct tuple, struct tuple, sources, CONNECTIONS);
-BPF_TABLE("array", u32, struct pkt, slots, 4096);
+/* SLOTS: SLOTS_EACH for each processor (BpfOutput.processors). */
+BPF_TABLE("array", u32, struct pkt, slots, SLOTS);
 BPF_TABLE("percpu_array", u32, u32, slot_counter, 1);
 BPF_TABLE("percpu_array", u32, struct bytes, scratch, 1);
 BPF_TABLE("hash", u32, struct device, devices, 1024);

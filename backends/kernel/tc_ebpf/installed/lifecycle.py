@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
-from backends.kernel.tc_ebpf.dataplane import change_maps, fill, switch
+from backends.kernel.tc_ebpf.dataplane import change_maps, fill, fitted, switch
 from backends.kernel.tc_ebpf.filters import Filters, Side
 from backends.kernel.tc_ebpf.installed.guard import Guard
 from backends.kernel.tc_ebpf.installed.namespace import current_facts, refresh_maps, take_sysctls
@@ -91,6 +91,7 @@ class Installed:
 
         Raises InputError where connections cannot be kept and ``flush`` does not allow to forget them.
         """
+        rules = replace(rules, output=fitted(rules.output))
         with self.place.locked():
             record = settle(self.place)
             if record is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -86,3 +87,21 @@ def test_every_map_of_the_runtime_is_found(family: Family) -> None:
     assert (source.offset, source.size) == (0, width)
     value = (1).to_bytes(width, sys.byteorder) + bytes(connection.size - width)
     assert connection.numbers(value)["orig.src"] == 1
+
+
+@pytest.mark.parametrize(
+    ("processors", "each", "room"),
+    [
+        (1, 256, 256),
+        (3, 256, 1024),
+        (16, 256, 4096),
+        (128, 256, 1 << 15),
+        (200, 128, 1 << 15),
+        (8192, 4, 1 << 15),
+    ],
+)
+def test_every_processor_has_slots_of_its_own(processors: int, each: int, room: int) -> None:
+    source = replace(emit(Program(chains=(), family=Family.IP)), processors=processors).source
+    assert declared_maps(source)["slots"].room == room
+    assert f"#define SLOTS_EACH {each}\n" in source
+    assert each * processors <= room
