@@ -6,7 +6,7 @@ Pods ``pod1`` and ``pod3`` serve on all the time; ``pod2``, the only endpoint of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -108,7 +108,10 @@ class Ground:
             }
             return {key: one.result() for key, one in asking.items()}
 
-    def insist_on_failures(self, wanted: Failures, seconds: float = SHORT) -> None:
+    def insist_on_failures(
+        self, wanted: Failures, seconds: float = SHORT, unsure: Collection[str] = ()
+    ) -> None:
+        """Nobody is served; of what is wanted, those who are ``unsure`` may hear nothing."""
         said: dict[str, set[str]] = {place: set() for place in PLACES}
         for (place, target, family), asked in self.faulty(seconds).items():
             assert (place, target.name, family, asked.failed) == (place, target.name, family, 3)
@@ -119,7 +122,8 @@ class Ground:
                 assert kinds == {"no answer"}
         for place in PLACES:
             # An error that comes while its socket is busy is only noted (tcp_v4_err).
-            assert said[place] - _SILENT == wanted[place] - _SILENT
+            loud = said[place] - _SILENT
+            assert (place, loud) == (place, wanted[place] - _SILENT) or (place in unsure and not loud)
 
     def insist_that_others_go_on(self) -> None:
         for family in Family:
@@ -179,18 +183,17 @@ def streams_to(topology: Topology, target: Target, family: Family, address: str,
 
 def test_a_neighbour_that_does_not_answer(ground: Ground) -> None:
     topology = ground.topology
+    # A forwarded packet waits for the neighbour before tc's POSTROUTING: what the stack reports may be of a
+    # connection that is neither masqueraded nor entered yet, which the client does not know.
+    unsure = ("client", "pod1") if ground.subject == TC else ()
     topology.ip("pod2", "link set eth0 arp off")
-    topology.ip("node", "neigh flush dev pod2")
-    if ground.subject == TC:
-        # The packet waits for the neighbour before POSTROUTING: what the stack reports is of a connection
-        # that is neither masqueraded nor entered yet, which the client does not know.
-        wanted = {"client": _SILENT, "pod1": _SILENT, "node": _REPORTED}
-    else:
-        wanted = dict.fromkeys(PLACES, _REPORTED)
-    ground.insist_on_failures(wanted, LONG)
-    ground.insist_that_others_go_on()
-    topology.ip("pod2", "link set eth0 arp on")
-    topology.ip("node", "neigh flush dev pod2")
+    try:
+        topology.ip("node", "neigh flush dev pod2")
+        ground.insist_on_failures(dict.fromkeys(PLACES, _REPORTED), LONG, unsure)
+        ground.insist_that_others_go_on()
+    finally:
+        topology.ip("pod2", "link set eth0 arp on")
+        topology.ip("node", "neigh flush dev pod2")
     ground.insist_that_all_is_well()
 
 

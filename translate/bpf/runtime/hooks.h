@@ -57,6 +57,15 @@ INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
 }
 
+/* The same for a packet without a route: it is given one (__bpf_redirect_neigh), whose neighbour it waits for, and by
+ * which an error is reported if that one does not answer (dst_link_failure). */
+INLINE int to_awaited_neighbour(struct __sk_buff *skb, struct pkt *p)
+{
+	pass(skb, p, AT_NOTHING);
+	skb->tc_index = AT_ITS_END;
+	return redirect_to_neighbour(p->oif, 0, 0, 0);
+}
+
 /* Whether the next hop's hardware address has to be asked for first. */
 INLINE int awaits_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
@@ -77,7 +86,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 		if (p && p->stage == AT_END)
 			return pass(skb, p, AT_NOTHING);
 		if (p && p->stage == AT_NEIGHBOUR)
-			return to_neighbour(skb, p);
+			return to_awaited_neighbour(skb, p);
 		if (!p || p->stage != AT_LOOPBACK)
 			return lose(COUNT_LOST_SLOT);
 		p->looped = 1;
