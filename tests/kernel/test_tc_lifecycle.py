@@ -26,6 +26,7 @@ import pytest
 
 from backends.kernel.tc_ebpf import TcEbpfBackend, bpfcall
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf.dataplane import fitted
 from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
 from backends.kernel.tc_ebpf.installed.place import STATE
 from backends.kernel.tc_ebpf.installed.record import Record
@@ -246,7 +247,6 @@ class Steps(Request):
     to: tuple[str, int]
 
     def run(self, host: Host) -> list[str]:
-        lifecycle.LoadedProgram = _precompiled  # type: ignore[misc,assignment]
         done: list[str] = []
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.settimeout(3)
@@ -286,7 +286,7 @@ def _warm(rules: Rules) -> None:
     """Compile before the fork, so that it is done once."""
     place = Installed(Family.IP).place
     kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
-    compiled(with_pins(rules.output.source, kept))
+    compiled(with_pins(fitted(rules.output).source, kept))
 
 
 def _load_until(rules: Rules, last: str, *, guarded: bool) -> None:
