@@ -264,21 +264,28 @@ def test_a_pod_is_deleted_and_made_anew(ground: Ground) -> None:
 
 
 def test_full_tables_forget_what_is_least_used(ground: Ground) -> None:
-    """Others begin and are answered, and those in use go on.
+    """Others begin and are answered, and those go on that are used again before 128 others have begun.
+
+    The kernel looks for what to forget in batches of up to that many (bpf_lru_list.c), among all that it has
+    not seen used since the batch before.
 
     Netfilter, when its table is full, drops what is new unless it finds something unanswered to drop
     (early_drop); how much it holds (nf_conntrack_max) is the whole machine's to say, and is left alone here.
     """
     if ground.subject != TC:
         pytest.skip("nf_conntrack_max is not a namespace's own")
-    room, count = 512, MANY
+    room, batch, batches = 512, 50, 14
+    count = batch * batches
     with Topology() as topology:
         topology.ask("node", LoadSmall(all_rules(), room))
         other = Ground(TC, topology)
         kept = [streams_to(topology, t, f, t.cluster_ip(f), t.port) for f in Family for t in (TCP, UDP)]
         for family, target in itertools.product(Family, (TCP, UDP)):
-            asked = other.ask("client", target, family, target.cluster_ip(family), target.port, count)
-            assert (asked.failures, asked.pods.total()) == ([], count)
+            for _ in range(batches):
+                asked = other.ask("client", target, family, target.cluster_ip(family), target.port, batch)
+                assert (asked.failures, asked.pods.total()) == ([], batch)
+                for worker in kept:
+                    worker.ask(LookAtStreams(rounds=1))
         figures = topology.ask("node", Figures())
         assert figures["conns"] <= 2 * room < 4 * count <= figures["entered"]
         for worker in kept:
