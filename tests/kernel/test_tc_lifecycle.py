@@ -1,318 +1,40 @@
-"""A tc dataplane that stays: loaded, changed, replaced, refreshed, cut short and taken away.
-
-A client and a server, each in a namespace of its own, on the two sides of a node, all joined by veth pairs.
-The node's process has a bpf file system and a /run of its own, which end with it.
-"""
+"""A tc dataplane that stays: loaded, changed, replaced, refreshed and taken away."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import functools
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backends.kernel.tc_ebpf import TcEbpfBackend, bpfcall
 from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
-from backends.kernel.tc_ebpf.dataplane import fitted
-from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
-from backends.kernel.tc_ebpf.installed.place import STATE
-from backends.kernel.tc_ebpf.installed.record import Record
-from backends.kernel.tc_ebpf.installed.status import status_of
-from backends.kernel.tc_ebpf.program import LoadedProgram
-from backends.kernel.worker import Worker
-from harness.traffic.host import Host, Ip, Request, Start, ToolSaid
-from translate.bpf import emit, with_pins
+from backends.kernel.tc_ebpf.installed import Installed
+from harness.traffic.host import Host, Ip, Request
+from tests.kernel.tcscene import (
+    FILTER,
+    FIRST,
+    OTHER,
+    SECOND,
+    SERVICE,
+    SERVICES,
+    STREAM,
+    Chat,
+    Command,
+    Say,
+    Scene,
+    Serve,
+    rules_of,
+)
 from translate.errors import MachineError
 from translate.ir import Family
-from translate.passes import lower
-from translate.read import read_ruleset
 
-ROOT = Path(__file__).resolve().parents[2]
-SYSCTLS = {
-    "net/ipv4/ip_forward": "1",
-    **{f"net/ipv6/conf/{d}/accept_dad": "0" for d in ("all", "default")},
-    **{f"net/ipv6/conf/{d}/disable_ipv6": "0" for d in ("all", "default", "lo")},
-    "net/ipv6/conf/all/forwarding": "1",
-}
-NODE = """\
-link set lo up
-link add c0 type veth peer name eth0 netns {client}
-link add s0 type veth peer name eth0 netns {server}
-address add 10.1.0.1/24 dev c0
-address add 10.2.0.1/24 dev s0
-link set c0 up
-link set s0 up
-"""
-FAR = "link set lo up\n{addresses}link set eth0 up\nroute add default via {via}\n"
-
-SERVICES = """\
-*nat
-:PREROUTING ACCEPT [0:0]
-:OUTPUT ACCEPT [0:0]
-:POSTROUTING ACCEPT [0:0]
-:SERVICES - [0:0]
--A PREROUTING -j SERVICES
--A OUTPUT -j SERVICES
--A POSTROUTING -d 10.2.0.0/24 -p udp -j MASQUERADE
--A SERVICES -d 10.96.0.10/32 -p udp -m udp --dport 53 -j DNAT --to-destination {server}:5300
--A SERVICES -d 10.96.0.11/32 -p udp -m udp --dport 53 -j DNAT --to-destination {server}:5300
--A SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination {server}:8000
--A SERVICES -d 10.96.0.11/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination {server}:8000
-COMMIT
-"""
-FILTER = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p udp -m udp --dport 9 -j DROP\nCOMMIT\n"
-FIRST, SECOND = SERVICES.format(server="10.2.0.2"), SERVICES.format(server="10.2.0.3")
 SIX = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --dport 9 -j DROP\nCOMMIT\n"
-
-
-# What runs in the namespaces
-
-
-@dataclass(frozen=True)
-class OwnMounts(Request):
-    """A bpf file system and a /run that nobody else sees, and sources that are checked."""
-
-    def run(self, host: Host) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert not libc.unshare(0x00020000)
-        assert not libc.mount(b"none", b"/", None, ctypes.c_ulong(0x4000 | 1 << 18), None)
-        for kind, where in ((b"bpf", b"/sys/fs/bpf"), (b"tmpfs", b"/run")):
-            assert not libc.mount(kind, where, kind, ctypes.c_ulong(0), None), ctypes.get_errno()
-        Path("/proc/sys/net/ipv4/conf/c0/rp_filter").write_text("1")
-
-
-@dataclass(frozen=True)
-class Command(Request):
-    """Any command; ``nfparity`` stands for this one."""
-
-    words: tuple[str, ...]
-    text: str = ""
-
-    def run(self, host: Host) -> ToolSaid:
-        words = self.words
-        if words[0] == "nfparity":
-            words = (sys.executable, "-m", "harness.cli", *words[1:])
-        done = subprocess.run(
-            words, input=self.text, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False
-        )
-        return ToolSaid(done.returncode, done.stdout, done.stderr)
-
-
-@dataclass(frozen=True)
-class Serve(Request):
-    """Answers on some addresses with the address that was asked, and with what was sent."""
-
-    addresses: tuple[str, ...]
-
-    def run(self, host: Host) -> None:
-        for address in self.addresses:
-            udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            udp.bind((address, 5300))
-            threading.Thread(target=_answer_datagrams, args=(udp, address), daemon=True).start()
-            tcp = socket.create_server((address, 8000))
-            threading.Thread(target=_accept, args=(tcp, address), daemon=True).start()
-
-
-def _answer_datagrams(udp: socket.socket, address: str) -> None:
-    while True:
-        data, sender = udp.recvfrom(2000)
-        udp.sendto(address.encode() + b" " + data, sender)
-
-
-def _accept(tcp: socket.socket, address: str) -> None:
-    while True:
-        connection, _ = tcp.accept()
-        threading.Thread(target=_answer_stream, args=(connection, address), daemon=True).start()
-
-
-def _answer_stream(connection: socket.socket, address: str) -> None:
-    while data := connection.recv(2000):
-        connection.sendall(address.encode() + b" " + data)
-
-
-@dataclass(frozen=True)
-class Say(Request):
-    """Says something to a service over a connection kept by name; returns the answer or None."""
-
-    name: str
-    text: str
-    to: tuple[str, int]
-    proto: str = "udp"
-    seconds: float = 3
-
-    def run(self, host: Host) -> str | None:
-        known = host.kept.get(self.name)
-        if known is None:
-            kind = socket.SOCK_DGRAM if self.proto == "udp" else socket.SOCK_STREAM
-            known = host.kept[self.name] = socket.socket(socket.AF_INET, kind)
-            known.settimeout(self.seconds)
-            known.connect(self.to)
-        try:
-            known.send(self.text.encode())
-            return str(known.recv(2000).decode())
-        except OSError:
-            return None
-
-
-class Chatter:
-    """Asks a service again and again over one connection, in a thread of its own."""
-
-    def __init__(self, to: tuple[str, int]) -> None:
-        self.asked = self.answered = 0
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.settimeout(3)
-        self._socket.connect(to)
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ending.is_set():
-            self.asked += 1
-            text = str(self.asked).encode()
-            self._socket.send(text)
-            with contextlib.suppress(OSError):
-                self.answered += self._socket.recv(2000).endswith(b" " + text)
-
-    def close(self) -> None:
-        self._ending.set()
-        self._thread.join()
-        self._socket.close()
-
-
-@dataclass(frozen=True)
-class Chat(Request):
-    """Begins with ``to`` to ask a service; ends without, and returns how often it asked and was answered."""
-
-    to: tuple[str, int] | None = None
-
-    def run(self, host: Host) -> tuple[int, int]:
-        if self.to is not None:
-            host.kept["chatter"] = Chatter(self.to)
-            return 0, 0
-        chatter = host.kept.pop("chatter")
-        chatter.close()
-        return chatter.asked, chatter.answered
-
-
-@functools.cache
-def rules_of(text: str, family: Family = Family.IP) -> Rules:
-    output = emit(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
-    return Rules(output=output, name="rules", digest="0", level=2)
-
-
-@functools.cache
-def compiled(text: str) -> LoadedProgram:
-    return LoadedProgram(text)
-
-
-def _precompiled(text: str, log: Path | None = None) -> LoadedProgram:
-    return compiled(text)
-
-
-class NoGuard:
-    """In place of a guard that was killed as well."""
-
-    def __init__(self, undo: object) -> None:
-        pass
-
-    def __enter__(self) -> NoGuard:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def commit(self) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class Steps(Request):
-    """Loads in this process, and lets a datagram through at every step; returns the steps' names."""
-
-    rules: str
-    to: tuple[str, int]
-
-    def run(self, host: Host) -> list[str]:
-        done: list[str] = []
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-            udp.settimeout(3)
-
-            def step(name: str) -> None:
-                done.append(name)
-                udp.sendto(name.encode(), self.to)
-                assert udp.recv(2000).endswith(name.encode()), name
-
-            Installed(Family.IP, step).load(rules_of(self.rules))
-        return done
-
-
-@dataclass(frozen=True)
-class LoadUntil(Request):
-    """Loads in a process that is killed after a step, and waits until its guard has gone."""
-
-    rules: str
-    last: str
-    guarded: bool = True
-
-    def run(self, host: Host) -> None:
-        lifecycle.LoadedProgram = _precompiled  # type: ignore[misc,assignment]
-        rules = rules_of(self.rules)
-        _warm(rules)
-        pid = os.fork()
-        if not pid:
-            _load_until(rules, self.last, guarded=self.guarded)
-        _, status = os.waitpid(pid, 0)
-        assert os.WIFSIGNALED(status)
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        with Installed(Family.IP).place.locked():
-            pass
-
-
-def _warm(rules: Rules) -> None:
-    """Compile before the fork, so that it is done once."""
-    place = Installed(Family.IP).place
-    kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
-    compiled(with_pins(fitted(rules.output).source, kept))
-
-
-def _load_until(rules: Rules, last: str, *, guarded: bool) -> None:
-    def step(name: str) -> None:
-        if name == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    if not guarded:
-        lifecycle.Guard = NoGuard  # type: ignore[misc,assignment]
-    with contextlib.suppress(BaseException):
-        Installed(Family.IP, step).load(rules)
-    os._exit(0)
-
-
-@dataclass(frozen=True)
-class AskStatus(Request):
-    """Asks as ``nfparity tc status`` does."""
-
-    def run(self, host: Host) -> dict[str, Any]:
-        found = {}
-        for family in Family:
-            place = Installed(family).place
-            record = Record.read(place.record)
-            if record is not None:
-                found[family.value] = status_of(place, record).data()
-        return found
 
 
 @dataclass(frozen=True)
@@ -320,7 +42,6 @@ class LoadBroken(Request):
     """Loads a program that the verifier does not take; returns what is said, and the log that it names."""
 
     def run(self, host: Host) -> tuple[str, str]:
-        lifecycle.LoadedProgram = LoadedProgram  # type: ignore[misc]
         rules = rules_of(FIRST)
         entry = "int nfparity_ingress(struct __sk_buff *skb)\n{\n"
         after = rules.output.after.replace(
@@ -357,50 +78,6 @@ class ForeignCount(Request):
         return int(host.kept["foreign"][b"seen"][ctypes.c_int(0)].value)
 
 
-# The test's own hands
-
-
-class Scene:
-    def __init__(self, stack: ExitStack) -> None:
-        self.node, self.client, self.server = (
-            stack.enter_context(Worker(Start(name, SYSCTLS))) for name in ("node", "client", "server")
-        )
-        self.node.ask(Ip(NODE.format(client=self.client.pid, server=self.server.pid)))
-        self.client.ask(Ip(FAR.format(addresses="address add 10.1.0.2/24 dev eth0\n", via="10.1.0.1")))
-        addresses = "".join(f"address add 10.2.0.{n}/24 dev eth0\n" for n in (2, 3))
-        self.server.ask(Ip(FAR.format(addresses=addresses, via="10.2.0.1")))
-        self.node.ask(OwnMounts())
-        self.server.ask(Serve(("10.2.0.2", "10.2.0.3")))
-        self.before = self.remains()
-
-    def run(self, *words: str, text: str = "", status: int = 0) -> str:
-        done = self.node.ask(Command(words, text))
-        assert done.status == status, (words, done.out, done.err)
-        return str(done.out if not status else done.err)
-
-    def load(self, text: str, *options: str) -> str:
-        data = json.loads(self.run("nfparity", "tc", "load", "-", *options, "--format", "json", text=text))
-        return str(data["outcome"])
-
-    def status(self) -> dict[str, Any]:
-        return dict(self.node.ask(AskStatus()))
-
-    def remains(self) -> dict[str, str]:
-        """What a dataplane could leave behind."""
-        conf = "for d in all default lo c0 s0; do for n in rp_filter accept_local route_localnet; do "
-        return {
-            "qdiscs": self.run("tc", "qdisc", "show"),
-            "filters": self.run(
-                "sh",
-                "-c",
-                "for d in lo c0 s0; do tc filter show dev $d ingress; tc filter show dev $d egress; done",
-            ),
-            "pins": self.run("sh", "-c", "ls -A /sys/fs/bpf/nfparity 2>/dev/null; true"),
-            "records": self.run("sh", "-c", "find /run -name '*.json'"),
-            "sysctls": self.run("sh", "-c", f"{conf} cat /proc/sys/net/ipv4/conf/$d/$n; done; done"),
-        }
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _needs_bcc() -> None:
     found = TcEbpfBackend().probe()
@@ -412,9 +89,6 @@ def _needs_bcc() -> None:
 def scene() -> Iterator[Scene]:
     with ExitStack() as stack:
         yield Scene(stack)
-
-
-SERVICE, OTHER, STREAM = ("10.96.0.10", 53), ("10.96.0.11", 53), ("10.96.0.10", 80)
 
 
 def test_it_stays_and_goes_without_a_trace(scene: Scene) -> None:
@@ -480,51 +154,6 @@ def test_no_packet_is_lost_under_changes_and_replacements(scene: Scene) -> None:
 
 def _inode(scene: Scene) -> str:
     return str(os.stat(f"/proc/{scene.node.pid}/ns/net").st_ino)
-
-
-def test_packets_pass_at_every_step_and_nothing_stays_after_any(scene: Scene) -> None:
-    steps = scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
-    assert steps[:5] == ["recorded", "compiled", "pinned", "sysctls set", "filled"]
-    assert len(steps) == 5 + 3 + 1 + 3 * 2 + 1
-    scene.run("nfparity", "tc", "unload")
-    assert scene.remains() == scene.before
-    for step in steps:
-        scene.node.ask(LoadUntil(FIRST, step))
-        assert scene.remains() == scene.before, step
-
-
-def test_a_replacement_that_is_cut_short_leaves_the_first(scene: Scene) -> None:
-    assert scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
-    assert scene.client.ask(Say("udp", "one", SERVICE)) == "10.2.0.2 one"
-    first = scene.status()
-    devices = {d["index"] for d in first["ip"]["devices"]}
-    steps = ["recorded", "compiled", "pinned", "filled"]
-    steps += [f"{side} of {index}" for index in sorted(devices) for side in ("ingress", "egress")]
-    for number, step in enumerate(steps):
-        scene.node.ask(LoadUntil(SECOND + FILTER, step))
-        now = scene.status()
-        assert now == first, step
-        assert scene.client.ask(Say("udp", step, SERVICE)) == f"10.2.0.2 {step}"
-        assert scene.client.ask(Say(f"new {number}", step, OTHER)) == f"10.2.0.2 {step}"
-        now = scene.status()["ip"]
-        first["ip"] |= {"tables": now["tables"], "counters": now["counters"]}
-    assert scene.load(SECOND + FILTER) == "replaced"
-    assert scene.client.ask(Say("udp", "end", SERVICE)) == "10.2.0.2 end"
-    assert scene.client.ask(Say("end", "end", OTHER)) == "10.2.0.3 end"
-
-
-def test_what_a_guard_left_is_cleaned_by_the_next(scene: Scene) -> None:
-    scene.node.ask(LoadUntil(FIRST, "open", guarded=False))
-    assert scene.remains() != scene.before
-    assert "ip: unloaded" in scene.run("nfparity", "tc", "unload")
-    assert scene.remains() == scene.before
-    scene.node.ask(LoadUntil(FIRST, "ingress of 1", guarded=False))
-    assert scene.load(FIRST) == "loaded"
-    scene.node.ask(LoadUntil(SECOND + FILTER, "egress of 1", guarded=False))
-    assert scene.run("nfparity", "tc", "refresh") == "ip: no new devices\n"
-    assert scene.client.ask(Say("a", "still", SERVICE)) == "10.2.0.2 still"
-    scene.run("nfparity", "tc", "unload")
-    assert scene.remains() == scene.before
 
 
 def test_beside_other_programs_and_the_other_family(scene: Scene) -> None:
