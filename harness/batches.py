@@ -16,6 +16,7 @@ from harness.corpus.cases import is_case_folder, read_cases
 from harness.corpus.jsonlines import read_flows
 from harness.files import STDIN_NAME, read_bytes, read_text
 from harness.inputs import AS_FOUND, InputOptions, load_rules
+from harness.snapshot.archive import is_snapshot
 from translate.errors import InputError
 from translate.ir import Ruleset
 
@@ -39,8 +40,16 @@ class Batch:
     node_path: str | None = None
 
 
-def load_node(path: str | None, ruleset: Ruleset) -> Node:
-    """Read a node file, or infer the node from the rules when ``path`` is None."""
+def load_node(path: str | None, ruleset: Ruleset, *, rules: str | None = None) -> Node:
+    """Read a node file or take a snapshot's node; without ``path`` that of ``rules``, or an inferred one.
+
+    ``rules`` is where the rules were read, which may be a snapshot.
+    """
+    snapshot = path if path is not None else rules
+    if snapshot is not None and is_snapshot(snapshot):
+        from harness.snapshot import load_snapshot
+
+        return load_snapshot(snapshot).node
     if path is not None:
         return node_from_json(read_text(path), name=STDIN_NAME if path == "-" else path)
     from harness.inference import infer_node
@@ -78,7 +87,7 @@ def load_batches(
         if [rules, corpus, node, options.ipsets].count("-") > 1:
             raise InputError("only one of rules, ipsets, corpus and node can be standard input")
         ruleset = load_rules(rules, options)
-        where = load_node(node, ruleset)
+        where = load_node(node, ruleset, rules=rules)
         flows = load_flows(corpus, where)
         one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
         return (one,)

@@ -1,19 +1,24 @@
 """Which rules a command reads: a file in one of several forms, or the pieces of a page.
 
 Rules that ask ipsets need their members: a file that is named, or else one called ``ipset-save``
-beside the rules, where a snapshot of a node has it.
+beside the rules, where a snapshot of a node has it. A snapshot itself is taken, too: the rules of one
+family in force there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.files import STDIN_NAME, read_bytes
+from harness.snapshot.archive import is_snapshot
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import InputForm, SetForm, read_ipsets, read_pieces, read_ruleset, with_sets
+
+if TYPE_CHECKING:
+    from harness.snapshot import Stack
 
 __all__ = [
     "AS_FOUND",
@@ -31,7 +36,7 @@ class InputOptions:
     """How an input is to be read; None: as recognised.
 
     ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found. ``ipsets`` is the
-    file with the ipsets, ``ipset_form`` its form.
+    file with the ipsets, ``ipset_form`` its form. ``stack`` says whose rules of a snapshot are meant.
     """
 
     family: Family | None = None
@@ -41,6 +46,7 @@ class InputOptions:
     piece: int | None = None
     ipsets: str | None = None
     ipset_form: SetForm | None = None
+    stack: Stack | None = None
 
     def words(self) -> tuple[str, ...]:
         """Return the words of a command line that say the same."""
@@ -51,6 +57,7 @@ class InputOptions:
             ("--table", self.table),
             ("--ipsets", self.ipsets),
             ("--ipset-form", self.ipset_form),
+            ("--rules-of", self.stack),
         )
         for option, value in named:
             if value is not None:
@@ -80,8 +87,10 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:
     """Read every ruleset of an input: one, unless it is a page with several."""
-    if Path(path).is_dir():
-        raise InputError(f"{path}: is a folder; give the file with the rules")
+    if is_snapshot(path):
+        return (_of_snapshot(path, options),)
+    if options.stack is not None:
+        raise InputError(f"{path}: --rules-of is for snapshots; this is no folder and no .tar.gz")
     if path == "-" and options.ipsets == "-":
         raise InputError("only one of rules and ipsets can be standard input")
     name = STDIN_NAME if path == "-" else path
@@ -100,6 +109,17 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     if not 1 <= options.piece <= len(pieces):
         raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
     return (pieces[options.piece - 1],)
+
+
+def _of_snapshot(path: str, options: InputOptions) -> Ruleset:
+    from harness.snapshot import load_snapshot
+
+    if options.extract or (options.form, options.table, options.piece) != (None, None, None):
+        raise InputError(
+            f"{path}: --input, --table, --extract and --piece are for files of rules, not snapshots"
+        )
+    ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.stack)
+    return ruleset if options.ipsets is None else give_ipsets(ruleset, path, options)
 
 
 def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:

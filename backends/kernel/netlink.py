@@ -44,6 +44,7 @@ _RTPROT_STATIC: Final = 4
 _SCOPE_UNIVERSE: Final = 0
 _SCOPE_LINK: Final = 253
 _RTN_UNICAST: Final = 1
+_RTNH_ONLINK: Final = 4
 
 _NETLINK_NETFILTER: Final = 12
 _ACCT_NEW: Final = 7 << 8 | 0  # NFNL_SUBSYS_ACCT, NFNL_MSG_ACCT_NEW
@@ -138,7 +139,11 @@ class Routing(Netlink):
         self.demand(_RTM_NEWADDR, _CREATE | _EXCL, body)
 
     def add_route(self, index: int, family: Family, dst: int, length: int, via: int | None) -> None:
-        """Add a unicast route to the main table."""
+        """Add a unicast route to the main table.
+
+        A gateway of IPv4 counts as on the link of its device, whether a connected route says so or not, as
+        for overlay networks (``ip route add … onlink``).
+        """
         scope = _SCOPE_LINK if via is None and family is Family.IP else _SCOPE_UNIVERSE
         body = struct.pack(
             "=BBBBBBBBI",
@@ -150,7 +155,7 @@ class Routing(Netlink):
             _RTPROT_STATIC,
             scope,
             _RTN_UNICAST,
-            0,
+            _RTNH_ONLINK if via is not None and family is Family.IP else 0,
         )
         size = family.bits // 8
         if length:

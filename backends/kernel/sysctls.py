@@ -59,7 +59,12 @@ def set_node_sysctls(node: Node) -> None:
     """Set those of the node. Raises MachineError for one that this kernel does not have or take."""
     for name, value in DEFAULT_SYSCTLS.items():
         _set(name, value, missing_ok=True)
+    dotted = [i.name for i in node.interfaces if "." in i.name]
     for name, value in node.sysctls.items():
+        for device in dotted:
+            # A Node has the device's name as it is; a path of sysctl(8) has "/" for its dots (eth0/100).
+            if name.startswith((f"net.ipv4.conf.{device}.", f"net.ipv6.conf.{device}.")):
+                name = name.replace(device, device.replace(".", "/"), 1)
         _set(name, value, missing_ok=name.startswith("net.netfilter."))
 
 

@@ -120,7 +120,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     from harness.report.generated import print_generated
 
     ruleset = load_rules(arguments.rules, input_options(arguments))
-    node = load_node(arguments.node, ruleset)
+    node = load_node(arguments.node, ruleset, rules=arguments.rules)
     print_unknown(ruleset)
     print_assumptions(node)
     made = generate_corpus(Job(ruleset=ruleset, node=node), seed=arguments.seed)
@@ -194,7 +194,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         ruleset = Ruleset(family=Family.IP, tables=())
     else:
         ruleset = load_rules(arguments.rules, input_options(arguments))
-    return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset))
+    return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset, rules=arguments.rules))
 
 
 def _import(arguments: argparse.Namespace) -> int:

@@ -153,7 +153,7 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
         if arguments.rules is None:
             raise InputError("--random needs rules, or a corpus that brings them")
         ruleset = load_rules(arguments.rules, input_options(arguments))
-        node = load_node(arguments.node, ruleset)
+        node = load_node(arguments.node, ruleset, rules=arguments.rules)
         batches = (
             Batch(
                 rules_path=arguments.rules,

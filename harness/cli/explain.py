@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
-    node = load_node(arguments.node, ruleset)
+    node = load_node(arguments.node, ruleset, rules=arguments.rules)
     print_assumptions(node)
     flow = parse_packet(arguments.packet, node)
     explanation = explain(Job(ruleset=ruleset, node=node), flow)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from backends.node import Node
 from harness.inputs import IPSETS_FILE, InputOptions
 from harness.report.notes import note_lines
+from harness.snapshot.stack import Stack
 from translate.errors import Note
 from translate.ir import Family, Ruleset, TableName
 from translate.read import InputForm, SetForm
@@ -37,7 +38,8 @@ def add_rules(
     """
     forms = (
         "rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
-        "iptables-restore takes them; - is standard input"
+        "iptables-restore takes them; - is standard input. Or a snapshot (nfparity capture): a folder or a "
+        ".tar.gz, with its node"
     )
     if named:
         parser.add_argument("--rules", metavar="RULES", help=f"{forms}; {purpose}")
@@ -88,6 +90,13 @@ def add_rules(
         metavar="save|listing",
         help="the form of the ipsets; default: recognised",
     )
+    group.add_argument(
+        "--rules-of",
+        type=Stack,
+        choices=tuple(Stack),
+        metavar="legacy|nft",
+        help="of a snapshot: the rules of iptables-legacy or of iptables-nft; default: the one with any",
+    )
 
 
 def input_options(arguments: argparse.Namespace) -> InputOptions:
@@ -100,6 +109,7 @@ def input_options(arguments: argparse.Namespace) -> InputOptions:
         piece=arguments.piece,
         ipsets=arguments.ipsets,
         ipset_form=arguments.ipset_form,
+        stack=arguments.rules_of,
     )
 
 
@@ -108,7 +118,8 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node",
         metavar="FILE",
-        help="the node's interfaces and routes (JSON); inferred from the rules if absent",
+        help="the node's interfaces and routes (JSON), or a snapshot; if absent that of the snapshot "
+        "RULES, else inferred from the rules",
     )
 
 

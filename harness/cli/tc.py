@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from harness.cli.options import add_format, add_level, add_rules, input_options, print_notes, print_unknown
 from harness.files import read_bytes
 from harness.inputs import load_rules
+from harness.snapshot import is_snapshot
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 
@@ -255,7 +256,7 @@ def _warn_of_others(family: Family) -> None:
 
 
 def _digest(path: str, ruleset: Ruleset) -> str:
-    if path != "-":
+    if path != "-" and not is_snapshot(path):
         return hashlib.sha256(read_bytes(path)).hexdigest()
     from translate.write import write_save
 

@@ -95,8 +95,8 @@ def node(**fields: object) -> Node:
         ({"sysctls": {"net.ipv4.no_such_thing": "1"}}, "no sysctl net.ipv4.no_such_thing"),
         ({"sysctls": {"net.ipv4.ip_forward": "maybe"}}, "cannot set sysctl net.ipv4.ip_forward to 'maybe'"),
         (
-            {"routes": (Route(family=Family.IP, dst=Interval(0, 0xFFFFFFFF), dev="eth0", via=1),)},
-            "cannot add the route 0.0.0.0/0 via 0.0.0.1 dev eth0",
+            {"routes": (Route(family=Family.IP, dst=Interval(0, 0xFFFFFFFF), dev="eth0", via=0xE0000001),)},
+            "cannot add the route 0.0.0.0/0 via 224.0.0.1 dev eth0",
         ),
         ({"interfaces": (Interface("a"), Interface("a"))}, "cannot make the TAP device a"),
     ],

@@ -190,5 +190,15 @@ def test_every_package_says_what_it_exports() -> None:
             assert "__all__" in names or not has_code, path
 
 
+def test_a_snapshot_knows_no_command_and_no_backend() -> None:
+    allowed = ("translate", "harness.snapshot", "harness.files", "harness.inputs", "harness.inference", *WORDS)
+    wrong = [
+        i
+        for i in IMPORTS
+        if _within(i.module, "harness.snapshot") and _room(i.target) and not _within(i.target, *allowed)
+    ]
+    assert not wrong
+
+
 def test_nobody_imports_the_bench() -> None:
     assert not [i for i in IMPORTS if _within(i.target, "bench")]

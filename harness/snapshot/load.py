@@ -1,0 +1,75 @@
+"""Reads a snapshot: a folder, a ``.tar.gz``, or a bare file with rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from backends.node import Address, Interface, Node
+from harness.snapshot.archive import is_snapshot, read_files
+from harness.snapshot.jsonfile import bad, json_object
+from harness.snapshot.nodefacts import read_node
+from harness.snapshot.rulefiles import rule_files
+from harness.snapshot.snapshot import Snapshot
+from harness.snapshot.stack import stack_of
+
+__all__ = ["load_snapshot"]
+
+
+def load_snapshot(path: str) -> Snapshot:
+    """Read the snapshot at ``path``; the node is inferred where none was captured, and says so.
+
+    Raises InputError for what cannot be read and ParseError for what is not what it says it is. Faults
+    in rules of a folder or an archive are raised when these rules are asked for.
+    """
+    if not is_snapshot(path):
+        return _bare(path)
+    files = read_files(path)
+    meta = json_object(files["meta.json"], name=f"{path}/meta.json") if "meta.json" in files else {}
+    rules = rule_files(files, meta, name=path)
+    node = read_node(files, name=path)
+    made = Snapshot(
+        name=path,
+        rules=rules,
+        node=Node(()) if node is None else node,
+        nft=_text(files, "nft.json", path),
+        meta=meta,
+        objects=_text(files, "objects.json", path),
+    )
+    return made if node is not None else replace(made, node=_inferred(made))
+
+
+def _inferred(snapshot: Snapshot) -> Node:
+    """A node for the rules of every family: what is inferred for each, under the same names."""
+    from harness.inference import infer_node
+
+    nodes = [infer_node(one) for one in snapshot.rules.values()]
+    addresses: dict[str, tuple[Address, ...]] = {}
+    for interface in (i for node in nodes for i in node.interfaces):
+        before = addresses.get(interface.name, ())
+        addresses[interface.name] = tuple(dict.fromkeys((*before, *interface.addresses)))
+    return Node(
+        tuple(Interface(n, a) for n, a in addresses.items()),
+        tuple(dict.fromkeys(r for node in nodes for r in node.routes)),
+        {},
+        tuple(dict.fromkeys(one for node in nodes for one in node.assumed)),
+    )
+
+
+def _bare(path: str) -> Snapshot:
+    from harness.files import read_bytes
+    from harness.inference import infer_node
+    from harness.inputs import load_rules
+
+    ruleset = load_rules(path)
+    stack = stack_of(b"" if path == "-" else read_bytes(path))
+    return Snapshot(name=path, rules={(stack, ruleset.family): ruleset}, node=infer_node(ruleset))
+
+
+def _text(files: Mapping[str, bytes], file: str, name: str) -> str | None:
+    if file not in files:
+        return None
+    try:
+        return files[file].decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise bad(f"{name}/{file}", f"not UTF-8 text: byte {e.start}") from e
