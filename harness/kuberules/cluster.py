@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import dataclass
-from enum import StrEnum
 
 from backends.node import Node
+from harness.kubeproxy import ChainKind, Protocol, chain_name
 from translate.ir import Family, Interval, format_address
 
 __all__ = ["Cluster", "Endpoint", "Protocol", "Service", "prefix_text"]
-
-
-class Protocol(StrEnum):
-    """A Service's protocol, as rules spell it."""
-
-    TCP = "tcp"
-    UDP = "udp"
-    SCTP = "sctp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +59,11 @@ class Service:
 
     def chain(self, kind: str) -> str:
         """Return the name of its ``KUBE-SVC-…`` chain and the like; ``kind`` is SVC, SVL, EXT or FW."""
-        return f"KUBE-{kind}-{_hash(self.name + self.protocol)}"
+        return chain_name(ChainKind(kind), self.name, self.protocol)
 
     def endpoint_chain(self, endpoint: str) -> str:
         """Return the name of the ``KUBE-SEP-…`` chain of an endpoint, given as its text."""
-        return f"KUBE-SEP-{_hash(self.name + self.protocol + endpoint)}"
+        return chain_name(ChainKind.SEP, self.name, self.protocol, endpoint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +96,3 @@ class Cluster:
 def prefix_text(family: Family, network: Interval) -> str:
     """Return a network as ``address/length``."""
     return f"{format_address(family, network.low)}/{network.prefix_length(family.bits)}"
-
-
-def _hash(text: str) -> str:
-    """kube-proxy's suffix of chain names: 16 characters of base32 of SHA-256."""
-    return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode()[:16]

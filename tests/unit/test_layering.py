@@ -200,5 +200,15 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
     assert not wrong
 
 
+def test_what_a_kube_proxy_is_follows_from_rules_alone() -> None:
+    allowed = ("harness.kubeproxy", "translate", "backends.node")
+    wrong = [
+        i
+        for i in IMPORTS
+        if _within(i.module, "harness.kubeproxy") and _room(i.target) and not _within(i.target, *allowed)
+    ]
+    assert not wrong
+
+
 def test_nobody_imports_the_bench() -> None:
     assert not [i for i in IMPORTS if _within(i.target, "bench")]

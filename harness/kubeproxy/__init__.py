@@ -1,0 +1,33 @@
+"""What a kube-proxy is: the services that it serves, read back from the rules that it wrote.
+
+``recover`` takes a ruleset of the iptables mode apart: every rule in a chain of kube-proxy's is understood,
+and kept with its line and its counter, or listed as not understood. ``service`` and ``state`` are what comes
+out, with None for what no rule tells; ``objects`` reads the API objects that tell the rest. ``chains`` makes
+kube-proxy's names. Readers of parts of a ruleset: ``serving`` (the chains of one service), ``entrances`` (the
+rules that lead there), ``filters`` (refusals, source ranges, health checks), ``shared`` (all of no service),
+``ipvs`` (what shows of that mode); they fill a ``reading`` with ``draft`` services. ``naming`` joins objects
+and rules.
+May be imported by anything in ``harness``; itself imports ``translate`` alone, and needs no machine.
+"""
+
+from harness.kubeproxy.chains import ChainKind, Protocol, chain_name
+from harness.kubeproxy.objects import ApiObjects, read_objects
+from harness.kubeproxy.recover import recover
+from harness.kubeproxy.service import Endpoint, Line, Part, Service
+from harness.kubeproxy.state import KubeProxyState, Mode, Remainder
+
+__all__ = [
+    "ApiObjects",
+    "ChainKind",
+    "Endpoint",
+    "KubeProxyState",
+    "Line",
+    "Mode",
+    "Part",
+    "Protocol",
+    "Remainder",
+    "Service",
+    "chain_name",
+    "read_objects",
+    "recover",
+]

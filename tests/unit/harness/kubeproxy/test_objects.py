@@ -1,0 +1,75 @@
+"""API objects: what of a Service counts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.kubeproxy import Endpoint, read_objects
+from translate.errors import ParseError
+from translate.ir import Family
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    full = {"clusterIP": "10.96.0.9", "ports": [{"port": 80, "protocol": "TCP"}], **spec}
+    return {"kind": "Service", "metadata": {"name": "b", "namespace": "a"}, "spec": full}
+
+
+def endpoints(*listed: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "kind": "EndpointSlice",
+        "metadata": {"name": "b-1", "namespace": "a", "labels": {"kubernetes.io/service-name": "b"}},
+        "addressType": "IPv4",
+        "endpoints": list(listed),
+        "ports": [{"port": 8080, "protocol": "TCP"}],
+    }
+
+
+def listed(*items: dict[str, Any]) -> str:
+    return json.dumps({"kind": "List", "items": items})
+
+
+def test_a_list_of_kubectl_is_read() -> None:
+    slices = endpoints(
+        {"addresses": ["10.0.0.2"], "nodeName": "n1"},
+        {"addresses": ["10.0.0.3"], "nodeName": "n2"},
+        {"addresses": ["10.0.0.4"], "nodeName": "n1", "conditions": {"ready": False}},
+    )
+    node = {"kind": "Node", "metadata": {"name": "n1"}}
+    objects = read_objects(listed(service(), slices, node, {"kind": "Pod"}), name="objects")
+    (one,) = objects.of(Family.IP)
+    assert one.name == "a/b"
+    assert one.endpoints == (Endpoint(0x0A000002, 8080, local=True), Endpoint(0x0A000003, 8080, local=False))
+    assert not objects.of(Family.IP6)
+
+
+@pytest.mark.parametrize(
+    "spec", [{"clusterIP": "None"}, {"type": "ExternalName", "clusterIP": ""}, {"clusterIP": "fd00::9"}]
+)
+def test_services_of_which_no_rule_is_made(spec: dict[str, Any]) -> None:
+    assert not read_objects(listed(service(**spec)), name="objects").of(Family.IP)
+
+
+def test_defaults_are_those_of_the_api() -> None:
+    (one,) = read_objects(listed(service(sessionAffinity="ClientIP")), name="objects").of(Family.IP)
+    assert one.affinity == 10800
+    assert one.internal_local is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"services": 7}',
+        '{"services": [{"spec": {}}]}',
+        '{"services": [{"metadata": {"name": "b"}, "spec": {"clusterIP": "10.0.0.1", "ports": [{}]}}]}',
+        '{"items": [3]}',
+        '{"services": [{"metadata": {"name": "b"}, "spec": {"clusterIP": "ten", "ports": []}}]}',
+    ],
+)
+def test_what_is_no_api_object_is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        read_objects(text, name="objects.json")
