@@ -191,7 +191,14 @@ def test_every_package_says_what_it_exports() -> None:
 
 
 def test_a_snapshot_knows_no_command_and_no_backend() -> None:
-    allowed = ("translate", "harness.snapshot", "harness.files", "harness.inputs", "harness.inference", *WORDS)
+    allowed = (
+        "translate",
+        "harness.snapshot",
+        "harness.files",
+        "harness.inputs",
+        "harness.inference",
+        *WORDS,
+    )
     wrong = [
         i
         for i in IMPORTS
