@@ -42,6 +42,7 @@ class Reading:
     pods: dict[Interval | Name, int] = field(default_factory=dict)
     """What traffic of pods is told by, and how many rules say so."""
     masquerade_all: bool = False
+    masquerade_strangers: bool = False
     mark: int | None = None
     fully_random: bool = False
     node_port_addresses: list[int] | None = None

@@ -77,7 +77,7 @@ def _notes(reading: Reading) -> tuple[str, ...]:
     notes = []
     if len(reading.pods) > 1:
         notes.append(f"traffic of pods is told in {len(reading.pods)} ways; the commonest is taken")
-    if reading.masquerade_all and reading.pods:
+    if reading.masquerade_all and reading.masquerade_strangers:
         notes.append("some rules masquerade all traffic to cluster IPs, others what is not from pods")
     return tuple(notes)
 

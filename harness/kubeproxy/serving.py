@@ -181,6 +181,7 @@ def tell_pods(reading: Reading, tests: Tests, others: frozenset[Field]) -> bool:
         return True
     if len(rest) != 1:
         return False
+    reading.masquerade_strangers = True
     test = tests[next(iter(rest))]
     if not isinstance(test, FieldTest) or test.field not in (Field.SADDR, Field.IIF):
         return False
@@ -211,7 +212,12 @@ def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
             draft.external_local = False
         elif not kinds and target == cluster:
             draft.external_local = bool(draft.external_local)
-        elif to_local or (pods and target == cluster) or (own and target in (MARK_CHAIN, cluster)):
+        elif pods and target == cluster:
+            # The same network as in the rules of strangers, which masqueradeAll has none of.
+            draft.external_local = True
+            value = next(v for t in tests.values() if isinstance(t, FieldTest) for v in t.values)
+            reading.pods[value] = reading.pods.get(value, 0) + 1
+        elif to_local or (own and target in (MARK_CHAIN, cluster)):
             draft.external_local = True
         elif not kinds and target == "KUBE-MARK-DROP":
             draft.near = []

@@ -224,8 +224,10 @@ def test_listed_node_port_addresses_are_seen() -> None:
 def test_masquerading_everything_is_seen() -> None:
     state = changed("! -s 10.244.0.0/16 -d", "-d")
     assert state.masquerade_all
-    assert state.pods is None
+    # Rules of policy Local still tell traffic of pods.
+    assert state.pods == PODS[Family.IP]
     assert not state.remainder
+    assert not state.notes
 
 
 def test_an_interface_can_tell_pods_from_others() -> None:

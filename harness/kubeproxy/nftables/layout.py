@@ -1,0 +1,154 @@
+"""How kube-proxy's nftables mode lays out its table, by Kubernetes version, as data.
+
+1.30 is that of a real kube-proxy's output. Between it and 1.35 the base chains of the filter type moved
+(k/k #132456, 1.34, and #133969, which brought it to a late patch release of 1.33): the checks for endpoints
+and for cluster IPs came behind DNAT, so that pods and the node reach a load balancer whose endpoints are all
+elsewhere. With 1.36 the mark is set in place instead of in a chain, the mark of strangers at the head of
+``services``, hairpin is a set of connections, and endpoints have chains only where affinity needs them
+(#135800, #136499).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from translate.errors import InputError
+
+__all__ = ["LAYOUTS", "BaseChain", "Jump", "Layout", "layout_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChain:
+    """A chain at a hook; ``type`` is filter or nat."""
+
+    name: str
+    type: str
+    hook: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A base chain's way into another; ``new`` for new connections alone."""
+
+    source: str
+    target: str
+    new: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The table of one Kubernetes minor version.
+
+    ``marks_in_place``: rules set the masquerade mark themselves. ``hairpin_set``: connections of an endpoint
+    with itself are told behind DNAT by a set, of local endpoints alone, and are not marked.
+    ``endpoint_chains``: every endpoint has a chain, not only those of services with affinity.
+    ``knows_service_cidrs``: ServiceCIDR objects are watched without a feature gate.
+    ``remark`` says what about the version must be assumed.
+    """
+
+    version: str
+    base_chains: tuple[BaseChain, ...]
+    jumps: tuple[Jump, ...]
+    marks_in_place: bool
+    hairpin_set: bool
+    endpoint_chains: bool
+    knows_service_cidrs: bool
+    remark: str | None = None
+
+
+_DNAT, _SNAT = -100, 100
+_BEFORE_DNAT = _DNAT - 10
+_NAT_CHAINS: Final = (
+    BaseChain("nat-prerouting", "nat", "prerouting", _DNAT),
+    BaseChain("nat-output", "nat", "output", _DNAT),
+    BaseChain("nat-postrouting", "nat", "postrouting", _SNAT),
+)
+_NAT_JUMPS: Final = (
+    Jump("nat-output", "services", new=False),
+    Jump("nat-prerouting", "services", new=False),
+    Jump("nat-postrouting", "masquerading", new=False),
+)
+_ENDPOINT_CHECKS: Final = (
+    Jump("filter-input", "nodeport-endpoints-check"),
+    Jump("filter-input", "service-endpoints-check"),
+    Jump("filter-forward", "service-endpoints-check"),
+    Jump("filter-output", "service-endpoints-check"),
+)
+
+_V1_30: Final = Layout(
+    version="1.30",
+    base_chains=(
+        BaseChain("filter-prerouting", "filter", "prerouting", _BEFORE_DNAT),
+        BaseChain("filter-input", "filter", "input", _BEFORE_DNAT),
+        BaseChain("filter-forward", "filter", "forward", _BEFORE_DNAT),
+        BaseChain("filter-output", "filter", "output", _BEFORE_DNAT),
+        BaseChain("filter-output-post-dnat", "filter", "output", _DNAT + 10),
+        *_NAT_CHAINS,
+    ),
+    jumps=(
+        *_ENDPOINT_CHECKS,
+        Jump("filter-prerouting", "firewall-check"),
+        Jump("filter-output", "firewall-check"),
+        *_NAT_JUMPS,
+        Jump("filter-forward", "cluster-ips-check"),
+        Jump("filter-output-post-dnat", "cluster-ips-check"),
+    ),
+    marks_in_place=False,
+    hairpin_set=False,
+    endpoint_chains=True,
+    knows_service_cidrs=False,
+)
+_V1_33: Final = replace(
+    _V1_30,
+    version="1.33",
+    knows_service_cidrs=True,
+    remark="1.33 is taken as before the patch release with k/k #133969; 1.34 has what it changes",
+)
+_V1_34: Final = replace(
+    _V1_33,
+    version="1.34",
+    base_chains=(
+        BaseChain("filter-prerouting-pre-dnat", "filter", "prerouting", _BEFORE_DNAT),
+        BaseChain("filter-output-pre-dnat", "filter", "output", _BEFORE_DNAT),
+        BaseChain("filter-input", "filter", "input", 0),
+        BaseChain("filter-forward", "filter", "forward", 0),
+        BaseChain("filter-output", "filter", "output", 0),
+        *_NAT_CHAINS,
+    ),
+    jumps=(
+        *_ENDPOINT_CHECKS,
+        Jump("filter-prerouting-pre-dnat", "firewall-check"),
+        Jump("filter-output-pre-dnat", "firewall-check"),
+        *_NAT_JUMPS,
+        Jump("filter-forward", "cluster-ips-check"),
+        Jump("filter-output", "cluster-ips-check"),
+    ),
+    remark=None,
+)
+_V1_36: Final = replace(_V1_34, version="1.36", marks_in_place=True, hairpin_set=True, endpoint_chains=False)
+
+LAYOUTS: Final = {
+    layout.version: layout
+    for layout in (
+        _V1_30,
+        replace(_V1_30, version="1.31"),
+        replace(_V1_30, version="1.32"),
+        _V1_33,
+        _V1_34,
+        replace(_V1_34, version="1.35"),
+        _V1_36,
+        replace(_V1_36, version="1.37"),
+    )
+}
+"""By minor version."""
+
+
+def layout_of(version: str) -> Layout:
+    """Return the layout of ``1.30`` to ``1.37``, also of ``v1.30.4``. Raises InputError for others."""
+    minor = ".".join(version.removeprefix("v").split(".")[:2])
+    if minor not in LAYOUTS:
+        known = tuple(LAYOUTS)
+        raise InputError(f"unknown Kubernetes version {version!r}, expected {known[0]} to {known[-1]}")
+    return LAYOUTS[minor]

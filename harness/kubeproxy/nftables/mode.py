@@ -1,0 +1,75 @@
+"""The ruleset that kube-proxy's nftables mode would load where its iptables mode was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.node import Node
+from harness.kubeproxy.nftables.layout import layout_of
+from harness.kubeproxy.nftables.script import Script
+from harness.kubeproxy.nftables.serving import ServiceWriter
+from harness.kubeproxy.nftables.skeleton import Words, write_skeleton
+from harness.kubeproxy.nftables.surroundings import Surroundings, surroundings_of
+from harness.kubeproxy.service import Service
+from harness.kubeproxy.state import KubeProxyState, Mode
+from translate.errors import InputError
+
+__all__ = ["NftablesMode", "nftables_mode"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftablesMode:
+    """``text`` is for ``nft -f``: commands that add one table. ``assumptions``: what it rests on."""
+
+    version: str
+    text: str
+    assumptions: tuple[str, ...]
+
+
+def nftables_mode(
+    state: KubeProxyState,
+    version: str,
+    node: Node | None = None,
+    surroundings: Surroundings | None = None,
+) -> NftablesMode:
+    """Return what kube-proxy of a Kubernetes version would load for the same services, in nftables mode.
+
+    ``surroundings`` None: they follow from the rules and ``node`` (:func:`surroundings_of`). Raises
+    InputError when the version is not known, or the rules are not of the iptables mode.
+    """
+    layout = layout_of(version)
+    if state.mode is not Mode.IPTABLES:
+        raise InputError(f"rules of kube-proxy's iptables mode are needed, found: {state.mode}")
+    around = surroundings or surroundings_of(state, node)
+    words = Words.of(state, layout)
+    script = Script(state.family.value)
+    write_skeleton(script, state, layout, around, words)
+    writer = ServiceWriter(script, state, layout, around, words)
+    for service in state.services:
+        writer.write(service)
+    notes = (*around.assumptions, *_unknown(state.services))
+    if layout.remark is not None:
+        notes = (layout.remark, *notes)
+    return NftablesMode(version=layout.version, text=script.text(), assumptions=notes)
+
+
+def _unknown(services: tuple[Service, ...]) -> list[str]:
+    """Say which facts were not known and taken as the default of the API."""
+    asked = (
+        ("no name: their chains are called after their addresses", [s.name is None for s in services]),
+        (
+            "no endpoints, so that no rule tells of their policies: Cluster is taken",
+            [s.internal_local is None or (s.external and s.external_local is None) for s in services],
+        ),
+        (
+            "no endpoints, so that no rule tells of their source ranges: none are taken",
+            [s.source_ranges is None for s in services],
+        ),
+        (
+            "addresses that may be a load balancer's: no source range counts there",
+            [bool(s.outside_ips) for s in services],
+        ),
+        ("no cluster IP that is known", [s.cluster_ip is None for s in services]),
+    )
+    counted = ((sum(found), what) for what, found in asked)
+    return [f"{n} service{'s have' if n > 1 else ' has'} {what}" for n, what in counted if n]
