@@ -6,12 +6,13 @@ out, with None for what no rule tells; ``objects`` reads the API objects that te
 kube-proxy's names. Readers of parts of a ruleset: ``serving`` (the chains of one service), ``entrances`` (the
 rules that lead there), ``filters`` (refusals, source ranges, health checks), ``shared`` (all of no service),
 ``ipvs`` (what shows of that mode); they fill a ``reading`` with ``draft`` services. ``naming`` joins objects
-and rules.
-May be imported by anything in ``harness``; itself imports ``translate`` alone, and needs no machine.
+and rules. ``places`` finds the service of a packet; ``nftables`` is the room of the other mode.
+May be imported by anything in ``harness``; itself imports ``translate`` and ``backends.node`` alone.
 """
 
 from harness.kubeproxy.chains import ChainKind, Protocol, chain_name
 from harness.kubeproxy.objects import ApiObjects, read_objects
+from harness.kubeproxy.places import ServicePlaces
 from harness.kubeproxy.recover import recover
 from harness.kubeproxy.service import Endpoint, Line, Part, Service
 from harness.kubeproxy.state import KubeProxyState, Mode, Remainder
@@ -27,6 +28,7 @@ __all__ = [
     "Protocol",
     "Remainder",
     "Service",
+    "ServicePlaces",
     "chain_name",
     "read_objects",
     "recover",

@@ -23,7 +23,18 @@ from translate.ir import (
 )
 from translate.ir import Protocol as Number
 
-__all__ = ["DESTINATION", "Key", "asked", "jump_target", "network", "only", "point", "protocol"]
+__all__ = [
+    "DESTINATION",
+    "Key",
+    "asked",
+    "is_local",
+    "is_network",
+    "jump_target",
+    "network",
+    "only",
+    "point",
+    "protocol",
+]
 
 Key = Field | type[AnyOf] | type[Random] | type[Nth] | type[SetTest] | type[Recent] | type[Account]
 """What a test is of: its field, or its kind where it is of no field alone."""
@@ -70,9 +81,14 @@ def point(tests: dict[Key, Test], key: Key) -> int | None:
 
 
 def network(tests: dict[Key, Test], key: Key) -> Interval | None:
-    """Return the one interval that is asked for."""
+    """Return the one network that is asked for; other intervals are none of kube-proxy's."""
     value = only(tests, key)
-    return value if isinstance(value, Interval) else None
+    return value if isinstance(value, Interval) and is_network(value) else None
+
+
+def is_network(interval: Interval) -> bool:
+    """Whether an interval is a prefix of addresses."""
+    return not interval.size & (interval.size - 1) and not interval.low & (interval.size - 1)
 
 
 def protocol(tests: dict[Key, Test]) -> Protocol | None:

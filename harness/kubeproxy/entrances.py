@@ -9,7 +9,7 @@ from harness.kubeproxy.chains import ChainKind, split_chain
 from harness.kubeproxy.draft import Draft
 from harness.kubeproxy.reading import Reading
 from harness.kubeproxy.service import Part
-from harness.kubeproxy.serving import MARK_CHAIN, tell_pods
+from harness.kubeproxy.serving import MARK_CHAIN, Strangers
 from translate.ir import Account, Family, Field, FieldTest, Interval, Rule, TableName
 
 __all__ = ["NODE_PORT_CHAIN", "SERVICE_CHAIN", "read_entrances"]
@@ -170,8 +170,10 @@ def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
             return False
         draft.external_local = local
     elif address == draft.cluster_ip:
-        if not tell_pods(reading, tests, DESTINATION):
+        strangers = Strangers.of(tests, DESTINATION)
+        if strangers is None:
             return False
+        strangers.tell(reading)
     elif tests.keys() != DESTINATION:
         return False
     else:

@@ -35,6 +35,8 @@ class Reading:
     """By the hash of their chains."""
     chainless: list[Draft] = field(default_factory=list)
     """Services that no chain of their own stands for."""
+    strangers: list[tuple[Draft, Rule, str]] = field(default_factory=list)
+    """Rules of balancers that mark, which are read when the cluster IP is known."""
     seps: dict[str, SepChain] = field(default_factory=dict)
     used_seps: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)

@@ -17,7 +17,7 @@ from harness.kubeproxy.naming import completed, names_of_chains
 from harness.kubeproxy.objects import ApiObjects
 from harness.kubeproxy.reading import Reading
 from harness.kubeproxy.service import Endpoint, Line, Service
-from harness.kubeproxy.serving import read_service_chains
+from harness.kubeproxy.serving import read_service_chains, read_strangers
 from harness.kubeproxy.shared import read_shared
 from harness.kubeproxy.state import KubeProxyState, Mode, Remainder
 from translate.collector import collector_paused
@@ -47,6 +47,7 @@ def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxySta
     read_shared(reading)
     read_service_chains(reading)
     read_entrances(reading)
+    read_strangers(reading)
     read_filters(reading)
     services, lost = _services(reading)
     if objects is not None:

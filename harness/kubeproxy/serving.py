@@ -7,6 +7,7 @@ Rules of ``syncProxyRules`` of ``pkg/proxy/iptables/proxier.go``, from 1.20 on; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from harness.kubeproxy.asked import (
@@ -15,6 +16,7 @@ from harness.kubeproxy.asked import (
     Test,
     asked,
     is_local,
+    is_network,
     jump_target,
     network,
     point,
@@ -30,6 +32,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    Name,
     Random,
     Recent,
     RecentMode,
@@ -37,7 +40,7 @@ from translate.ir import (
     TableName,
 )
 
-__all__ = ["MARK_CHAIN", "read_service_chains", "tell_pods"]
+__all__ = ["MARK_CHAIN", "Strangers", "read_service_chains", "read_strangers"]
 
 MARK_CHAIN: Final = "KUBE-MARK-MASQ"
 _NAT: Final = TableName.NAT
@@ -103,23 +106,22 @@ def _is_recent(test: Test | None, mode: RecentMode) -> bool:
 
 
 def _balancer(reading: Reading, draft: Draft, chain: Chain) -> None:
-    for rule in chain.rules:
-        tests = asked(rule)
-        if tests is None or not (
-            _balance(reading, draft, chain.name, rule, tests, draft.spread)
-            or _stranger(reading, draft, chain.name, rule, tests)
-        ):
-            reading.leave(rule, chain.name)
+    _choices(reading, draft, chain, draft.spread)
 
 
 def _local_balancer(reading: Reading, draft: Draft, chain: Chain) -> None:
     draft.near = [] if draft.near is None else draft.near
+    _choices(reading, draft, chain, draft.near)
+
+
+def _choices(reading: Reading, draft: Draft, chain: Chain, endpoints: list[str]) -> None:
     for rule in chain.rules:
         tests = asked(rule)
-        if tests is None or not (
-            _balance(reading, draft, chain.name, rule, tests, draft.near)
-            or _stranger(reading, draft, chain.name, rule, tests)
-        ):
+        if tests is not None and _balance(reading, draft, chain.name, rule, tests, endpoints):
+            continue
+        if tests is not None and jump_target(rule) == MARK_CHAIN:
+            reading.strangers.append((draft, rule, chain.name))
+        else:
             reading.leave(rule, chain.name)
 
 
@@ -152,43 +154,65 @@ def _balance(
     return True
 
 
+def read_strangers(reading: Reading) -> None:
+    """Read the rules of balancers that mark, now that KUBE-SERVICES has said what the cluster IP is."""
+    for draft, rule, chain in reading.strangers:
+        tests = asked(rule)
+        if tests is None or not _stranger(reading, draft, chain, rule, tests):
+            reading.leave(rule, chain)
+
+
 def _stranger(reading: Reading, draft: Draft, chain: str, rule: Rule, tests: Tests) -> bool:
     """Read the rule that has packets to the cluster IP masqueraded that are not from pods."""
-    if jump_target(rule) != MARK_CHAIN:
-        return False
-    if not tell_pods(reading, tests, DESTINATION):
+    strangers = Strangers.of(tests, DESTINATION)
+    if strangers is None:
         return False
     address, port = point(tests, Field.DADDR), point(tests, Field.DPORT)
     if address is None or port is None or not draft.place(protocol(tests), port):
         return False
     if draft.cluster_ip not in (None, address):
         return False
+    strangers.tell(reading)
     draft.cluster_ip = address
     reading.keep(draft, rule, Part.MASQUERADE, _NAT, chain, address)
     return True
 
 
-def tell_pods(reading: Reading, tests: Tests, others: frozenset[Field]) -> bool:
-    """Learn from a rule how pods are told from others: a negated source, or a negated in-device.
+@dataclass(frozen=True, slots=True)
+class Strangers:
+    """Whose packets a rule masquerades: all, or those that are not of ``pods``."""
 
-    A rule that asks ``others`` alone is one of ``masqueradeAll``. False: it asks something else.
-    """
-    if not tests.keys() >= others:
-        return False
-    rest = tests.keys() - others
-    if not rest:
-        reading.masquerade_all = True
-        return True
-    if len(rest) != 1:
-        return False
-    reading.masquerade_strangers = True
-    test = tests[next(iter(rest))]
+    pods: Interval | Name | None
+
+    @classmethod
+    def of(cls, tests: Tests, others: frozenset[Field]) -> Strangers | None:
+        """Return what a rule asks besides ``others``: nothing, a source or an in-device, negated; or None."""
+        if not tests.keys() >= others:
+            return None
+        rest = tests.keys() - others
+        if not rest:
+            return cls(None)
+        value = pods_told(tests, next(iter(rest)), negated=True) if len(rest) == 1 else None
+        return None if value is None else cls(value)
+
+    def tell(self, reading: Reading) -> None:
+        """Put down what the rule says of the whole kube-proxy."""
+        if self.pods is None:
+            reading.masquerade_all = True
+        else:
+            reading.masquerade_strangers = True
+            reading.pods[self.pods] = reading.pods.get(self.pods, 0) + 1
+
+
+def pods_told(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | None:
+    """Return the network or interface that a test tells traffic of pods by."""
+    test = tests.get(key)
     if not isinstance(test, FieldTest) or test.field not in (Field.SADDR, Field.IIF):
-        return False
-    if not test.negated or test.mask is not None or len(test.values) != 1:
-        return False
-    reading.pods[test.values[0]] = reading.pods.get(test.values[0], 0) + 1
-    return True
+        return None
+    if test.negated is not negated or test.mask is not None or len(test.values) != 1:
+        return None
+    value = test.values[0]
+    return None if isinstance(value, Interval) and not is_network(value) else value
 
 
 def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
@@ -212,11 +236,10 @@ def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
             draft.external_local = False
         elif not kinds and target == cluster:
             draft.external_local = bool(draft.external_local)
-        elif pods and target == cluster:
+        elif pods is not None and target == cluster:
             # The same network as in the rules of strangers, which masqueradeAll has none of.
             draft.external_local = True
-            value = next(v for t in tests.values() if isinstance(t, FieldTest) for v in t.values)
-            reading.pods[value] = reading.pods.get(value, 0) + 1
+            reading.pods[pods] = reading.pods.get(pods, 0) + 1
         elif to_local or (own and target in (MARK_CHAIN, cluster)):
             draft.external_local = True
         elif not kinds and target == "KUBE-MARK-DROP":
@@ -229,15 +252,13 @@ def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
         reading.keep(draft, rule, Part.EXTERNAL, _NAT, chain.name)
 
 
-def _of_pods(tests: Tests) -> bool:
-    if tests.keys() not in ({Field.SADDR}, {Field.IIF}):
-        return False
-    test = next(iter(tests.values()))
-    return isinstance(test, FieldTest) and not test.negated and len(test.values) == 1
+def _of_pods(tests: Tests) -> Interval | Name | None:
+    return pods_told(tests, next(iter(tests)), negated=False) if len(tests) == 1 else None
 
 
 def _firewall(reading: Reading, draft: Draft, chain: Chain) -> None:
     ranges: list[Interval] = []
+    everything = False
     for rule in chain.rules:
         tests = asked(rule)
         target = jump_target(rule)
@@ -252,10 +273,12 @@ def _firewall(reading: Reading, draft: Draft, chain: Chain) -> None:
         elif not rule.actions or target == "KUBE-MARK-DROP":
             reading.keep(draft, rule, Part.OUT_OF_RANGE, _NAT, chain.name)
         elif inward or target == MARK_CHAIN:
+            # No source is asked: old load balancers without ranges, or a range of every address.
+            everything = everything or inward
             if target == MARK_CHAIN:
                 draft.external_local = False
             reading.keep(draft, rule, Part.EXTERNAL, _NAT, chain.name)
         else:
             reading.leave(rule, chain.name)
-    draft.ranges = ranges
+    draft.ranges = [] if everything else ranges
     draft.name = draft.name or next((n for n in (name_in(r.comment) for r in chain.rules) if n), None)

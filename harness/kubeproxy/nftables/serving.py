@@ -56,15 +56,15 @@ class _Writing:
         s = self._s
         uses_spread = bool(self._spread) and (not self._internal_local or s.external)
         uses_near = bool(self._near) and (self._internal_local or (self._external_local and s.external))
-        served_inside = bool(self._near) if self._internal_local else self._has_any
-        served_outside = bool(self._near) if self._external_local else self._has_any
+        served_inside = bool(self._near if self._internal_local else self._spread)
+        served_outside = bool(self._near if self._external_local else self._spread)
         reached = self._reached(spread=not self._internal_local or s.external)
         chains = [c for c, used in (("service", uses_spread), ("local", uses_near)) if used]
         for kind in chains:
             self._script.chain(self._chain(kind))
         self._cluster_ip(served=served_inside)
         self._outside(served=served_outside)
-        if self._has_any and s.external:
+        if self._spread and s.external:
             self._external_chain(served=served_outside)
         self._firewall()
         if self._layout.hairpin_set:
@@ -113,13 +113,13 @@ class _Writing:
         s, verdict = self._s, "drop" if self._has_any else _REJECT
         target = f"goto {self._chain('external')}"
         for address in s.external_addresses:
-            if self._has_any:
+            if self._spread:
                 self._script.element("service-ips", self._place(address), target)
             if not served:
                 self._refuse("no-endpoint-services", self._place(address), verdict)
         if s.node_port:
             key = f"{s.protocol} . {s.node_port}"
-            if self._has_any:
+            if self._spread:
                 self._script.element("service-nodeports", key, target)
             if not served:
                 self._refuse("no-endpoint-nodeports", key, verdict)

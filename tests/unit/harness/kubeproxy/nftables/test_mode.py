@@ -214,6 +214,17 @@ def test_masquerading_everything_asks_for_no_source() -> None:
     assert any("ip saddr 10.244.0.0/16 goto service-" in r for rules in new.rules.values() for r in rules)
 
 
+def test_a_service_whose_endpoints_no_rule_leads_to_is_only_refused() -> None:
+    """A refusal alone: that there are endpoints elsewhere is known, and not one of them."""
+    rule = "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp --dport 31000 -j DROP"
+    text = (REAL / "rules.iptables-save").read_text().replace("COMMIT", f"{rule}\nCOMMIT", 1)
+    state = recover(read_ruleset(text.encode(), name="rules"))
+    made = loaded(nftables_mode(state, "1.30", node()).text)
+    assert '{ tcp . 31000 comment "node port 31000/tcp" : drop }' in made.elements["no-endpoint-nodeports"]
+    assert not any("31000" in e for e in made.elements["service-nodeports"])
+    assert not any("unnamed" in name for name in made.declared)
+
+
 @pytest.mark.parametrize("version", ["1.28", "1.38", "", "nine", "2"])
 def test_other_versions_are_refused(version: str) -> None:
     with pytest.raises(InputError, match="unknown Kubernetes version"):
