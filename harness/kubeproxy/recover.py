@@ -124,10 +124,10 @@ def _placed(services: list[Service]) -> tuple[Service, ...]:
     known = {e.address: e.local for s in services for e in s.endpoints if e.local is not None}
     placed = []
     for service in services:
-        if service.name is None or service.name.startswith(_API_SERVER):
-            placed.append(service)
-            continue
-        if any(e.local is None and e.address in known for e in service.endpoints):
+        if service.name is not None and service.name.startswith(_API_SERVER):
+            elsewhere = tuple(replace(e, local=False) for e in service.endpoints)
+            placed.append(replace(service, endpoints=elsewhere))
+        elif any(e.local is None and e.address in known for e in service.endpoints):
             there = tuple(
                 Endpoint(e.address, e.port, known.get(e.address), e.draining) if e.local is None else e
                 for e in service.endpoints

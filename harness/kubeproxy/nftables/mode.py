@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.node import Node
-from harness.kubeproxy.nftables.layout import layout_of
+from harness.kubeproxy.nftables.layout import Layout, layout_of
 from harness.kubeproxy.nftables.script import Script
 from harness.kubeproxy.nftables.serving import ServiceWriter
 from harness.kubeproxy.nftables.skeleton import Words, write_skeleton
@@ -47,10 +47,20 @@ def nftables_mode(
     writer = ServiceWriter(script, state, layout, around, words)
     for service in state.services:
         writer.write(service)
-    notes = (*around.assumptions, *_unknown(state.services))
-    if layout.remark is not None:
-        notes = (layout.remark, *notes)
+    remark = () if layout.remark is None else (layout.remark,)
+    notes = (*remark, *around.assumptions, *_cidrs(layout, around), *_unknown(state.services))
     return NftablesMode(version=layout.version, text=script.text(), assumptions=notes)
+
+
+def _cidrs(layout: Layout, around: Surroundings) -> tuple[str, ...]:
+    if around.service_cidrs:
+        return ()
+    why = (
+        "no ServiceCIDR is given"
+        if layout.knows_service_cidrs
+        else "before 1.33 ServiceCIDRs are not watched"
+    )
+    return (f"{why}: packets to unassigned cluster IPs are not dropped",)
 
 
 def _unknown(services: tuple[Service, ...]) -> list[str]:

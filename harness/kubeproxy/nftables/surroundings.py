@@ -54,8 +54,6 @@ def surroundings_of(
     if unknown:
         how = "all are taken as local" if node is None else f"{len(local)} are reached without a gateway"
         notes.append(f"of {len(unknown)} endpoints no rule says whether they are on the node: {how}")
-    if not service_cidrs:
-        notes.append("no ServiceCIDR is known: packets to unassigned cluster IPs are not dropped")
     return Surroundings(node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes))
 
 

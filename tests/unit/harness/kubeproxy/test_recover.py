@@ -252,3 +252,11 @@ def test_a_range_of_every_address_is_no_range() -> None:
     text = OLD.replace("-s 192.0.2.0/24 -m comment", "-m comment")
     (service,) = recovered(text).services
     assert service.source_ranges == ()
+
+
+def test_the_api_servers_own_slice_names_no_node() -> None:
+    """Its endpoint 192.168.0.2 is this node, as mon/node-exporter shows; kube-proxy does not count it."""
+    state = recover(real(Family.IP))
+    here = parse_address(Family.IP, "192.168.0.2")
+    found = {s.name: e.local for s in state.services for e in s.endpoints if e.address == here}
+    assert found == {"default/kubernetes:https": False, "mon/node-exporter:metrics": True}
