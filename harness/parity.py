@@ -66,10 +66,11 @@ class BackendReport:
 class ParityReport:
     """The whole result. ``differences`` are in the order of backends and flows.
 
-    ``notes`` are differences that are known without a packet.
+    ``notes`` are differences that are known without a packet. ``level`` is None when nothing was
+    translated: all that ran was a given ruleset.
     """
 
-    level: int
+    level: int | None
     flows: int
     repeated: int
     share_tests: int
@@ -87,13 +88,17 @@ class ParityReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do. ``options`` are words of the command line that a replay of one flow needs."""
+    """What to do. ``options`` are words of the command line that a replay of one flow needs.
+
+    ``against`` is the file of a given nftables ruleset, which is also the name of its backend.
+    """
 
     batches: tuple[Batch, ...]
     level: int = 2
     repeat: int = 0
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()
+    against: str | None = None
 
 
 @dataclass(slots=True)
@@ -180,7 +185,7 @@ def run_parity(
         reports.append(BackendReport(name=name, flows=total, differing=differing))
         differences.extend(found)
     return ParityReport(
-        level=plan.level,
+        level=None if all(b.name == plan.against for b in backends) else plan.level,
         flows=total,
         repeated=sum(len(b.repeats) for b in benches),
         share_tests=tests,
@@ -259,7 +264,9 @@ def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) 
         words += ["--corpus", batch.corpus]
     if batch.node_path is not None:
         words += ["--node", batch.node_path]
-    words += ["--only", flow_id, "--backends", name, "-O", str(plan.level), *plan.options]
+    words += ["--only", flow_id]
+    words += ["--against", name] if name == plan.against else ["--backends", name, "-O", str(plan.level)]
+    words += plan.options
     if repeat:
         words += ["--repeat", str(repeat)]
     return shlex.join(words)

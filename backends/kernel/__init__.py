@@ -1,7 +1,7 @@
 """Real kernels: a private network namespace on TAP devices, and one module per way to load rules.
 
-Backends here (``xtables``, ``nftables``, ``tc_ebpf``) import neither the simulator nor each other.
-Importing this package needs no root and no third-party library; opening a backend does.
+Backends here (``xtables``, ``nftables``, ``nftgiven``, ``tc_ebpf``) import neither the simulator nor each
+other. Importing this package needs no root and no third-party library; opening a backend does.
 
 How the pieces stand on each other, lowest first:
 

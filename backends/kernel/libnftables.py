@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -71,12 +72,34 @@ class NftHandle:
 
         Raises MachineError with libnftables' own words; nothing has changed then.
         """
+        error, output = self.attempt(text)
+        if error is not None:
+            raise MachineError(f"nftables does not take the rules: {_shortened(error)}")
+        return output
+
+    def attempt(self, text: str, *, json: bool = False) -> tuple[str | None, str]:
+        """Run nft commands, or ``json``, as one transaction; return complaints, or None, and what they print.
+
+        Nothing has changed where there are complaints. What is printed has the form of the commands.
+        """
         if self._context is None:
             raise ValueError("the handle is closed")
+        self._context.set_json_output(json)
         status, output, error = self._context.cmd(text)
-        if status:
-            raise MachineError(f"nftables does not take the rules: {_shortened(error.strip())}")
-        return output
+        return (error.strip() or "no reason given" if status else None), output
+
+    def attempt_lines(self, text: str) -> str | None:
+        """Run nft commands as one transaction; return complaints, each with the line that it is about.
+
+        They begin ``file:line:columns: ``, which libnftables does only for what it reads from a file.
+        """
+        file = os.memfd_create("ruleset")
+        try:
+            with open(file, "w", encoding="utf-8", closefd=False) as stream:
+                stream.write(text)
+            return self.attempt(f'include "/proc/self/fd/{file}"\n')[0]
+        finally:
+            os.close(file)
 
     def close(self) -> None:
         """Free the context."""

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import sys
 
+from backends.contract import Backend
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.batches import Batch, load_batches, load_node, load_rules, select
 from harness.cli.options import (
@@ -24,6 +25,7 @@ example:
   nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl
   nfparity diff --corpus tests/corpus/cases --backends nftables -O 0
   nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
 
 The simulator says what may happen; every other backend must do one of these things. Exit status 0
 means parity, 1 that something differed, 3 that a backend named with --backends cannot run here.
@@ -44,6 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backends", metavar="A,B", help=f"which to compare; default: all of {', '.join(BACKENDS)}"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="RULESET",
+        help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
+        "printed it, or as nft -f takes it (- is standard input); other backends only if named",
     )
     add_level(parser)
     parser.add_argument(
@@ -89,10 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     requested = arguments.backends is not None
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
+    given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:
         print_unknown(batch.ruleset)
-    able, skipped = choose_backends(names, requested=requested)
+    if given is not None:
+        names = (given.name, *(names if requested else ()))
+        requested = True
+    make = {} if given is None else {given.name: given}
+    able, skipped = choose_backends(names, requested=requested, make=lambda n: make.get(n) or backend(n))
     options = [*input_options(arguments).words()]
     if arguments.random:
         options += ["--random", str(arguments.random), "--seed", str(arguments.seed)]
@@ -102,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         repeat=arguments.repeat,
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
+        against=None if given is None else given.name,
     )
     with progress(sys.stderr) as told:
         report = run_parity(
@@ -127,6 +141,15 @@ def run(arguments: argparse.Namespace) -> int:
 
             print_parity(report, sys.stdout)
     return 0 if report.parity else 1
+
+
+def _given(arguments: argparse.Namespace) -> Backend:
+    from harness.against import given_backend
+
+    inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]
+    if inputs.count("-") > 1:
+        raise InputError("only one of rules, ipsets, corpus, node and --against can be standard input")
+    return given_backend(arguments.against)
 
 
 def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:

@@ -22,7 +22,7 @@ def parity_junit(report: ParityReport) -> str:
         suite = SubElement(
             root,
             "testsuite",
-            name=f"{one.name} -O{report.level}",
+            name=one.name if report.level is None else f"{one.name} -O{report.level}",
             tests=str(1 if skipped else max(one.flows, len(by_flow))),
             failures=str(len(by_flow)),
             errors="0",

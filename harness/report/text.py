@@ -77,7 +77,7 @@ def _row(one: BackendReport) -> tuple[str, str, str, str]:
 
 
 def _verdict(report: ParityReport) -> str:
-    what = f"{report.flows} flows at -O{report.level}"
+    what = f"{report.flows} flows" + ("" if report.level is None else f" at -O{report.level}")
     if report.repeated:
         what += (
             f" ({report.repeated} of them repetitions; {report.share_tests} share tests,"

@@ -115,6 +115,16 @@ def test_ir_imports_nothing_above_it() -> None:
     assert not wrong
 
 
+def test_listings_are_no_rules_of_ours() -> None:
+    allowed = ("translate.nftlisting", "translate.ir", "translate.errors")
+    wrong = [
+        i
+        for i in IMPORTS
+        if _within(i.module, "translate.nftlisting") and _room(i.target) and not _within(i.target, *allowed)
+    ]
+    assert not wrong
+
+
 def test_the_words_of_backends_import_the_vocabulary_alone() -> None:
     allowed = ("translate.ir", "translate.errors", *WORDS)
     wrong = [i for i in IMPORTS if i.module in WORDS and _room(i.target) and not _within(i.target, *allowed)]
@@ -137,7 +147,8 @@ def test_the_simulator_never_sees_a_lowered_program() -> None:
 
 
 def test_kernel_backends_import_neither_the_simulator_nor_each_other() -> None:
-    backends = ("backends.kernel.xtables", "backends.kernel.nftables", "backends.kernel.tc_ebpf")
+    names = ("xtables", "nftables", "nftgiven", "tc_ebpf")
+    backends = tuple(f"backends.kernel.{name}" for name in names)
     wrong = [
         i
         for i in IMPORTS

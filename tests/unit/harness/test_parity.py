@@ -155,6 +155,19 @@ def test_a_difference_names_everything(worker: Job) -> None:
     assert " ".join(words[2:]) == "rules --corpus flows.jsonl --node w.json --only off --backends fake -O 0"
 
 
+def test_a_given_ruleset_is_replayed_by_its_file_and_has_no_level(worker: Job) -> None:
+    def wrong(outcome: Outcome) -> Outcome:
+        return replace(outcome, dport=5353) if outcome.dport == 9153 else outcome
+
+    report = run(worker, Fake(name="kube.nft", change=wrong), against="kube.nft")
+    (found,) = report.differences
+    assert found.command.endswith("--only off --against kube.nft")
+    assert report.level is None
+    other = run(worker, Fake(name="kube.nft"), Fake(change=wrong), against="kube.nft", level=1)
+    assert other.level == 1
+    assert other.differences[0].command.endswith("--only off --backends fake -O 1")
+
+
 def test_a_reply_is_decided_by_the_rules_that_bound_its_connection(worker: Job) -> None:
     def wrong(outcome: Outcome) -> Outcome:
         return replace(outcome, sport=54) if outcome.sport == 53 else outcome

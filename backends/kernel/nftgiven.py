@@ -1,0 +1,139 @@
+"""An nftables ruleset that somebody gives, as it is: kube-proxy's, a firewall's, one written by hand.
+
+It takes the place of a translation: the rules of the job are not asked.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import AbstractContextManager
+from typing import Final
+
+from backends.contract import Availability, Job
+from backends.kernel.availability import kernel_lacks
+from backends.kernel.libnftables import NftHandle, find_bindings
+from backends.kernel.loader import Loader
+from backends.kernel.session import KernelSession, open_session
+from backends.kernel.tapnode import TapNode
+from backends.node import Node
+from translate.errors import Diagnostic, MachineError, ParseError
+from translate.ir import Family, Origin
+from translate.nftlisting import Form, Listing, Script, read_listing
+
+__all__ = ["GivenNftBackend", "GivenNftLoader"]
+
+
+class GivenNftLoader(Loader):
+    """Loads a listing through one handle that is kept, and empties the sets that packets fill."""
+
+    def __init__(self, listing: Listing, family: Family) -> None:
+        self._scripts = listing.scripts
+        self._flush = listing.flush
+        self.lists = bool(listing.filled)
+        self.family = family
+        self._handle: NftHandle | None = None
+
+    def load(self, tap: TapNode) -> None:
+        """Load the ruleset.
+
+        Raises ParseError with the places that nft does not understand, MachineError with what the kernel
+        does not take.
+        """
+        self._handle = NftHandle()
+        for script in self._scripts:
+            if script.form is Form.JSON:
+                error, _ = self._handle.attempt(script.text, json=True)
+            else:
+                error = self._handle.attempt_lines(script.text)
+            if error is not None:
+                raise _fault(error, script)
+
+    def forget(self, tap: TapNode) -> None:
+        """Forget every connection, and empty the sets that packets fill."""
+        super().forget(tap)
+        if self._flush and self._handle is not None:
+            self._handle.run(self._flush)
+
+    def close(self) -> None:
+        """Free the handle."""
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+
+class GivenNftBackend:
+    """Runs packets through a given nftables ruleset on this kernel.
+
+    ``name`` is what reports call it: the file. Making one raises ParseError for text that cannot be
+    loaded.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name = name
+        self._listing = read_listing(text, name=name)
+
+    @property
+    def name(self) -> str:
+        """The name of the ruleset, as it was given."""
+        return self._name
+
+    def probe(self) -> Availability:
+        """Say whether the bindings are there, and nodes can be made here; nothing of the ruleset is tried."""
+        try:
+            find_bindings()
+        except MachineError as e:
+            return Availability(False, str(e))
+        return kernel_lacks(GivenNftLoader(_PROBE, Family.IP))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Load the ruleset into a fresh node; of the job its node and its family count.
+
+        Raises ParseError where it has no table for the job's family, asks for a device that the node has
+        not, or says what nft does not understand.
+        """
+        family = job.ruleset.family
+        if not self._listing.reaches(family):
+            found = ", ".join(self._listing.families) or "none"
+            message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
+            raise ParseError((Diagnostic(Origin(self._name), message),))
+        _check_devices(self._listing, job.node)
+        return open_session(job.node, GivenNftLoader(self._listing, family))
+
+
+_PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
+
+
+def _check_devices(listing: Listing, node: Node) -> None:
+    there = {"lo", *(interface.name for interface in node.interfaces)}
+    faults = tuple(
+        Diagnostic(origin, f"this asks for the device {device}, which the node has not ({_listed(there)})")
+        for device, origin in listing.devices
+        if device not in there
+    )
+    if faults:
+        raise ParseError(faults)
+
+
+def _listed(names: set[str]) -> str:
+    return f"it has {', '.join(sorted(names))}"
+
+
+_ERROR: Final = re.compile(r"^[^\s:]+:(\d+):\d+-\d+: Error: ([^;\n]*)", re.MULTILINE)
+_KERNEL: Final = "Could not process rule: "
+_MOST: Final = 10
+
+
+def _fault(error: str, script: Script) -> ParseError | MachineError:
+    """What libnftables said, at the lines of the ruleset as it was given; JSON has none."""
+    found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
+    if not found:
+        return MachineError(f"nftables does not take the ruleset: {error}")
+    count = len(script.origins)
+    placed = [
+        (script.origins[line - 1] if 0 < line <= count else Origin(script.origins[0].file), text)
+        for line, text in dict.fromkeys(found)
+    ][:_MOST]
+    if any(text.startswith(_KERNEL) for _, text in placed):
+        said = [(o, f"the kernel does not take this: {text.removeprefix(_KERNEL)}") for o, text in placed]
+        return MachineError("\n".join(Diagnostic(*one).render() for one in said))
+    return ParseError(tuple(Diagnostic(o, f"nft does not understand this: {text}") for o, text in placed))

@@ -1,0 +1,318 @@
+"""Given nftables rulesets: listings load again and mean the same, and are compared with iptables rules."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from backends.kernel.libnftables import NftHandle
+from backends.kernel.nftables import NftablesBackend, NftablesLoader
+from backends.kernel.nftgiven import GivenNftBackend, GivenNftLoader
+from backends.kernel.session import open_session
+from backends.kernel.tapnode import TapNode
+from backends.node import Node, node_from_json
+from backends.simulator import SimulatorBackend
+from harness.batches import Batch
+from harness.corpus.cases import read_cases
+from harness.parity import ParityReport, Plan, run_parity
+from translate.errors import MachineError, ParseError
+from translate.ir import Family
+from translate.nft import emit
+from translate.nftlisting import read_listing
+from translate.passes import lower
+from translate.read import read_ruleset
+
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests/corpus"
+LISTINGS = sorted((CORPUS / "listings").glob("*.nft"))
+KUBE = CORPUS / "rulesets/kube-real"
+FORMS = ("realistic.nft", "realistic.nft.json", "realistic.nft-input")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_nftables() -> None:
+    found = NftablesBackend().probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+
+
+def write_lists(folder: Path) -> None:
+    """Write what nft says of this namespace, without the harness's own table, in both forms."""
+    handle = NftHandle()
+    handle.run("delete table ip nfparity_quiet")
+    (folder / "text").write_text(handle.run("list ruleset"))
+    error, listed = handle.attempt("list ruleset", json=True)
+    assert error is None
+    (folder / "json").write_text(listed)
+    handle.close()
+
+
+class Listed(NftablesLoader):
+    """Loads text as it is, and writes down how nft lists it."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        super().__init__(text)
+        self._folder = folder
+
+    def load(self, tap: TapNode) -> None:
+        super().load(tap)
+        write_lists(self._folder)
+
+
+class ListedAgain(GivenNftLoader):
+    """Loads a listing, and writes down how nft lists that."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        super().__init__(read_listing(text, name="listing"), Family.IP)
+        self._folder = folder
+
+    def load(self, tap: TapNode) -> None:
+        super().load(tap)
+        write_lists(self._folder)
+
+
+def listed(loader: Callable[[str, Path], NftablesLoader | GivenNftLoader], text: str, folder: Path) -> Path:
+    folder.mkdir()
+    with open_session(NODE, loader(text, folder)):
+        return folder
+
+
+NODE = node_from_json('{"interfaces": {"eth0": ["192.0.2.1/24"]}}', name="node")
+
+
+def normal(listing: Path) -> str:
+    """A listing without the time that has passed, and without what nft's JSON does not know."""
+    return re.sub(r" expires \w+", "", listing.read_text())
+
+
+def without_json_gaps(text: str) -> str:
+    text = re.sub(
+        r"\n\t+comment .*", "", text.replace("typeof ct state . ip saddr", "type ct_state . ipv4_addr")
+    )
+    return re.sub(r"\n\t+auto-merge", "", text)
+
+
+@pytest.mark.parametrize("path", LISTINGS, ids=lambda path: path.stem)
+def test_a_listing_loads_and_is_listed_as_it_was(path: Path, tmp_path: Path) -> None:
+    first = listed(Listed, path.read_text(), tmp_path / "first")
+    again = listed(ListedAgain, (first / "text").read_text(), tmp_path / "again")
+    assert normal(again / "text") == normal(first / "text")
+
+
+REFUSED_AS_JSON = {
+    "statements": "nonsense for its flags",
+    "learned": "this has no JSON form: update @dm",
+    "netdev": "JSON does not say of which device",
+    "typeof": "one of its types is an integer",
+}
+
+
+@pytest.mark.parametrize("path", LISTINGS, ids=lambda path: path.stem)
+def test_json_loads_and_is_listed_as_it_was_or_is_refused(path: Path, tmp_path: Path) -> None:
+    first = listed(Listed, path.read_text(), tmp_path / "first")
+    text = (first / "json").read_text()
+    if path.stem in REFUSED_AS_JSON:
+        with pytest.raises(ParseError, match=REFUSED_AS_JSON[path.stem]):
+            read_listing(text, name="listing")
+        return
+    again = listed(ListedAgain, text, tmp_path / "again")
+    assert without_json_gaps(normal(again / "text")) == without_json_gaps(normal(first / "text"))
+
+
+def test_what_nft_does_not_understand_is_told_at_its_line(kind_node: Node) -> None:
+    text = "table ip a {\n\tset s {\n\t\ttype ipv4_addr\n\t}\n\tchain c {\n\t\tip saddr @s acept\n\t}\n}\n"
+    listing = read_listing(text, name="given.nft")
+    with (
+        pytest.raises(ParseError, match=r"given\.nft:6: nft does not understand this: syntax error"),
+        open_session(kind_node, GivenNftLoader(listing, Family.IP)),
+    ):
+        pass
+
+
+def test_what_the_kernel_does_not_take_is_told_at_its_line(kind_node: Node) -> None:
+    chains = (
+        "\tchain b {\n\t\ttype filter hook input priority 0;\n\t\tjump c\n\t}\n\tchain c {\n\t\tjump c\n\t}\n"
+    )
+    text = f"table ip a {{\n{chains}}}\n"
+    listing = read_listing(text, name="given.nft")
+    with (
+        pytest.raises(MachineError, match=r"given\.nft:\d: the kernel does not take this: Too many links"),
+        open_session(kind_node, GivenNftLoader(listing, Family.IP)),
+    ):
+        pass
+
+
+def compared(rules: Path, node: Path, flows: Path, given: Path) -> ParityReport:
+    from harness.batches import load_batches
+
+    batches = load_batches(rules=str(rules), corpus=str(flows), node=str(node))
+    return run_parity(
+        Plan(batches=batches, repeat=20),
+        (GivenNftBackend(given.name, given.read_text()),),
+        reference=SimulatorBackend(),
+        rules=lambda *_: (),
+        progress=lambda *_: None,
+    )
+
+
+@pytest.mark.parametrize(("level", "form"), [(0, "text"), (2, "text"), (0, "json"), (2, "json")])
+def test_the_listing_of_our_translation_has_parity(
+    level: int, form: str, kind_node: Node, kind_rules: str, tmp_path: Path
+) -> None:
+    ruleset = read_ruleset(kind_rules.encode(), name="kind")
+    text = emit(lower(ruleset, level=level)).text
+    given = (listed(Listed, text, tmp_path / "lists") / form).read_text()
+    cases = [case for case in read_cases(CORPUS / "cases") if case.rules_path.parent.name == "kind-node"]
+    flows = tuple(flow for case in cases if case.node_path.name == "worker.json" for flow in case.flows)
+    assert len(flows) > 100
+    if form == "json" and level:
+        with pytest.raises(ParseError, match=r"one of its types is an integer .* the text form has it"):
+            GivenNftBackend("given", given)
+        return
+    batch = Batch(rules_path="kind", ruleset=ruleset, node=kind_node, flows=flows, corpus="cases")
+    report = run_parity(
+        Plan(batches=(batch,), repeat=20),
+        (GivenNftBackend("given", given),),
+        reference=SimulatorBackend(),
+        rules=lambda *_: (),
+        progress=lambda *_: None,
+    )
+    assert report.parity, report.differences[:3]
+    assert report.share_tests
+
+
+@cache
+def kube_flows(rules: str, node: str) -> tuple[Batch, Plan]:
+    from backends.contract import Job
+    from harness.corpus.generate import generate_corpus
+
+    ruleset = read_ruleset((KUBE / rules).read_bytes(), name=rules)
+    job = Job(ruleset=ruleset, node=node_from_json((KUBE / node).read_text(), name=node))
+    batch = Batch(
+        rules_path=rules,
+        ruleset=ruleset,
+        node=job.node,
+        flows=generate_corpus(job, seed=0).flows,
+        corpus="generated",
+    )
+    return batch, Plan(batches=(batch,))
+
+
+def kube_report(rules: str, node: str, form: str) -> ParityReport:
+    _, plan = kube_flows(rules, node)
+    return run_parity(
+        plan,
+        (GivenNftBackend(form, (KUBE / form).read_text()),),
+        reference=SimulatorBackend(),
+        rules=lambda *_: (),
+        progress=lambda *_: None,
+    )
+
+
+def beginnings(report: ParityReport) -> dict[str, tuple[object, object]]:
+    """What was expected and observed of each differing flow, where it began to differ.
+
+    What follows of that depends on ports and endpoints that chance has drawn.
+    """
+    found: dict[str, tuple[object, object]] = {}
+    for one in report.differences:
+        found.setdefault(one.flow_id.partition("#")[0], (one.expected, one.observed))
+    return found
+
+
+EXPLAINED = {
+    ("forward", "reject"),  # to a port that a ClusterIP does not have: K06, K13
+    ("forward", "drop"),  # from a pod or the node to a LB IP without endpoints on the node: K24
+    ("drop", "forward"),  # a TCP packet that conntrack calls invalid: K05
+    ("forward", "local"),  # the node to its NodePort at 127.0.0.1: K02
+    ("drop", "local"),  # to 127.0.0.0/8 from elsewhere, which kubelet's or kube-proxy's guard drops: K32
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "node", "forms"),
+    [
+        ("rules.iptables-save", "dataplane.json", FORMS),
+        ("rules.ip6tables-save", "dataplane6.json", FORMS[:2]),
+    ],
+)
+def test_kube_proxys_two_modes_differ_in_every_form_alike(
+    rules: str, node: str, forms: tuple[str, ...]
+) -> None:
+    reports = [kube_report(rules, node, form) for form in forms]
+    first, *others = [beginnings(report) for report in reports]
+    assert first
+    assert set(first.values()) <= EXPLAINED, {v: k for k, v in first.items()}
+    assert len(first) < reports[0].flows / 4
+    for other in others:
+        assert other == first
+
+
+def diff(*words: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.cli", "diff", *words],
+        capture_output=True,
+        text=True,
+        cwd=KUBE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+FLOW = (
+    '{"id": "ping", "in": "cni0", "src": "10.244.0.9", "dst": "10.96.0.10", "proto": "icmp"}\n'
+    '{"id": "dns", "in": "cni0", "src": "10.244.0.9", "dst": "10.96.0.10", "proto": "udp", "sport": 4000,'
+    ' "dport": 53, "then": [{"reply": {}}]}\n'
+)
+
+
+def test_a_difference_is_reported_and_its_command_replays_it(tmp_path: Path) -> None:
+    flows = tmp_path / "flows.jsonl"
+    flows.write_text(FLOW)
+    given = ("rules.iptables-save", "--node", "dataplane.json", "--corpus", str(flows))
+    done = diff(*given, "--against", "realistic.nft", "--repeat", "20", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    (found,) = report["differences"]
+    assert (found["backend"], found["flow_id"], found["field"]) == ("realistic.nft", "ping", "verdict")
+    assert (found["expected"], found["observed"]) == ("forward", "reject")
+    assert report["share_tests"]
+    again = diff(*shlex.split(found["command"])[2:])
+    assert again.returncode == 1
+    assert "no parity: 1 differences in 1 of 1 flows\n" in again.stdout
+    suite = diff(*given, "--against", "realistic.nft", "--format", "junit")
+    assert 'testsuite name="realistic.nft" tests="2" failures="1"' in suite.stdout
+    both = diff(*given, "--against", "realistic.nft.json", "--backends", "nftables", "--only", "dns")
+    assert both.returncode == 0, both.stdout
+    assert "parity: 1 flows at -O2, no difference" in both.stdout
+    assert "realistic.nft.json" in both.stdout
+
+
+def test_what_the_node_has_not_is_bad_input(tmp_path: Path) -> None:
+    flows, given = tmp_path / "flows.jsonl", tmp_path / "given.nft"
+    flows.write_text(FLOW)
+    chain = 'chain i {\n\t\ttype filter hook ingress device "eth9" priority 0;\n\t}\n'
+    given.write_text(f"table netdev a {{\n\t{chain}}}\n")
+    words = ("rules.iptables-save", "--node", "dataplane.json", "--corpus", str(flows), "--against")
+    done = diff(*words, str(given))
+    assert done.returncode == 2
+    assert (
+        f"{given}:2: this asks for the device eth9, which the node has not (it has cni0, eth0, lo)"
+        in done.stderr
+    )
+    given.write_text("table ip6 a {\n}\n")
+    done = diff(*words, str(given))
+    assert done.returncode == 2
+    assert "no table of this ruleset sees packets of ip; its tables are of: ip6" in done.stderr

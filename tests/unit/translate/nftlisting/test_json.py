@@ -1,0 +1,141 @@
+"""What ``nft -j`` prints becomes commands that libnftables takes back, or is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from translate.errors import ParseError
+from translate.nftlisting import Form, GivenSet, read_listing
+
+A = {"family": "ip", "table": "a"}
+SADDR = {"payload": {"protocol": "ip", "field": "saddr"}}
+
+
+def text_of(*entries: object) -> str:
+    return json.dumps({"nftables": [{"metainfo": {"version": "1.0.6"}}, *entries]})
+
+
+def listed(*entries: object) -> list[tuple[Form, list[object]]]:
+    scripts = read_listing(text_of(*entries), name="x.json").scripts
+    return [
+        (
+            script.form,
+            json.loads(script.text)["nftables"] if script.form is Form.JSON else script.text.splitlines(),
+        )
+        for script in scripts
+    ]
+
+
+def test_chains_come_before_maps_that_name_them_and_handles_are_dropped() -> None:
+    element = [["10.0.0.1", {"goto": {"target": "c"}}]]
+    table = {"table": {"family": "ip", "name": "a", "handle": 1}}
+    verdicts = {
+        "map": {**A, "name": "m", "type": "ipv4_addr", "handle": 2, "map": "verdict", "elem": element}
+    }
+    rule = {"rule": {**A, "chain": "c", "handle": 4, "expr": [{"accept": None}]}}
+    chain = {"chain": {**A, "name": "c", "handle": 3}}
+    ((form, commands),) = listed(table, verdicts, rule, chain)
+    assert form is Form.JSON
+    assert commands == [
+        {"add": {"table": {"family": "ip", "name": "a"}}},
+        {"add": {"chain": {**A, "name": "c"}}},
+        {"add": {"map": {**A, "name": "m", "type": "ipv4_addr", "map": "verdict", "elem": element}}},
+        {"add": {"rule": {**A, "chain": "c", "expr": [{"accept": None}]}}},
+    ]
+
+
+def test_sets_that_packets_fill_are_declared_as_text_and_begin_empty() -> None:
+    given = {"set": {**A, "name": "s", "type": "ipv4_addr", "size": 9, "flags": ["timeout"], "timeout": 60}}
+    given["set"]["elem"] = [{"elem": {"val": "10.0.0.1", "expires": 5}}]
+    given["set"]["comment"] = "seen"
+    rule = {"rule": {**A, "chain": "c", "expr": [{"set": {"op": "update", "elem": SADDR, "set": "@s"}}]}}
+    (form, commands), (_, rules) = listed(given, rule)
+    assert form is Form.TEXT
+    assert commands == [
+        'add set ip a s { type ipv4_addr; flags timeout,dynamic; timeout 60s; size 9; comment "seen"; }'
+    ]
+    assert len(rules) == 1
+    listing = read_listing(text_of(given, rule), name="x.json")
+    assert listing.filled == (GivenSet("ip", "a", "s"),)
+
+
+@pytest.mark.parametrize(
+    ("data", "element", "declared"),
+    [
+        ("ipv4_addr . inet_service", {"concat": ["10.0.0.2", 80]}, "ipv4_addr : ipv4_addr . inet_service"),
+        ("ipv4_addr", {"range": ["10.0.0.2", "10.0.0.9"]}, "ipv4_addr : interval ipv4_addr"),
+    ],
+)
+def test_maps_whose_data_json_cannot_declare(data: str, element: object, declared: str) -> None:
+    entry = {**A, "name": "m", "type": "ipv4_addr", "map": data, "elem": [["10.0.0.1", element]]}
+    (_, declarations), (form, elements) = listed({"map": entry})
+    assert declarations == [f"add map ip a m {{ type {declared}; }}"]
+    assert form is Form.JSON
+    assert elements == [{"add": {"element": {**A, "name": "m", "elem": [["10.0.0.1", element]]}}}]
+
+
+def test_statements_of_a_set() -> None:
+    stmt = [{"limit": {"rate": 5, "burst": 7, "per": "minute"}}, {"counter": None}]
+    ((_, commands),) = listed({"set": {**A, "name": "s", "type": ["ipv4_addr", "mark"], "stmt": stmt}})
+    about = "type ipv4_addr . mark; flags dynamic; limit rate 5/minute burst 7 packets; counter"
+    assert commands == [f"add set ip a s {{ {about}; }}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "body"),
+    [
+        ("synproxy", {"mss": 1460, "wscale": 7, "flags": ["timestamp", "sack-perm"]},
+         "mss 1460; wscale 7; timestamp sack-perm"),
+        ("ct expectation", {"protocol": "tcp", "dport": 5, "timeout": 9000, "size": 2, "l3proto": "ip"},
+         "protocol tcp; dport 5; timeout 9000ms; size 2; l3proto ip"),
+        ("ct timeout", {"protocol": "tcp", "l3proto": "ip", "policy": {"established": 9, "close": 4}},
+         "protocol tcp; l3proto ip; policy = { established : 9, close : 4 }"),
+    ],
+)  # fmt: skip
+def test_objects_that_json_loses_are_text(kind: str, entry: dict[str, object], body: str) -> None:
+    ((form, commands),) = listed({kind: {**A, "name": "o", **entry}})
+    assert form is Form.TEXT
+    assert commands == [f"add {kind} ip a o {{ {body}; }}"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"rule": {**A, "chain": "c", "handle": 7, "expr": [{"xt": {"type": "match", "name": "recent"}}]}},
+         "rule ip a c handle 7: a rule of iptables-nft's, .* iptables-nft-save"),
+        ({"rule": {**A, "chain": "c", "expr": ["update @m { ip saddr : tcp dport }"]}},
+         "this has no JSON form: update @m"),
+        ({"rule": {**A, "chain": "c", "expr": [{"match": {"right": {"set": [{"range": ["", ""]}]}}}]}},
+         "nft has lost the names of interfaces"),
+        ({"map": {**A, "name": "n", "type": "integer", "map": "verdict"}},
+         "map ip a n: one of its types is an integer .* the text form has it"),
+        ({"chain": {"family": "netdev", "table": "a", "name": "c", "hook": "ingress"}},
+         "JSON does not say of which device"),
+        ({"map": {**A, "name": "m", "type": "mark", "map": "ipv4_addr . mark", "elem": [["*", 1]]}},
+         "an element for all other keys"),
+        ({"table": {"family": "ip", "name": "a", "flags": "dormant"}}, "nonsense for its flags"),
+        ({"chain": {"family": "ip"}}, "it does not say where it belongs"),
+        ({"flush": {"table": {"family": "ip", "name": "a"}}}, "'flush', which no ruleset consists of"),
+    ],
+)  # fmt: skip
+def test_what_json_has_lost_is_refused(entry: object, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        read_listing(text_of(entry), name="x.json")
+
+
+@pytest.mark.parametrize("text", ['{"nftables": [{"table": 5}]}', '{"rules": []}', '{"nftables": [{}]}'])
+def test_json_that_nft_does_not_print_is_refused(text: str) -> None:
+    with pytest.raises(ParseError, match="not the JSON of nft -j list ruleset"):
+        read_listing(text, name="x.json")
+
+
+def test_json_that_ends_in_the_middle_is_refused_at_its_place() -> None:
+    with pytest.raises(ParseError, match=r"x\.json:2:1: no JSON"):
+        read_listing('{"nftables": [{"table": {"flags": \n', name="x.json")
+
+
+def test_a_flush_of_everything_is_left_out() -> None:
+    ((_, commands),) = listed({"flush": {"ruleset": None}}, {"add": {"table": {"family": "ip", "name": "a"}}})
+    assert commands == [{"add": {"table": {"family": "ip", "name": "a"}}}]

@@ -1,0 +1,182 @@
+"""Tables as nft prints them become commands in an order in which they load."""
+
+from __future__ import annotations
+
+import pytest
+
+from translate.errors import ParseError
+from translate.ir import Family
+from translate.nftlisting import Form, GivenSet, read_listing
+
+LISTING = """\
+table ip a {
+	comment "a table"
+	map m {
+		type inet_service : verdict
+		elements = { 80 : goto c,
+			81 comment "{" : drop }
+	}
+
+	counter n {
+		packets 1 bytes 2
+	}
+
+	ct helper h {
+		type "ftp" protocol tcp
+		l3proto ip
+	}
+
+	set seen {
+		type ipv4_addr
+		size 10
+		flags dynamic,timeout
+		timeout 1m
+		elements = { 10.0.0.1 expires 5s }
+	}
+
+	chain b { # handle 1
+		type filter hook input priority filter; policy drop;
+		tcp dport vmap @m
+		update @seen { ip saddr } counter name "n" accept # handle 5
+	}
+
+	chain c {
+		comment "empty"
+	}
+}
+table inet other {
+}
+"""
+
+
+def lines(text: str) -> list[str]:
+    (script,) = read_listing(text, name="x.nft").scripts
+    assert script.form is Form.TEXT
+    assert len(script.origins) == script.text.count("\n")
+    return script.text.splitlines()
+
+
+def test_what_is_named_comes_before_what_names_it() -> None:
+    assert lines(LISTING) == [
+        'add table ip a { comment "a table"; }',
+        "add table inet other",
+        "add chain ip a b { type filter hook input priority filter; policy drop; }",
+        'add chain ip a c { comment "empty"; }',
+        "add counter ip a n { packets 1 bytes 2; }",
+        'add ct helper ip a h { type "ftp" protocol tcp; l3proto ip; }',
+        'add map ip a m { type inet_service : verdict; elements = { 80 : goto c, 81 comment "{" : drop }; }',
+        "add set ip a seen { type ipv4_addr; size 10; flags dynamic,timeout; timeout 1m; }",
+        "add rule ip a b tcp dport vmap @m",
+        'add rule ip a b update @seen { ip saddr } counter name "n" accept',
+    ]
+
+
+def test_lines_know_where_they_come_from() -> None:
+    (script,) = read_listing(LISTING, name="x.nft").scripts
+    assert [origin.line for origin in script.origins] == [1, 36, 26, 32, 9, 13, 3, 18, 28, 29]
+    assert script.origins[-1].text == 'update @seen { ip saddr } counter name "n" accept'
+
+
+def test_sets_that_packets_fill_begin_empty_and_are_flushed() -> None:
+    listing = read_listing(LISTING, name="x.nft")
+    assert listing.filled == (GivenSet("ip", "a", "seen"),)
+    assert listing.flush == "flush set ip a seen\n"
+    assert "10.0.0.1" not in listing.scripts[0].text
+
+
+def test_a_comment_fills_no_set() -> None:
+    text = 'table ip a {\n\tchain b {\n\t\taccept comment "add @seen { ip saddr }"\n\t}\n}\n'
+    assert read_listing(text, name="x.nft").filled == ()
+
+
+def test_commands_stay_as_and_where_they_are() -> None:
+    text = """\
+#!/usr/sbin/nft -f
+flush ruleset
+define lan = { 10.0.0.0/8 }
+add table kube
+add chain ip kube c
+table ip6 b {
+	chain c {
+		ip6 saddr ::1 drop
+	}
+}
+add set ip kube s { type ipv4_addr ; flags dynamic ; }
+add rule ip kube c add @s { ip saddr }
+insert rule kube c update @t { ip saddr } comment "first"
+"""
+    assert lines(text) == [
+        "define lan = { 10.0.0.0/8 }",
+        "add table kube",
+        "add chain ip kube c",
+        "add table ip6 b",
+        "add chain ip6 b c",
+        "add rule ip6 b c ip6 saddr ::1 drop",
+        "add set ip kube s { type ipv4_addr ; flags dynamic ; }",
+        "add rule ip kube c add @s { ip saddr }",
+        'insert rule kube c update @t { ip saddr } comment "first"',
+    ]
+    listing = read_listing(text, name="x.nft")
+    assert listing.filled == (GivenSet("ip", "kube", "s"), GivenSet("ip", "kube", "t"))
+    assert listing.families == ("ip", "ip6")
+
+
+def test_devices_are_known_beforehand() -> None:
+    text = """\
+table netdev n {
+	chain i {
+		type filter hook ingress devices = { eth0, eth1 } priority filter; policy accept;
+		comment "a device lo"
+	}
+}
+table inet f {
+	flowtable t {
+		hook ingress priority filter
+		devices = { "eth2" }
+	}
+}
+"""
+    devices = read_listing(text, name="x.nft").devices
+    assert [(name, origin.line) for name, origin in devices] == [("eth0", 2), ("eth1", 2), ("eth2", 8)]
+
+
+@pytest.mark.parametrize(
+    ("families", "reached"),
+    [("ip", (True, False)), ("ip6", (False, True)), ("inet", (True, True)), ("bridge", (False, False))],
+)
+def test_a_table_sees_packets_of_its_family(families: str, reached: tuple[bool, bool]) -> None:
+    listing = read_listing(f"table {families} a {{\n}}\n", name="x.nft")
+    assert tuple(listing.reaches(family) for family in (Family.IP, Family.IP6)) == reached
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "x.nft", "no ruleset in this text"),
+        ('table ip a {\n}\ninclude "more.nft"\n', "x.nft:3", "another file is included"),
+        ("*nat\n:PREROUTING ACCEPT [0:0]\n", "x.nft:1", "'\\*nat' begins no table or command"),
+        ("list ruleset\n", "x.nft:1", "'list' begins no table or command"),
+        ("table ip a b {\n}\n", "x.nft:1", "is no table"),
+        (
+            "table ip filter {\n\tchain FORWARD {\n\t\txt match recent counter accept\n\t}\n}\n",
+            "x.nft:3",
+            "a rule of iptables-nft's, .* iptables-nft-save",
+        ),
+        (
+            'table ip a {\n\tchain b {\n\t\tiifname { ""-"" } accept\n\t}\n}\n',
+            "x.nft:3",
+            "nft has lost the names of interfaces here",
+        ),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused_at_its_line(text: str, place: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message) as caught:
+        read_listing(text, name="x.nft")
+    assert caught.value.diagnostics[0].origin.place == place
+
+
+def test_every_refusal_is_told() -> None:
+    text = "table ip a {\n\tchain b {\n\t\txt match recent\n\t\txt target LOG\n\t}\n}\nlist ruleset\n"
+    with pytest.raises(ParseError) as caught:
+        read_listing(text, name="x.nft")
+    assert [one.origin.line for one in caught.value.diagnostics] == [3, 4, 7]

@@ -1,0 +1,98 @@
+"""Declarations of sets and maps: from what JSON says of them to text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from translate.nftlisting.commands import GivenSet
+
+__all__ = ["declaration", "lost", "needs_text"]
+
+_WIDTHLESS: Final = "integer"
+_STATEMENTS: Final = ("counter", "limit", "quota", "ct count")
+
+
+def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
+    """Whether nft's JSON cannot declare a set or map, or not as it is."""
+    data = entry.get("map")
+    several = isinstance(data, str) and " . " in data
+    return dynamic or several or "stmt" in entry or "dynamic" in entry.get("flags", ()) or _spans(entry)
+
+
+def lost(entry: Mapping[str, Any]) -> str | None:
+    """Say what JSON does not tell of a set or map, or nft does not take; None when all is well."""
+    key, data = _types(entry.get("type")), _types(entry.get("map"))
+    if _WIDTHLESS in (*(key or ()), *(data or ())):
+        return "one of its types is an integer (of a numgen, a vlan id), and JSON does not say how wide"
+    if not needs_text(entry, dynamic=False):
+        return None
+    if key is None or data is None:
+        return f"its types are not names: {json.dumps([entry.get('type'), entry.get('map')])}"
+    for statement in entry.get("stmt", ()):
+        (kind,) = statement
+        if kind not in _STATEMENTS:
+            return f"its elements have {kind}"
+    if any(one == "*" or (isinstance(one, list) and one[:1] == ["*"]) for one in entry.get("elem", ())):
+        return "it has an element for all other keys, of which nft 1.0.6 dies in such a map"
+    return None
+
+
+def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic: bool) -> str:
+    """Return the command that declares a set or map without its elements."""
+    key, data = _types(entry["type"]), _types(entry.get("map"))
+    assert key is not None
+    of = " . ".join(key)
+    if kind == "map":
+        assert data is not None
+        of += f" : {'interval ' if _spans(entry) else ''}{' . '.join(data)}"
+    flags = [flag for flag in entry.get("flags", ()) if flag != "dynamic"]
+    dynamic = dynamic or "dynamic" in entry.get("flags", ()) or bool(entry.get("stmt"))
+    parts = [f"type {of}"]
+    if dynamic or flags:
+        parts.append(f"flags {','.join([*flags, *['dynamic'] * dynamic])}")
+    parts += [f"{word} {entry[word]}s" for word in ("timeout", "gc-interval") if word in entry]
+    parts += [f"{word} {entry[word]}" for word in ("size", "policy") if word in entry]
+    if entry.get("auto-merge"):
+        parts.append("auto-merge")
+    if "comment" in entry:
+        parts.append(f'comment "{entry["comment"]}"')
+    parts += [_statement(*one) for statement in entry.get("stmt", ()) for one in statement.items()]
+    return f"add {kind} {where} {{ {'; '.join(parts)}; }}"
+
+
+def _types(value: object) -> tuple[str, ...] | None:
+    """The names of types: one, several in a list, or several in one string, as for a map's data."""
+    match value:
+        case None:
+            return ()
+        case str():
+            return tuple(value.split(" . "))
+        case list() if all(isinstance(one, str) for one in value):
+            return tuple(str(one) for one in value)
+    return None
+
+
+def _spans(entry: Mapping[str, Any]) -> bool:
+    """Whether elements of a map lead to intervals."""
+    pairs = (pair for pair in entry.get("elem", ()) if isinstance(pair, list) and len(pair) == 2)
+    return any(isinstance(data, dict) and data.keys() & {"range", "prefix"} for _, data in pairs)
+
+
+def _statement(kind: str, value: Any) -> str:
+    given = value if isinstance(value, dict) else {}
+    over = "over " if given.get("inv") else ""
+    match kind:
+        case "limit":
+            unit = f" {given['rate_unit']}" if "rate_unit" in given else ""
+            burst = (
+                f" burst {given['burst']} {given.get('burst_unit', 'packets')}" if "burst" in given else ""
+            )
+            return f"limit rate {over}{given['rate']}{unit}/{given.get('per', 'second')}{burst}"
+        case "quota":
+            return f"quota {over}{given['val']} {given.get('val_unit', 'bytes')}"
+        case "ct count":
+            return f"ct count {over}{given['val']}"
+        case _:
+            return kind

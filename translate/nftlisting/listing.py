@@ -1,0 +1,102 @@
+"""A ruleset that somebody gave, ready to be loaded, and what must be known of it beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Origin
+from translate.nftlisting import jsonform
+from translate.nftlisting import text as textform
+from translate.nftlisting.commands import Command, Form, GivenSet
+
+__all__ = ["Listing", "Script", "read_listing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Commands of one form that libnftables takes in one go; ``origins`` has one entry for each line."""
+
+    form: Form
+    text: str
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A ruleset in an order in which it loads.
+
+    ``filled`` are the sets that packets fill. What they held when the ruleset was listed is not loaded.
+    ``families`` are those of its tables. ``devices`` are those that must be there, each with the first
+    place that asks for it.
+    """
+
+    source: str
+    form: Form
+    commands: tuple[Command, ...]
+    families: tuple[str, ...]
+    filled: tuple[GivenSet, ...]
+    devices: tuple[tuple[str, Origin], ...]
+
+    @property
+    def scripts(self) -> tuple[Script, ...]:
+        """What to load, one after the other, into a place without such tables."""
+        return tuple(_script(form, tuple(run)) for form, run in groupby(self.commands, lambda c: c.form))
+
+    def reaches(self, family: Family) -> bool:
+        """Whether some table sees packets of ``family`` on their way."""
+        return not {family.value, "inet", "netdev"}.isdisjoint(self.families)
+
+    @property
+    def flush(self) -> str:
+        """Commands that empty the sets that packets fill."""
+        return "".join(f"flush set {one}\n" for one in self.filled)
+
+
+def read_listing(text: str, *, name: str) -> Listing:
+    """Read what ``nft list ruleset`` or ``nft -j list ruleset`` printed, or what ``nft -f`` takes.
+
+    Raises ParseError with every place that cannot be loaded, and why.
+    """
+    begin = text.lstrip("\ufeff \t\r\n")
+    if not begin:
+        hint = "nft prints nothing where no table is, and to who is not root"
+        raise ParseError((Diagnostic(Origin(name), "no ruleset in this text", hint),))
+    form = Form.JSON if begin.startswith("{") else Form.TEXT
+    groups = jsonform.groups(begin, name) if form is Form.JSON else textform.groups(text, name)
+    commands: list[Command] = []
+    for movable, found in groups:
+        commands += sorted(found, key=lambda c: c.kind) if movable else found
+    filled = tuple(dict.fromkeys(one for command in commands for one in command.fills))
+    kept = tuple(_without_state(commands, set(filled)))
+    devices: dict[str, Origin] = {}
+    for command in kept:
+        for device in command.devices:
+            devices.setdefault(device, command.origin)
+    return Listing(
+        source=name,
+        form=form,
+        commands=kept,
+        families=tuple(dict.fromkeys(command.family for command in kept if command.family)),
+        filled=filled,
+        devices=tuple(devices.items()),
+    )
+
+
+def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterator[Command]:
+    """Leave out the elements of sets that packets fill."""
+    for command in commands:
+        if command.where not in filled:
+            yield command
+        elif command.bare is not None:
+            yield replace(command, text=command.bare)
+
+
+def _script(form: Form, commands: Sequence[Command]) -> Script:
+    origins = tuple(command.origin for command in commands)
+    if form is Form.TEXT:
+        return Script(form, "".join(f"{command.text}\n" for command in commands), origins)
+    joined = ",\n".join(command.text for command in commands)
+    return Script(form, f'{{"nftables": [\n{joined}\n]}}\n', origins)

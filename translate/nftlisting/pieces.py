@@ -1,0 +1,119 @@
+"""nft text taken apart: what stands between newlines and semicolons, outside of braces and quotes.
+
+The words are nft's scanner's (``src/scanner.l``): a string is between two double quotes on one line and knows
+no escape, ``#`` begins a comment wherever it is not in a string, a backslash before a newline joins lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Origin
+
+__all__ = ["Block", "Piece", "pieces"]
+
+_MARK: Final = re.compile(r'"[^"\n]*"|"|#[^\n]*|\\\n|[{};\n]')
+_OPENING: Final = re.compile(r'[^"{]*\{')
+_SPACES: Final = re.compile(r'("[^"\n]*")|\s+')
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece that ends with something in braces: what stands before them, and what is in them."""
+
+    head: tuple[str, ...]
+    body: Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text without its comments; ``line`` is where it begins."""
+
+    text: str
+    line: int
+    source: str
+
+    @property
+    def flat(self) -> str:
+        """The piece on one line."""
+        return _SPACES.sub(lambda m: m[1] or " ", self.text).strip()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What stands before the first brace or quote, as words."""
+        return tuple(re.split(r'[{"]', self.text, maxsplit=1)[0].split())
+
+    @property
+    def origin(self) -> Origin:
+        """The place, with the first line of the piece."""
+        return Origin(self.source, self.line, 0, self.text.partition("\n")[0])
+
+    def block(self) -> Block | None:
+        """Return head and body when the piece has braces before any string, None when it has none."""
+        found = _OPENING.match(self.text)
+        if found is None:
+            return None
+        opening = found.end() - 1
+        inner = self.text[opening + 1 : self.text.rindex("}")]
+        line = self.line + self.text.count("\n", 0, opening)
+        return Block(tuple(self.text[:opening].split()), Piece(inner, line, self.source))
+
+
+def pieces(whole: Piece) -> Iterator[Piece]:
+    """Yield the statements and blocks that a text, or the body of a block, is made of.
+
+    Raises ParseError at a brace or a quote without its other half.
+    """
+    text, line = whole.text, whole.line
+    kept: list[str] = []
+    opened: list[int] = []
+    at = 0
+    first = line
+    for mark in _MARK.finditer(text):
+        kept.append(text[at : mark.start()])
+        at = mark.end()
+        match mark[0]:
+            case "{":
+                opened.append(line)
+                kept.append("{")
+            case "}":
+                if not opened:
+                    raise _fault(whole, line, "this brace closes nothing")
+                opened.pop()
+                kept.append("}")
+            case '"':
+                raise _fault(whole, line, "this string has no end on its line")
+            case "\\\n":
+                kept.append(" \n" if opened else " ")
+                line += 1
+            case "\n" | ";" as separator:
+                if opened:
+                    kept.append(separator)
+                else:
+                    yield from _piece(kept, first, whole.source)
+                    kept = []
+                line += separator == "\n"
+                first = first if opened else line
+            case other if other[0] == '"':
+                kept.append(other)
+    kept.append(text[at:])
+    if opened:
+        raise _fault(whole, opened[-1], "this brace is never closed")
+    yield from _piece(kept, first, whole.source)
+
+
+def _piece(kept: list[str], line: int, source: str) -> Iterator[Piece]:
+    text = "".join(kept)
+    found = text.strip()
+    if found:
+        lead = text[: len(text) - len(text.lstrip())]
+        yield Piece(found, line + lead.count("\n"), source)
+
+
+def _fault(whole: Piece, line: int, message: str) -> ParseError:
+    shown = whole.text.split("\n")[line - whole.line]
+    return ParseError((Diagnostic(Origin(whole.source, line, 0, shown), message),))

@@ -1,0 +1,187 @@
+"""Text → commands: the tables of a listing become one command for each thing in them.
+
+What a file has outside of ``table`` blocks (``add rule …``, ``define …``, as kube-proxy or a hand writes
+them) stays as it is, where it is. ``flush ruleset`` is left out: the node under test holds nothing of
+the ruleset's, but a table of the harness's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from translate.errors import Diagnostic, ParseError
+from translate.nftlisting.commands import IPTABLES_NFT, Command, GivenSet, Group, Kind
+from translate.nftlisting.pieces import Block, Piece, pieces
+
+__all__ = ["groups"]
+
+FAMILIES: Final = ("ip", "ip6", "inet", "arp", "bridge", "netdev")
+_OBJECTS: Final = ("counter", "quota", "limit", "secmark", "synproxy")
+_CT_OBJECTS: Final = ("helper", "timeout", "expectation")
+_ABOUT_CHAIN: Final = ("type", "policy", "comment", "device", "devices", "flags")
+_ADDING: Final = ("add", "create")
+_RULE_VERBS: Final = ("add", "create", "insert", "replace")
+_NOUNS: Final = ("rule", "chain", "set", "map", "element", "table", "flowtable", *_OBJECTS)
+_OTHER: Final = ("delete", "flush", "rename", "define", "redefine", "undefine")
+_FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
+_STRINGS: Final = re.compile(r'"[^"\n]*"')
+_COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
+_DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
+_NAMELESS: Final = '""-""'
+_XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
+
+
+def groups(text: str, name: str) -> Iterator[Group]:
+    """Yield the commands of a text. Raises ParseError with all that cannot be loaded."""
+    faults: list[Diagnostic] = []
+    tables: list[Command] = []
+    for piece in pieces(Piece(text, 1, name)):
+        words = piece.words
+        block = piece.block() if "table" in words[:2] else None
+        if block is not None and words[0] in ("table", *_ADDING):
+            tables += _table(block, piece, faults)
+            continue
+        if tables:
+            yield True, tuple(tables)
+            tables = []
+        command = _command(piece, words, faults)
+        if command is not None:
+            yield False, (command,)
+    if tables:
+        yield True, tuple(tables)
+    if faults:
+        raise ParseError(tuple(faults))
+
+
+def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> Command | None:
+    first = words[0] if words else ""
+    if words[:2] == ("flush", "ruleset"):
+        return None
+    if first == "include":
+        hint = "put its text in the place of this line"
+        faults.append(Diagnostic(piece.origin, "another file is included, which was not given", hint))
+        return None
+    if first not in (*_RULE_VERBS, *_OTHER):
+        hint = "a ruleset is tables as nft list ruleset prints them, or commands that add to them"
+        faults.append(
+            Diagnostic(piece.origin, f"{first or piece.flat[:20]!r} begins no table or command", hint)
+        )
+        return None
+    _refuse(piece, faults)
+    rest = list(words[1:])
+    while rest and rest[0] in _NOUNS:
+        rest.pop(0)
+    family = rest.pop(0) if rest and rest[0] in FAMILIES else "ip"
+    fills = _fills(piece, family, rest[0]) if rest and first in _RULE_VERBS else ()
+    devices = _devices(piece) if "chain" in words[:2] or "flowtable" in words[:2] else ()
+    return Command(
+        kind=Kind.RULE,
+        text=piece.flat,
+        origin=piece.origin,
+        family=family if first in _RULE_VERBS else "",
+        fills=fills,
+        devices=devices,
+    )
+
+
+def _table(block: Block, piece: Piece, faults: list[Diagnostic]) -> Iterator[Command]:
+    names = list(block.head[block.head.index("table") + 1 :])
+    family = names.pop(0) if len(names) > 1 else "ip"
+    if len(names) != 1:
+        faults.append(Diagnostic(piece.origin, f"{piece.flat[:40]!r} is no table"))
+        return
+    table = f"{family} {names[0]}"
+    about: list[str] = []
+    parts: list[Command] = []
+    for part in pieces(block.body):
+        inner = part.block()
+        head = inner.head if inner is not None else ()
+        match head:
+            case ("chain", chain) if inner is not None:
+                parts += _chain(table, chain, inner, part, faults)
+            case ("set" | "map" as kind, name) if inner is not None:
+                parts.append(_set(kind, GivenSet(family, names[0], name), inner, part))
+            case ("flowtable", name) if inner is not None:
+                text = f"add flowtable {table} {name} {{ {_joined(inner.body)} }}"
+                one = Command(
+                    kind=Kind.FLOWTABLE, text=text, origin=part.origin, devices=_devices(inner.body)
+                )
+                parts.append(one)
+            case (kind, name) if inner is not None and kind in _OBJECTS:
+                text = f"add {kind} {table} {name} {{ {_joined(inner.body)} }}"
+                parts.append(Command(kind=Kind.OBJECT, text=text, origin=part.origin))
+            case ("ct", kind, name) if inner is not None and kind in _CT_OBJECTS:
+                text = f"add ct {kind} {table} {name} {{ {_joined(inner.body)} }}"
+                parts.append(Command(kind=Kind.OBJECT, text=text, origin=part.origin))
+            case _:
+                about.append(part.flat)
+    text = f"add table {table}" + (f" {{ {'; '.join(about)}; }}" if about else "")
+    yield Command(kind=Kind.TABLE, text=text, origin=piece.origin, family=family)
+    yield from parts
+
+
+def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagnostic]) -> Iterator[Command]:
+    about: list[str] = []
+    rules: list[Command] = []
+    family, _, owner = table.partition(" ")
+    devices: tuple[str, ...] = ()
+    for part in pieces(block.body):
+        words = part.words
+        if words and words[0] in _ABOUT_CHAIN:
+            about.append(part.flat)
+            if words[0] != "comment":
+                devices += _devices(part)
+            continue
+        _refuse(part, faults)
+        text = f"add rule {table} {name} {part.flat}"
+        one = Command(kind=Kind.RULE, text=text, origin=part.origin, fills=_fills(part, family, owner))
+        rules.append(one)
+    text = f"add chain {table} {name}" + (f" {{ {'; '.join(about)}; }}" if about else "")
+    yield Command(kind=Kind.CHAIN, text=text, origin=piece.origin, devices=devices)
+    yield from rules
+
+
+def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
+    # Elements stay in the declaration: nft 1.0.6 dies of "add element" with the key *.
+    about: list[str] = []
+    elements: list[str] = []
+    for part in pieces(block.body):
+        inner = part.block()
+        is_elements = inner is not None and inner.head[:1] == ("elements",)
+        (elements if is_elements else about).append(part.flat)
+    begin = f"add {kind} {where}"
+    return Command(
+        kind=Kind.SET,
+        text=f"{begin} {{ {'; '.join(about + elements)}; }}",
+        origin=piece.origin,
+        where=where,
+        bare=f"{begin} {{ {'; '.join(about)}; }}",
+    )
+
+
+def _joined(body: Piece) -> str:
+    return "".join(f"{part.flat}; " for part in pieces(body)).rstrip()
+
+
+def _fills(rule: Piece, family: str, table: str) -> tuple[GivenSet, ...]:
+    plain = _STRINGS.sub('""', rule.flat)
+    return tuple(GivenSet(family, table, name) for name in _FILLS.findall(plain))
+
+
+def _devices(piece: Piece) -> tuple[str, ...]:
+    found = []
+    for many, one in _DEVICE.findall(_COMMENT.sub("", piece.flat)):
+        found += [word.strip('" ;') for word in (many.split(",") if many else [one])]
+    return tuple(word for word in found if word)
+
+
+def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:
+    if _XT.search(_STRINGS.sub('""', rule.flat)):
+        message = "a rule of iptables-nft's, of which nft cannot say what it does"
+        faults.append(Diagnostic(rule.origin, message, IPTABLES_NFT))
+    if _NAMELESS in rule.flat:
+        message = "nft has lost the names of interfaces here"
+        hint = 'it prints an anonymous set of names with a wildcard as ""-"", and ends where it reads that'
+        faults.append(Diagnostic(rule.origin, message, hint))
