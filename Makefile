@@ -11,7 +11,7 @@ PYTHON_RUN := .venv/bin/python
 DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak golden clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak golden capture clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ soak: ## ten minutes of real connections through a tc program that changes, into
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check
 	$(PYTHON_RUN) -m pytest -q tests/unit -k golden --golden-write
+
+capture: ## build/nfparity-capture.pyz: nfparity capture in one file, for nodes with Python 3.8 and nothing else
+	python3 -m harness.capture.package build/nfparity-capture.pyz
 
 clean: ## remove .venv, the build folder and caches
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "graph": "the chains and who calls whom",
     "corpus": "check, record, import, export flows; which rules they cover",
     "tc": "load rules as a tc eBPF program that stays, and look after it",
+    "capture": "a snapshot of this node: rules, interfaces, routes, sysctls",
     "doctor": "what can run on this machine, and what to install",
 }
 

@@ -205,6 +205,7 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
     allowed = (
         "translate",
         "harness.snapshot",
+        "harness.capture",
         "harness.files",
         "harness.inputs",
         "harness.inference",
@@ -214,6 +215,17 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
         i
         for i in IMPORTS
         if _within(i.module, "harness.snapshot") and _room(i.target) and not _within(i.target, *allowed)
+    ]
+    assert not wrong
+
+
+def test_capture_stands_alone() -> None:
+    wrong = [
+        i
+        for i in IMPORTS
+        if _within(i.module, "harness.capture")
+        and _room(i.target)
+        and not _within(i.target, "harness.capture")
     ]
     assert not wrong
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.capture import files as capture_files
 from harness.cli import main
 from harness.inputs import InputOptions, load_rules
-from harness.snapshot import Stack, archive, load_snapshot
+from harness.snapshot import Stack, load_snapshot
 from translate.errors import InputError, ParseError
 from translate.ir import Family
 
@@ -135,7 +136,7 @@ def test_links_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_an_archive_is_bounded_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(capture_files, "MOST_BYTES", 1 << 20)
     path = packed(tmp_path / "n.tar.gz", {"readme": bytes(1 << 20), "iptables-save": LEGACY.encode()})
     with pytest.raises(InputError, match="holds more than 1 MiB"):
         load_snapshot(path)

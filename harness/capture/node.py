@@ -1,0 +1,59 @@
+"""All that a snapshot has of a node, by the names of its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from harness.capture.errors import MACHINE, CaptureError
+from harness.capture.network import read_network
+from harness.capture.rules import Rules
+from harness.capture.switches import read_switches
+from harness.capture.tools import Notes, Tools
+
+__all__ = ["FORMAT", "capture_node"]
+
+FORMAT = 1
+"""Counts up when the meaning of a file changes."""
+
+
+def capture_node(
+    *,
+    now: float,
+    path: str | None = None,
+    proc: Path = Path("/proc"),
+    sys: Path = Path("/sys"),
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the files of a snapshot of this network namespace, and what must be known of it.
+
+    ``now`` is the time, ``path`` where to look for tools. Raises CaptureError when no rules can be read.
+    """
+    notes = Notes()
+    tools = Tools(notes, path)
+    rules = Rules(tools, notes, proc)
+    rules.read()
+    if not rules.asked:
+        why = "; ".join(notes.lines)
+        raise CaptureError(f"no rules can be read here (as root, with iptables?): {why}", MACHINE)
+    files = {**rules.files, **read_network(tools, notes, sys)}
+    files["sysctl.json"] = _text(read_switches(proc))
+    node = os.uname()
+    files["meta.json"] = _text(
+        {
+            "format": FORMAT,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "hostname": node.nodename,
+            "kernel": {"release": node.release, "version": node.version, "machine": node.machine},
+            "tools": tools.versions,
+            "stacks": rules.stacks,
+            "anonymised": False,
+            "notes": notes.lines,
+        }
+    )
+    return files, tuple(notes.lines)
+
+
+def _text(data: object) -> bytes:
+    return (json.dumps(data, indent=2) + "\n").encode()

@@ -1,0 +1,73 @@
+"""The command, for ``nfparity capture`` and for the single file that does the same."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from harness.capture.errors import BAD_INPUT, CaptureError
+from harness.capture.files import write_files
+from harness.capture.node import capture_node
+
+__all__ = ["EXAMPLE", "configure", "main", "run"]
+
+EXAMPLE = """\
+example:
+  nfparity capture -o node-7.tar.gz
+  kubectl exec -i POD -- sh -c 'cat > /tmp/capture && python3 /tmp/capture -o -' \\
+    < build/nfparity-capture.pyz > node-7.tar.gz
+
+Reads the rules of iptables-legacy and of iptables-nft, IPv4 and IPv6, ipsets, nftables, addresses,
+routes, routing rules, sysctls and versions, and changes nothing: no module is loaded and no table is made by
+looking. Needs root in the node's network namespace. What cannot be read is said here and in meta.json.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="DIR|FILE.tar.gz",
+        help="a new folder, a new .tar.gz, or - for a .tar.gz on standard output; "
+        "default: snapshot-HOST-TIME.tar.gz",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Capture, write, and say what is missing. Raises CaptureError."""
+    now = time.time()
+    output = arguments.output
+    if output == "-" and sys.stdout.isatty():
+        raise CaptureError("an archive is nothing for a terminal; give -o FILE.tar.gz")
+    files, notes = capture_node(now=now)
+    if output is None:
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        output = f"snapshot-{os.uname().nodename}-{stamp}.tar.gz"
+    write_files(output, files, now=now)
+    for line in notes:
+        print(f"nfparity: {line}", file=sys.stderr)
+    if output != "-":
+        print(output)
+    return 0
+
+
+def main() -> int:
+    """Run as a program of its own; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="nfparity-capture",
+        description="A snapshot of this node for nfparity.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    configure(parser)
+    try:
+        return run(parser.parse_args())
+    except CaptureError as e:
+        print(f"nfparity-capture: {e}", file=sys.stderr)
+        return e.status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_INPUT

@@ -1,0 +1,46 @@
+"""The sysctls that decide what becomes of packets, read from ``/proc/sys``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["read_switches"]
+
+_READ = (
+    "net/ipv4/conf/*/rp_filter",
+    "net/ipv4/conf/*/route_localnet",
+    "net/ipv4/conf/*/accept_local",
+    "net/ipv4/conf/*/forwarding",
+    "net/ipv4/conf/*/send_redirects",
+    "net/ipv4/conf/*/src_valid_mark",
+    "net/ipv4/conf/*/proxy_arp",
+    "net/ipv6/conf/*/forwarding",
+    "net/ipv6/conf/*/disable_ipv6",
+    "net/ipv6/conf/*/accept_ra",
+    "net/ipv4/ip_forward",
+    "net/ipv4/ip_local_port_range",
+    "net/ipv4/ip_nonlocal_bind",
+    "net/ipv6/ip_nonlocal_bind",
+    "net/ipv4/fwmark_reflect",
+    "net/ipv4/tcp_fwmark_accept",
+    "net/ipv4/fib_multipath_hash_policy",
+    "net/ipv4/icmp_ratelimit",
+    "net/bridge/*",
+    "net/netfilter/*",
+    "net/netfilter/nf_log/*",
+)
+
+
+def read_switches(proc: Path) -> dict[str, str]:
+    """Return values by name, as ``sysctl -a`` spells names: a dot of a device's name is a slash there."""
+    base = proc / "sys"
+    found: dict[str, str] = {}
+    for pattern in _READ:
+        for file in sorted(base.glob(pattern)):
+            try:
+                value = file.read_text().strip()
+            except (OSError, ValueError):
+                continue  # a folder, or one that can only be written
+            parts = file.relative_to(base).parts
+            found[".".join(part.replace(".", "/") for part in parts)] = value
+    return found

@@ -1,0 +1,90 @@
+"""The node's own programs: run without a shell, found also where a bare PATH does not look."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+__all__ = ["Notes", "Tool", "Tools"]
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SECONDS = 300
+
+
+@dataclass
+class Notes:
+    """What whoever reads the snapshot must know, in the order in which it was found out."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, line: str) -> None:
+        """Keep a line, once."""
+        if line not in self.lines:
+            self.lines.append(line)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, and the words in front of its arguments (``xtables-nft-multi iptables-save``)."""
+
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return " ".join(self.words)
+
+
+class Tools:
+    """Finds programs and runs them. ``versions`` has what each says of itself, by name.
+
+    ``path`` is where to look; by default the user's PATH and the usual places of a system's tools.
+    """
+
+    def __init__(self, notes: Notes, path: str | None = None) -> None:
+        self.notes = notes
+        self.versions: dict[str, str] = {}
+        self._path = f"{os.environ.get('PATH', '')}:{_PATH}" if path is None else path
+
+    def find(self, *words: str) -> Tool | None:
+        """Return a program that is there, and note its version; None when it is not."""
+        if shutil.which(words[0], path=self._path) is None:
+            return None
+        tool = Tool(words)
+        if tool.name not in self.versions:
+            said = self._run(tool, "-V" if words[0] == "ip" else "--version")
+            out = said.stdout if said is not None and said.stdout.strip() else b""
+            lines = out.decode("utf-8", "replace").strip().splitlines()
+            self.versions[tool.name] = lines[0] if lines else ""
+        return tool
+
+    def read(self, tool: Tool, *arguments: str) -> bytes | None:
+        """Return what a program prints; None, and a note, when it fails."""
+        done = self._run(tool, *arguments)
+        if done is None:
+            return None
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = lines[0] if lines else f"exit status {done.returncode}"
+            self.notes.add(f"{' '.join((tool.name, *arguments))} failed: {why}")
+            return None
+        return done.stdout
+
+    def _run(self, tool: Tool, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+        program = shutil.which(tool.words[0], path=self._path)
+        if program is None:
+            return None
+        try:
+            return subprocess.run(
+                (program, *tool.words[1:], *arguments),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env={"PATH": self._path, "LC_ALL": "C"},
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as e:
+            self.notes.add(f"{tool.name} cannot be run: {e}")
+            return None
