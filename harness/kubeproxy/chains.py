@@ -54,8 +54,11 @@ def chain_name(kind: ChainKind, name: str, protocol: Protocol, endpoint: str = "
 
 
 def split_chain(name: str) -> tuple[ChainKind, str] | None:
-    """Return kind and hash of a per-service chain, or None for any other chain."""
-    parts = name.split("-")
-    if len(parts) != 3 or parts[0] != "KUBE" or len(parts[2]) != _HASH_LENGTH:
+    """Return kind and hash of a per-service chain, or None for any other chain.
+
+    What stands in the place of the hash may be anything: in a dump that was made by hand, or made anonymous.
+    """
+    parts = name.split("-", 2)
+    if len(parts) != 3 or parts[0] != "KUBE" or not parts[2]:
         return None
     return (ChainKind(parts[1]), parts[2]) if parts[1] in ChainKind.__members__ else None

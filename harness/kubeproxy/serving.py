@@ -43,6 +43,7 @@ from translate.ir import (
 __all__ = ["MARK_CHAIN", "Strangers", "read_service_chains", "read_strangers"]
 
 MARK_CHAIN: Final = "KUBE-MARK-MASQ"
+_DROP_CHAIN: Final = "KUBE-MARK-DROP"
 _NAT: Final = TableName.NAT
 
 Tests = dict[Key, Test]
@@ -121,6 +122,10 @@ def _choices(reading: Reading, draft: Draft, chain: Chain, endpoints: list[str])
             continue
         if tests is not None and jump_target(rule) == MARK_CHAIN:
             reading.strangers.append((draft, rule, chain.name))
+        elif tests == {} and jump_target(rule) == _DROP_CHAIN and endpoints is draft.near:
+            # 1.24 and 1.25, where no endpoint is on the node.
+            draft.endpoints_elsewhere = True
+            reading.keep(draft, rule, Part.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
         else:
             reading.leave(rule, chain.name)
 
@@ -242,8 +247,8 @@ def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
             reading.pods[pods] = reading.pods.get(pods, 0) + 1
         elif to_local or (own and target in (MARK_CHAIN, cluster)):
             draft.external_local = True
-        elif not kinds and target == "KUBE-MARK-DROP":
-            draft.near = []
+        elif not kinds and target == _DROP_CHAIN:
+            draft.near = draft.near or []
         elif draft.near is None or not _balance(reading, draft, chain.name, rule, tests, draft.near):
             reading.leave(rule, chain.name)
             continue
@@ -270,7 +275,7 @@ def _firewall(reading: Reading, draft: Draft, chain: Chain) -> None:
             reading.keep(draft, rule, Part.SOURCE_RANGE, _NAT, chain.name)
         elif tests is None or tests:
             reading.leave(rule, chain.name)
-        elif not rule.actions or target == "KUBE-MARK-DROP":
+        elif not rule.actions or target == _DROP_CHAIN:
             reading.keep(draft, rule, Part.OUT_OF_RANGE, _NAT, chain.name)
         elif inward or target == MARK_CHAIN:
             # No source is asked: old load balancers without ranges, or a range of every address.

@@ -122,7 +122,7 @@ def _firewall(reading: Reading, rule: Rule, tests: Tests) -> Part | None:
         return None
     if tests.keys() == {Field.MARK}:
         return Part.MARK_DROP
-    if tests.keys() == {Field.SADDR, Field.DADDR, AnyOf}:
+    if tests.keys() - {Account} == {Field.SADDR, Field.DADDR, AnyOf}:
         return Part.LOCALNET_GUARD
     return None
 

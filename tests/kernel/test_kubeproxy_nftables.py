@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from backends.contract import Job
 from backends.kernel.command import find_tool
+from backends.kernel.nftgiven import GivenNftBackend
+from backends.simulator import SimulatorBackend
+from harness.compare import compare
 from harness.kubeproxy import recover
 from harness.kubeproxy.nftables import LAYOUTS, Surroundings, nftables_mode
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
+from harness.kuberules import Shape, draw_cluster, kube_proxy_rules, service_uses
 from translate.ir import Family, Ruleset, parse_address
 from translate.read import read_ruleset
 
@@ -117,3 +121,47 @@ def test_drawn_clusters_load_also_without_names_and_node(shape: Shape, version: 
 def _behind(line: str) -> str:
     """What follows the comment of a rule."""
     return line.rpartition('"')[2] if "--comment" in line else ""
+
+
+LOCALHOST = {
+    ("localhost", "reject", "local"),
+    ("localhost", "drop", "local"),
+    ("localhost", "forward", "local"),
+    ("localhost", "local", "local"),
+}
+"""K02: a node port at 127.0.0.1 is nobody's in the nftables mode."""
+REFUSED_HERE = {("node", "forward", "reject")}
+"""K16: what the node sends to an external address without endpoints leaves it today."""
+DROPPED_HERE = {("node", "forward", "drop")}
+"""K24: policy Local and no endpoint here; until 1.34 the check stands in front of DNAT in output."""
+
+
+@pytest.mark.parametrize("family", tuple(Family))
+@pytest.mark.parametrize("version", ["1.30", "1.34", "1.36"])
+def test_packets_part_only_where_the_modes_are_known_to(version: str, family: Family) -> None:
+    """Every service from a pod, from outside, from the node, and from an endpoint of its own.
+
+    An endpoint of another node may draw itself, which nobody masquerades from 1.36 on (K20).
+    """
+    cluster = draw_cluster(replace(MIXED, family=family))
+    ruleset = read_ruleset(kube_proxy_rules(cluster).encode(), name="rules", family=family)
+    mode = nftables_mode(recover(ruleset), version, cluster.node)
+    given = GivenNftBackend("nftables mode", mode.text)
+    found = given.probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+    job = Job(ruleset=ruleset, node=cluster.node, level=0)
+    flows = list(service_uses(cluster))
+    with SimulatorBackend().open(job) as today, given.open(job) as then:
+        results = zip(flows, today.replay(flows), then.replay(flows), strict=True)
+        differing = [(f, m[0]) for f, e, o in results if (m := compare(f, e, o))]
+    assert len(flows) > 150
+    known = REFUSED_HERE | (DROPPED_HERE if version == "1.30" else set())
+    elsewhere = {e.address for s in cluster.services for e in s.endpoints if not e.local}
+    if version == "1.36":
+        differing = [(f, m) for f, m in differing if f.first.packet.src not in elsewhere]
+    who = {(f.id.rpartition("/")[2], str(m.expected), str(m.observed)) for f, m in differing}
+    assert {one for one in who if one[0] != "localhost"} == known
+    at_localhost = {one for one in who if one[0] == "localhost"}
+    assert at_localhost <= LOCALHOST
+    assert bool(at_localhost) is (family is Family.IP)

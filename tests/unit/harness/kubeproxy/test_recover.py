@@ -260,3 +260,50 @@ def test_the_api_servers_own_slice_names_no_node() -> None:
     here = parse_address(Family.IP, "192.168.0.2")
     found = {s.name: e.local for s in state.services for e in s.endpoints if e.address == here}
     assert found == {"default/kubernetes:https": False, "mon/node-exporter:metrics": True}
+
+
+@pytest.mark.parametrize("family", tuple(Family))
+def test_what_counts_packets_does_not_hide_a_rule(family: Family) -> None:
+    """Rules with ``-m nfacct``, which later versions count some of their drops and node ports with."""
+    text = (REAL / FILES[family]).read_text()
+    counted = re.sub(
+        r"(--ctstate INVALID)", r"\1 -m nfacct --nfacct-name ct_state_invalid_dropped_pkts", text
+    )
+    counted = re.sub(r"(DNAT) -j DROP", r"\1 -m nfacct --nfacct-name localnet -j DROP", counted)
+    port = '-A KUBE-NODEPORTS -p tcp -m comment --comment "web/frontend:http" -m tcp --dport 30080'
+    target = "-j KUBE-EXT-XQW6G4JP7X6Y57U2"
+    assert f"{port} {target}" in counted
+    local = f"{port} -m nfacct --nfacct-name localhost_nps_accepted_pkts {target}"
+    if family is Family.IP:
+        local = local.replace("KUBE-NODEPORTS -p", "KUBE-NODEPORTS -d 127.0.0.0/8 -p")
+        counted = counted.replace(f"{port} {target}", f"{local}\n{port} {target}")
+    state = recover(read_ruleset(counted.encode(), name="rules", family=family))
+    assert not state.remainder
+    assert len(tuple(state.lines_for(Part.DROP_INVALID))) == 1
+    frontend = next(s for s in state.services if s.name == "web/frontend:http")
+    assert frontend.node_port == 30080
+    assert len(tuple(frontend.lines_for(Part.LOCALHOST_NODE_PORT))) == (family is Family.IP)
+
+
+def test_a_local_chain_of_1_24_may_drop() -> None:
+    rule = "-A KUBE-SVL-7SUXT5L37G6FSE3K -m comment --comment"
+    one = f'{rule} "mon/node-exporter:metrics -> 192.168.0.2:9100" -j KUBE-SEP-LOATMBBXZCZ7PFVS'
+    text = (REAL / FILES[Family.IP]).read_text()
+    assert one in text
+    none = text.replace(one, f'{rule} "mon/node-exporter:metrics has no local endpoints" -j KUBE-MARK-DROP')
+    none = none.replace(":KUBE-MARK-MASQ", ":KUBE-MARK-DROP - [0:0]\n:KUBE-MARK-MASQ")
+    state = recovered(none)
+    exporter = next(s for s in state.services if s.name == "mon/node-exporter:metrics")
+    assert (exporter.endpoints, exporter.endpoints_elsewhere, exporter.internal_local) == ((), True, True)
+    # The endpoint's own chain is left: nothing leads to it any more.
+    assert {r.chain for r in state.remainder} == {"KUBE-SEP-LOATMBBXZCZ7PFVS"}
+
+
+@pytest.mark.parametrize("name", ["affinity", "aws-vpc-cni", "flannel"])
+def test_names_that_are_no_hashes_do(name: str) -> None:
+    """Dumps by hand, and dumps that were made anonymous."""
+    text = (REAL.parent / name / "rules.iptables-save").read_bytes()
+    state = recover(read_ruleset(text, name=name))
+    (service,) = state.services
+    assert len(service.endpoints) >= 2
+    assert {r.chain for r in state.remainder} <= {"KUBE-SERVICES"}
