@@ -139,7 +139,11 @@ LAYOUTS: Final = {
         _V1_34,
         replace(_V1_34, version="1.35"),
         _V1_36,
-        replace(_V1_36, version="1.37"),
+        replace(
+            _V1_36,
+            version="1.37",
+            remark="the gate KubeProxyNFTablesLocalhostNodePorts is taken as off, its default in 1.37",
+        ),
     )
 }
 """By minor version."""

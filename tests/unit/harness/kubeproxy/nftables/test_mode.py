@@ -171,6 +171,7 @@ def test_what_is_assumed_is_said() -> None:
     assert any("of 14 endpoints no rule says" in n for n in notes)
     assert any("ServiceCIDR" in n for n in notes)
     assert any(n.startswith("1 service has no endpoints") for n in notes)
+    assert "KubeProxyNFTablesLocalhostNodePorts" in nftables_mode(real(), "1.37", node()).assumptions[0]
     told = recover(
         read_ruleset((REAL / "rules.iptables-save").read_bytes(), name="rules"),
         read_objects((REAL / "objects.json").read_text(), name="objects.json"),
