@@ -16,7 +16,7 @@ from backends.kernel.loader import Loader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from backends.node import Node
-from translate.errors import Diagnostic, MachineError, ParseError
+from translate.errors import Diagnostic, MachineError, Note, ParseError
 from translate.ir import Family, Origin
 from translate.nftlisting import Form, Listing, Script, read_listing
 
@@ -97,9 +97,14 @@ class GivenNftBackend:
             message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
             raise ParseError((Diagnostic(Origin(self._name), message),))
         _check_devices(self._listing, job.node)
-        return open_session(job.node, GivenNftLoader(self._listing, family))
+        notes = tuple(Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful)
+        return open_session(job.node, GivenNftLoader(self._listing, family), limits=notes)
 
 
+_DOUBT: Final = (
+    "looks like a chain of iptables-nft's, of which nft does not show all; if it is one, what runs here is "
+    "not what its node does (iptables-nft-save has that)"
+)
 _PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
 
 

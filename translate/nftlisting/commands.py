@@ -59,8 +59,8 @@ class Command:
     what does so without elements.
 
     ``family`` is that of the table to which something is added, empty where the command does not say it.
-    ``fills`` are the sets into which a rule puts what it meets. ``device`` names the devices that must
-    be there.
+    ``fills`` are the sets into which a rule puts what it meets. ``devices`` are those that must be there.
+    ``foreign`` says that a chain looks as iptables-nft makes them.
     """
 
     kind: Kind
@@ -72,6 +72,7 @@ class Command:
     bare: str | None = None
     fills: tuple[GivenSet, ...] = ()
     devices: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 Group = tuple[bool, tuple[Command, ...]]

@@ -30,7 +30,8 @@ class Listing:
 
     ``filled`` are the sets that packets fill. What they held when the ruleset was listed is not loaded.
     ``families`` are those of its tables. ``devices`` are those that must be there, each with the first
-    place that asks for it.
+    place that asks for it. ``doubtful`` are chains that look as iptables-nft makes them: of what it loads,
+    text shows what nft takes it for, which need not be what the kernel does.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Listing:
     families: tuple[str, ...]
     filled: tuple[GivenSet, ...]
     devices: tuple[tuple[str, Origin], ...]
+    doubtful: tuple[Origin, ...]
 
     @property
     def scripts(self) -> tuple[Script, ...]:
@@ -82,6 +84,7 @@ def read_listing(text: str, *, name: str) -> Listing:
         families=tuple(dict.fromkeys(command.family for command in kept if command.family)),
         filled=filled,
         devices=tuple(devices.items()),
+        doubtful=tuple(command.origin for command in kept if command.foreign),
     )
 
 

@@ -25,6 +25,8 @@ _ADDING: Final = ("add", "create")
 _RULE_VERBS: Final = ("add", "create", "insert", "replace")
 _NOUNS: Final = ("rule", "chain", "set", "map", "element", "table", "flowtable", *_OBJECTS)
 _OTHER: Final = ("delete", "flush", "rename", "define", "redefine", "undefine")
+_IPTABLES_TABLES: Final = ("raw", "mangle", "nat", "filter", "security")
+_IPTABLES_CHAINS: Final = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 _FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
 _STRINGS: Final = re.compile(r'"[^"\n]*"')
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
@@ -139,7 +141,8 @@ def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagn
         one = Command(kind=Kind.RULE, text=text, origin=part.origin, fills=_fills(part, family, owner))
         rules.append(one)
     text = f"add chain {table} {name}" + (f" {{ {'; '.join(about)}; }}" if about else "")
-    yield Command(kind=Kind.CHAIN, text=text, origin=piece.origin, devices=devices)
+    foreign = owner in _IPTABLES_TABLES and name in _IPTABLES_CHAINS and bool(rules)
+    yield Command(kind=Kind.CHAIN, text=text, origin=piece.origin, devices=devices, foreign=foreign)
     yield from rules
 
 
