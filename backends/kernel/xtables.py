@@ -25,7 +25,7 @@ from backends.kernel.tapnode import TapNode
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Account, Family, Ruleset
 
-__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "read_counters"]
+__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_counters"]
 
 VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
@@ -130,25 +130,31 @@ class IptablesBackend:
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Load the job's rules as they were read, and their ipsets, into a fresh node."""
-        from translate.write import write_ipsets, write_save
+        return open_session(job.node, loader_of(self.name, job.ruleset))
 
-        ruleset = job.ruleset
-        refusals = tuple(
-            Refusal(rule.origin, self.name, "ipset", f"the members of ipset {name} are not known")
-            for rule, name in ruleset.sets_not_given()
-        )
-        if refusals:
-            raise UnsupportedError(refusals)
-        if ruleset.sets and find_tool("ipset") is None:
-            raise MachineError("ipset is not installed (Debian package ipset)")
-        loader = IptablesLoader(
-            self.name,
-            write_save(ruleset),
-            ruleset.family,
-            accounts=_accounts(ruleset),
-            ipsets=write_ipsets(ruleset.sets),
-        )
-        return open_session(job.node, loader)
+
+def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
+    """Return what loads rules as they were read, with their ipsets and accounts, by one of :data:`VARIANTS`.
+
+    Raises UnsupportedError where the members of an ipset are not known, MachineError without ``ipset``.
+    """
+    from translate.write import write_ipsets, write_save
+
+    refusals = tuple(
+        Refusal(rule.origin, variant, "ipset", f"the members of ipset {name} are not known")
+        for rule, name in ruleset.sets_not_given()
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
+    if ruleset.sets and find_tool("ipset") is None:
+        raise MachineError("ipset is not installed (Debian package ipset)")
+    return IptablesLoader(
+        variant,
+        write_save(ruleset),
+        ruleset.family,
+        accounts=_accounts(ruleset),
+        ipsets=write_ipsets(ruleset.sets),
+    )
 
 
 def _accounts(ruleset: Ruleset) -> tuple[str, ...]:
