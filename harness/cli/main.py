@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": "the path of one packet, rule by rule, and why",
     "graph": "the chains and who calls whom",
     "corpus": "check, record, import, export flows; which rules they cover",
+    "assess": "what changes in kube-proxy's nftables mode, with a packet for each finding",
     "tc": "load rules as a tc eBPF program that stays, and look after it",
     "capture": "a snapshot of this node: rules, interfaces, routes, sysctls",
     "doctor": "what can run on this machine, and what to install",

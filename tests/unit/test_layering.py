@@ -17,7 +17,7 @@ WORDS = {f"backends.{w}" for w in ("packet", "flow", "exchange", "outcome", "con
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {
     "deepdiff": {"harness.compare"},
-    "rich": {"harness.report.text", "harness.report.progress"},
+    "rich": {"harness.report.assessment", "harness.report.progress", "harness.report.text"},
     "scapy": {"harness.corpus.capturefile"},
 }
 MOST_IMPORTERS = 3
@@ -163,6 +163,12 @@ def test_kernel_backends_import_neither_the_simulator_nor_each_other() -> None:
 
 def test_nobody_below_imports_the_harness() -> None:
     wrong = [i for i in IMPORTS if _within(i.target, "harness") and not _within(i.module, "harness")]
+    assert not wrong
+
+
+def test_assess_is_asked_by_commands_and_reports_alone() -> None:
+    allowed = ("harness.assess", "harness.cli", "harness.report")
+    wrong = [i for i in IMPORTS if _within(i.target, "harness.assess") and not _within(i.module, *allowed)]
     assert not wrong
 
 

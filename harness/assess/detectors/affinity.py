@@ -1,0 +1,80 @@
+"""Session affinity: how many clients are remembered (K25)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from backends.flow import Flow, Send
+from backends.outcome import FlowResult
+from harness.assess.facts import Facts
+from harness.assess.seen import Claim, Detector, Seen, evidence
+from harness.kubeproxy.service import Part, Service
+from translate.ir import Family, parse_address
+
+__all__ = ["AFFINITY", "REMEMBERED"]
+
+REMEMBERED: Final = 100
+"""How many addresses a list of ``-m recent`` keeps unless the module was told otherwise (``ip_list_tot``)."""
+
+_CLIENTS: Final = {
+    Family.IP: parse_address(Family.IP, "198.18.0.0"),
+    Family.IP6: parse_address(Family.IP6, "2001:2::"),
+}
+"""Networks for benchmarks (RFC 2544, RFC 5180), where no cluster is."""
+
+_MORE: Final = 50
+"""Clients beyond what all lists hold; that all of them find their old endpoint by chance is 2^-50 at most."""
+
+
+def _k25(facts: Facts) -> Iterator[Flow]:
+    """More clients than the lists hold come once, and then once more."""
+    outside = facts.client("outside")
+    if outside is None:
+        return
+    for service in facts.services:
+        if not service.affinity or service.cluster_ip is None or len(service.endpoints) < 2:
+            continue
+        count = REMEMBERED * len(service.endpoints) + _MORE
+        first = facts.packet(outside, service.cluster_ip, service, service.port)
+        rounds = tuple(
+            Send(packet=first.changed(src=_CLIENTS[facts.family] + number, sport=port), entry=outside.entry)
+            for port in (42000, 43000)
+            for number in range(1, count + 1)
+        )
+        if facts.places.behind(_CLIENTS[facts.family]) != outside.entry:
+            continue
+        flow = facts.flow(
+            "K25", outside, first, about=facts.label(service), why=f"{count} clients, each twice"
+        )
+        yield Flow(id=flow.id, steps=rounds, why=flow.why, source=flow.source)
+
+
+def _measure(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> str | None:
+    """Say how many clients came back to their endpoint, where that differs."""
+    kept = [_kept(flow, result) for result in (today, then)]
+    clients = len(flow.steps) // 2
+    if kept[0] == kept[1] or kept[1] < clients:
+        return None
+    return f"of {clients} clients, {kept[0]} came back to their endpoint; then {kept[1]}"
+
+
+def _kept(flow: Flow, result: FlowResult) -> int:
+    outcomes = result.branches[0].outcomes
+    half = len(outcomes) // 2
+    went = zip(outcomes[:half], outcomes[half:], strict=True)
+    return sum(before.dst is not None and before.dst == after.dst for before, after in went)
+
+
+def _claim_k25(facts: Facts, seen: Seen) -> Claim | None:
+    service = _service(facts, seen)
+    if not seen.told or service is None:
+        return None
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.AFFINITY)))
+
+
+def _service(facts: Facts, seen: Seen) -> Service | None:
+    return facts.by_cluster_ip(seen.packet)
+
+
+AFFINITY = (Detector(k="K25", witnesses=_k25, claims=_claim_k25, measure=_measure),)

@@ -1,0 +1,106 @@
+"""A difference that was seen, and what a detector says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from backends.flow import Flow
+from backends.outcome import FlowResult, Outcome
+from backends.packet import Packet
+from harness.assess.ends import End, end_of
+from harness.assess.facts import Facts
+from harness.kubeproxy.service import Line
+from translate.ir import Origin, Rule
+
+__all__ = ["Claim", "Detector", "Evidence", "Measure", "Seen", "evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of the dump, and how many packets it has counted; None without counters."""
+
+    origin: Origin
+    packets: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One packet of a flow that ends otherwise then than today.
+
+    ``packet`` and ``entry`` are those of the connection's first packet, ``step`` is the index of the
+    step that differs. ``met`` are today's rules that applied to that step's packet, in order; ``began``
+    those to the connection's first one, where that is another. ``fields`` names what of the outcome differs.
+    Where a whole flow was measured, it is ``("measure",)``, and ``told`` says what came of it.
+    """
+
+    flow: Flow
+    step: int
+    packet: Packet
+    entry: str | None
+    today: Outcome
+    then: Outcome
+    met: tuple[Rule, ...] = ()
+    began: tuple[Rule, ...] = ()
+    fields: tuple[str, ...] = ()
+    told: str = ""
+
+    @property
+    def today_end(self) -> End:
+        """Where it ends today."""
+        return end_of(self.today)
+
+    @property
+    def then_end(self) -> End:
+        """Where it will end."""
+        return end_of(self.then)
+
+    def met_any(self, origins: Iterable[Origin]) -> bool:
+        """Whether one of these lines of the dump applied to it today."""
+        wanted = {origin.line for origin in origins}
+        return any(rule.origin.line in wanted for rule in self.met)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a detector says of a difference: it is of its kind, of this service, because of these lines.
+
+    ``subject`` is the service by name, or what else it is about; ``counted`` False: no rule of the dump
+    counts such packets, so that nothing says whether there are any.
+    """
+
+    subject: str
+    lines: tuple[Evidence, ...] = ()
+    counted: bool = True
+
+
+Measure = Callable[[Facts, Flow, FlowResult, FlowResult], str | None]
+"""Compares what a whole flow came to, today and then; says the difference, or None if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """One difference of the catalogue: packets that would show it, and whether one is of its kind.
+
+    ``measure`` is for flows too random to be compared packet by packet; they are not simulated. With
+    ``late`` the witnesses go through the rules that stay as registered after kube-proxy's, which happens
+    when the node restarts.
+    """
+
+    k: str
+    witnesses: Callable[[Facts], Iterable[Flow]]
+    claims: Callable[[Facts, Seen], Claim | None]
+    measure: Measure | None = None
+    late: bool = False
+
+
+def evidence(lines: Iterable[Line | Rule]) -> tuple[Evidence, ...]:
+    """Return the lines of the dump behind kube-proxy's records, or behind rules."""
+    found: dict[Origin, Evidence] = {}
+    for one in lines:
+        if isinstance(one, Line):
+            found[one.origin] = Evidence(one.origin, one.packets)
+        else:
+            counted = None if one.counters is None else one.counters.packets
+            found[one.origin] = Evidence(one.origin, counted)
+    return tuple(found.values())

@@ -1,0 +1,179 @@
+"""From a snapshot to what will change: every family that a kube-proxy serves there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from backends.contract import Job
+from backends.flow import Flow
+from backends.node import Node
+from harness.assess.assessing import Assessment, assess, witnesses
+from harness.assess.catalogue import Version
+from harness.assess.facts import Facts, gather
+from harness.assess.sides import Then, today_backend
+from harness.assess.summary import Summary
+from harness.corpus.generate import generate_corpus
+from harness.kubeproxy import KubeProxyState, Mode, read_objects, recover
+from harness.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
+from harness.replay import Progress
+from harness.snapshot import Snapshot, Stack
+from translate.errors import InputError, MachineError
+from translate.ir import Family, Interval, Ruleset, TableName
+from translate.nftlisting import read_listing
+
+__all__ = ["Question", "assess_snapshot"]
+
+_NEWEST: Final = max((int(a), int(b)) for a, _, b in (v.partition(".") for v in LAYOUTS))
+_LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a snapshot.
+
+    ``given`` is the text of the nftables ruleset that comes, ``against`` its name; None: as kube-proxy of
+    ``version`` would make it. ``node``, ``objects`` and ``service_ranges`` take the place of the snapshot's.
+    ``corpus`` False leaves differences alone that are not in the catalogue; ``only`` names flows.
+    ``options`` are words of the command line that a repetition needs.
+    """
+
+    snapshot: Snapshot
+    version: Version | None = None
+    against: str | None = None
+    given: str | None = None
+    node: Node | None = None
+    family: Family | None = None
+    stack: Stack | None = None
+    objects: str | None = None
+    service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
+    corpus: bool = True
+    only: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+def assess_snapshot(question: Question, *, progress: Progress) -> Summary:
+    """Return what will change on the node.
+
+    Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for flows in ``only``
+    that there are not; MachineError when the machine cannot replay, or does not take the rules.
+    """
+    if question.given is None and question.version is None:
+        question = replace(question, version=_NEWEST)
+    assessments: list[Assessment] = []
+    for family, ruleset, state in _served(question):
+        facts = _facts(question, family, ruleset, state)
+        coming = _then(question, facts)
+        if coming is None:
+            continue
+        then, notes = coming
+        facts = replace(facts, assumed=(*facts.assumed, *notes))
+        today = today_backend()
+        for side in (today, then):
+            able = side.probe()
+            if not able.ok:
+                raise MachineError(
+                    f"{side.name} cannot run here: {able.reason}\nnfparity doctor says what to install"
+                )
+        corpus: tuple[Flow, ...] = ()
+        if question.corpus and not _all_are_witnesses(question.only, facts):
+            corpus = generate_corpus(Job(ruleset=ruleset, node=facts.node), seed=0).flows
+        assessments.append(
+            assess(
+                facts,
+                today=today,
+                then=then,
+                late=replace(then, late=True) if facts.foreign.ruleset.tables else None,
+                corpus=corpus,
+                only=question.only,
+                progress=progress,
+            )
+        )
+    if not assessments:
+        raise InputError(
+            f"{question.against}: no table of this ruleset is for a family that kube-proxy serves here"
+        )
+    _check_only(question, assessments)
+    return Summary(
+        snapshot=question.snapshot.name,
+        version=question.version,
+        against=question.against,
+        assessments=tuple(assessments),
+        options=question.options,
+    )
+
+
+def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
+    snapshot = question.snapshot
+    objects = None if question.objects is None else read_objects(question.objects, name="objects")
+    wanted = snapshot.families if question.family is None else (question.family,)
+    found = []
+    modes: dict[Mode, None] = {}
+    for family in wanted:
+        ruleset = snapshot.ruleset(family, question.stack)
+        state = recover(ruleset, objects)
+        modes[state.mode] = None
+        if state.mode is Mode.IPTABLES:
+            found.append((family, ruleset, state))
+    if not found:
+        other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
+        raise InputError(f"{snapshot.name}: {other} of its iptables mode, whose change this command tells")
+    return found
+
+
+def _facts(question: Question, family: Family, ruleset: Ruleset, state: KubeProxyState) -> Facts:
+    node = question.snapshot.node if question.node is None else question.node
+    if state.localhost_node_ports and _LOCALNET not in node.sysctls:
+        why = f"{_LOCALNET} is 1, because kube-proxy's rules serve node ports on 127.0.0.1"
+        node = replace(node, sysctls={**node.sysctls, _LOCALNET: "1"}, assumed=(*node.assumed, why))
+    return gather(
+        ruleset,
+        node,
+        state,
+        version=question.version,
+        meta=question.snapshot.meta,
+        service_range=question.service_ranges.get(family),
+        assumed=_native_tables(question.snapshot),
+    )
+
+
+def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
+    """Say which tables of nftables the node has besides those that iptables writes to."""
+    if snapshot.nft is None:
+        return ()
+    found: dict[str, None] = {}
+    for one in json.loads(snapshot.nft).get("nftables", ()):
+        table = one.get("table", {})
+        if table and table["name"] not in set(TableName):
+            found[f"{table['family']} {table['name']}"] = None
+    if not found:
+        return ()
+    return (f"tables of nftables besides decide nothing, and are not loaded: {', '.join(found)}",)
+
+
+def _then(question: Question, facts: Facts) -> tuple[Then, tuple[str, ...]] | None:
+    """The side that comes, with what it rests on; None where a given ruleset has nothing for the family."""
+    if question.given is not None and question.against is not None:
+        listing = read_listing(question.given, name=question.against)
+        return (Then(listing, facts.foreign.ruleset), ()) if listing.reaches(facts.family) else None
+    assert question.version is not None
+    version = ".".join(map(str, question.version))
+    known = () if facts.service_range is None else (facts.service_range,)
+    cidrs = known if layout_of(version).knows_service_cidrs else ()
+    around = surroundings_of(facts.state, facts.node, service_cidrs=cidrs)
+    made = nftables_mode(facts.state, version, surroundings=around)
+    listing = read_listing(made.text, name=f"kube-proxy {version}")
+    return Then(listing, facts.foreign.ruleset), made.assumptions
+
+
+def _all_are_witnesses(only: tuple[str, ...], facts: Facts) -> bool:
+    """Whether named flows can do without a corpus, which takes longer to make than they to send."""
+    return bool(only) and set(only) <= set(witnesses(facts)[0])
+
+
+def _check_only(question: Question, assessments: list[Assessment]) -> None:
+    sent = sum(one.flows for one in assessments)
+    if question.only and not sent:
+        raise InputError(f"no flow is called {', '.join(map(repr, question.only))}")

@@ -1,0 +1,172 @@
+"""``nfparity assess``: what will change when kube-proxy goes to its nftables mode, shown with packets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from backends.node import Node
+from harness.assess.catalogue import Version
+from harness.cli.options import add_format, add_node, add_only
+from harness.snapshot.stack import Stack
+from translate.errors import InputError
+from translate.ir import Family, Interval
+
+if TYPE_CHECKING:
+    from harness.assess.summary import Summary
+
+_EXAMPLE = """\
+example:
+  nfparity assess worker.tar.gz
+  nfparity assess rules.iptables-save --node node.json --against kube-proxy.nft
+
+Every known difference is looked for with packets of its own, and every other one with a corpus made from
+the rules. Packets are sent through the rules as they are, by iptables-legacy, and through kube-proxy's
+nftables rules beside what stays of the others; only what they show is reported.
+
+exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    parser.add_argument(
+        "snapshot",
+        metavar="SNAPSHOT",
+        help="a folder or a .tar.gz (nfparity capture), or a file with rules as iptables-save prints them",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="FILE",
+        help="the nftables rules that come: nft list ruleset, its JSON, or a file for nft -f; default: made "
+        "as kube-proxy would make them",
+    )
+    parser.add_argument(
+        "--kubernetes",
+        metavar="1.N",
+        type=_version,
+        help="the version of the kube-proxy that comes; default: the newest one known, or any with --against",
+    )
+    parser.add_argument(
+        "--family", type=Family, choices=tuple(Family), metavar="ip|ip6", help="default: all that it has"
+    )
+    parser.add_argument(
+        "--rules-of",
+        type=Stack,
+        choices=tuple(Stack),
+        metavar="legacy|nft",
+        help="the rules of iptables-legacy or of iptables-nft; default: the one with any",
+    )
+    add_node(parser)
+    parser.add_argument(
+        "--objects", metavar="FILE", help="the API objects (kubectl get -o json), for names and ranges"
+    )
+    parser.add_argument(
+        "--service-range",
+        metavar="CIDR",
+        type=_interval,
+        action="append",
+        default=[],
+        help="the service range of a family; default: the smallest one with every ClusterIP",
+    )
+    parser.add_argument(
+        "--known-only",
+        action="store_true",
+        help="only the known differences: no corpus is made from the rules",
+    )
+    add_only(parser)
+    add_format(parser, "text", "json", "sarif")
+
+
+def _version(text: str) -> Version:
+    major, _, minor = text.removeprefix("v").partition(".")
+    if not (major.isdigit() and minor.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no Kubernetes version such as 1.30")
+    return int(major), int(minor)
+
+
+def _interval(text: str) -> tuple[Family, Interval]:
+    try:
+        network = ip_network(text)
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
+    family = Family.IP if network.version == 4 else Family.IP6
+    return family, Interval.prefix(int(network.network_address), network.prefixlen, family.bits)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the report; 0 when nothing changes, 1 for findings."""
+    summary = _summary(arguments)
+    match arguments.format:
+        case "json":
+            from harness.report.assessjson import assessment_json
+
+            sys.stdout.write(assessment_json(summary))
+        case "sarif":
+            from harness.cli.main import VERSION
+            from harness.report.sarif import assessment_sarif
+
+            sys.stdout.write(assessment_sarif(summary, version=VERSION))
+        case _:
+            from harness.report.assessment import print_assessment
+
+            print_assessment(summary, sys.stdout)
+    return 1 if summary.changes else 0
+
+
+def _summary(arguments: argparse.Namespace) -> Summary:
+    from harness.assess.snapshots import Question, assess_snapshot
+    from harness.batches import load_node
+    from harness.files import read_text
+    from harness.report.progress import progress
+    from harness.snapshot import load_snapshot
+
+    snapshot = load_snapshot(arguments.snapshot)
+    node: Node | None = None
+    if arguments.node is not None:
+        node = load_node(
+            arguments.node, snapshot.ruleset(arguments.family or snapshot.families[0], arguments.rules_of)
+        )
+    ranges = dict(arguments.service_range)
+    if len(ranges) < len(arguments.service_range):
+        raise InputError("--service-range: more than one of a family")
+    question = Question(
+        snapshot=snapshot,
+        version=arguments.kubernetes,
+        against=arguments.against,
+        given=None if arguments.against is None else read_text(arguments.against),
+        node=node,
+        family=arguments.family,
+        stack=arguments.rules_of,
+        objects=snapshot.objects if arguments.objects is None else read_text(arguments.objects),
+        service_ranges=ranges,
+        corpus=not arguments.known_only,
+        only=tuple(arguments.only),
+        options=_options(arguments),
+    )
+    with progress(sys.stderr) as told:
+        return assess_snapshot(question, progress=told)
+
+
+def _options(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The words that a repetition of one witness needs."""
+    from harness.assess.facts import range_text
+
+    words: list[str] = []
+    named = (
+        ("--against", arguments.against),
+        ("--kubernetes", None if arguments.kubernetes is None else ".".join(map(str, arguments.kubernetes))),
+        ("--family", arguments.family),
+        ("--rules-of", arguments.rules_of),
+        ("--node", arguments.node),
+        ("--objects", arguments.objects),
+    )
+    for option, value in named:
+        if value is not None:
+            words += [option, str(value)]
+    for family, interval in arguments.service_range:
+        words += ["--service-range", range_text(interval, family)]
+    return tuple(words)

@@ -1,0 +1,42 @@
+"""``nfparity assess`` refuses what it cannot judge, before anything is replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+
+CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
+RULES = str(CORPUS / "kube-real/rules.iptables-save")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("missing.tar.gz",), "missing.tar.gz"),
+        ((str(CORPUS / "kube-ipvs/rules.iptables-save"),), "ipvs mode"),
+        ((str(CORPUS / "port-ranges/rules.iptables-save"),), "no rules of its iptables mode"),
+        ((RULES, "--kubernetes", "1.12"), "1.12"),
+        ((RULES, "--against", "missing.nft"), "missing.nft"),
+        ((RULES, "--family", "ip6"), "IPv6"),
+        (
+            (RULES, "--service-range", "10.96.0.0/12", "--service-range", "10.0.0.0/8"),
+            "more than one of a family",
+        ),
+    ],
+)
+def test_bad_input(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["assess", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("--kubernetes", "soon"), ("--service-range", "10.0.0.0/99"), ("--format", "html")]
+)
+def test_bad_options(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["assess", RULES, *words])
+    assert ended.value.code == 2
+    assert words[0] in capsys.readouterr().err

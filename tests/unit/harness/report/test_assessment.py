@@ -1,0 +1,184 @@
+"""The assessment as text, as JSON and as SARIF."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backends.flow import Flow, Send
+from backends.node import node_from_json
+from backends.outcome import Outcome, Verdict
+from backends.packet import Packet
+from harness.assess.assessing import Assessment, Checked, Finding
+from harness.assess.catalogue import Decided, catalogue, entry
+from harness.assess.facts import gather
+from harness.assess.leaks import Leak
+from harness.assess.seen import Evidence, Seen
+from harness.assess.summary import Summary
+from harness.kubeproxy import recover
+from harness.report.assessjson import assessment_json
+from harness.report.assessment import print_assessment
+from harness.report.outcometext import outcome_text
+from harness.report.sarif import assessment_sarif
+from translate.ir import Family, Origin, Protocol, parse_address
+from translate.read import read_ruleset
+
+RULES = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n"
+NODE = '{"interfaces": {"eth0": ["192.168.0.2/24"]}}'
+
+
+def ip(text: str) -> int:
+    return parse_address(Family.IP, text)
+
+
+def seen(name: str = "K01/a/b:c/outside") -> Seen:
+    packet = Packet(
+        family=Family.IP, src=ip("198.51.100.7"), dst=ip("10.0.0.1"), proto=Protocol.TCP, sport=1, dport=30080
+    )
+    endpoint = ip("10.244.0.5")
+    forwarded = Outcome(
+        verdict=Verdict.FORWARD, out="cni0", src=packet.src, dst=endpoint, sport=1, dport=80, dnat=True
+    )
+    local = Outcome(verdict=Verdict.LOCAL, src=packet.src, dst=packet.dst, sport=1, dport=30080)
+    flow = Flow(id=name, steps=(Send(packet=packet, entry="eth0"),))
+    return Seen(
+        flow=flow, step=0, packet=packet, entry="eth0", today=forwarded, then=local, fields=("verdict",)
+    )
+
+
+@pytest.fixture
+def summary() -> Summary:
+    ruleset = read_ruleset(RULES.encode(), name="dump")
+    facts = gather(ruleset, node_from_json(NODE, name="node"), recover(ruleset), version=(1, 30))
+    line = Evidence(Origin("folder/dump file", 7, 0, "-A KUBE-NODEPORTS -j X"), 3)
+    finding = Finding(entry=entry("K01"), subject="a/b:c", lines=(line,), seen=(seen(),))
+    other = Finding(entry=None, subject="?", seen=(seen("odd"),))
+    leak = Leak(kind="an address", device="eth0", seen=(seen("LEAK/x"),))
+    one = Assessment(
+        facts=facts,
+        findings=(finding,),
+        unexplained=(other,),
+        leaks=(leak,),
+        checked=(Checked(entry=entry("K04"), witnesses=2),),
+        flows=9,
+    )
+    return Summary(
+        snapshot="dump",
+        version=(1, 30),
+        against="new.nft",
+        assessments=(one,),
+        options=("--against", "new.nft"),
+    )
+
+
+def shown(summary: Summary) -> str:
+    stream = io.StringIO()
+    print_assessment(summary, stream)
+    return stream.getvalue()
+
+
+def test_the_text_says_what_changes_for_whom_and_shows_it(summary: Summary) -> None:
+    text = shown(summary)
+    for words in (
+        "K01  node ports answer on the node's primary address only",
+        "a/b:c (line 7)",
+        "tcp 198.51.100.7:1 > 10.0.0.1:30080 in eth0",
+        "leaves by cni0, as 198.51.100.7:1 > 10.244.0.5:80",
+        "to the node's own sockets, as it was sent",
+        "a/b:c: 3 packets",
+        "--only K01/a/b:c/outside",
+        "UNEXPLAINED",
+        "LEAK  an address",
+        "looked for, and not there: K04",
+        "nfparity assess dump --against new.nft --only ID",
+    ):
+        assert words in text, words
+
+
+def test_a_dump_without_counters_says_so(summary: Summary) -> None:
+    (one,) = summary.assessments
+    (finding,) = one.findings
+    bare = replace(finding, lines=tuple(replace(line, packets=None) for line in finding.lines))
+    assert "no counters" in shown(replace(summary, assessments=(replace(one, findings=(bare,)),)))
+
+
+def test_nothing_is_said_in_a_line(summary: Summary) -> None:
+    (one,) = summary.assessments
+    calm = replace(summary, assessments=(replace(one, findings=(), unexplained=(), leaks=()),))
+    assert not calm.changes
+    assert "nothing changes: 9 flows end as they do today" in shown(calm)
+
+
+def test_json_holds_everything(summary: Summary) -> None:
+    data = json.loads(assessment_json(summary))
+    assert (data["changes"], data["kubernetes"], data["against"]) == (True, "1.30", "new.nft")
+    (family,) = data["families"]
+    (finding,) = family["findings"]
+    assert (finding["id"], finding["subject"], finding["packets"]) == ("K01", "a/b:c", 3)
+    assert finding["lines"][0]["line"] == 7
+    (witness,) = finding["witnesses"]
+    assert witness["today"]["dst"] == "10.244.0.5"
+    assert witness["then"]["verdict"] == "local"
+    assert witness["command"].endswith("--only K01/a/b:c/outside")
+    assert len(family["unexplained"]) == len(family["leaks"]) == 1
+    assert family["checked"] == [{"id": "K04", "witnesses": 2}]
+
+
+def test_sarif_is_what_its_specification_asks_for(summary: Summary) -> None:
+    log = json.loads(assessment_sarif(summary, version="1.2.3"))
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert (driver["name"], driver["semanticVersion"]) == ("nfparity", "1.2.3")
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == {e.id for e in catalogue() if e.decided is not Decided.OUT_OF_REACH} | {
+        "LEAK",
+        "UNEXPLAINED",
+    }
+    assert [result["ruleId"] for result in run["results"]] == ["K01", "UNEXPLAINED", "LEAK"]
+    for result in run["results"]:
+        _check_result(result, ids)
+    first = run["results"][0]["locations"][0]["physicalLocation"]
+    assert first["region"] == {"startLine": 7, "snippet": {"text": "-A KUBE-NODEPORTS -j X"}}
+    assert first["artifactLocation"]["uri"] == "folder/dump%20file"
+
+
+def _check_result(result: dict[str, Any], ids: list[str]) -> None:
+    """Sections 3.27 to 3.30 of the specification, as far as this uses them."""
+    assert set(result) <= {"ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"}
+    assert ids[result["ruleIndex"]] == result["ruleId"]
+    assert result["level"] in ("none", "note", "warning", "error")
+    assert result["message"]["text"]
+    assert result["locations"]
+    for location in result["locations"]:
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"]["uri"]
+        assert physical.get("region", {"startLine": 1})["startLine"] >= 1
+    assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (Outcome(verdict=Verdict.DROP), "dropped, without an answer"),
+        (Outcome(verdict=Verdict.REJECT, reject_with="tcp-reset"), "rejected with tcp-reset"),
+        (Outcome(verdict=Verdict.FORWARD, out="eth0", src=1, dst=2), "leaves by eth0, as it was sent"),
+        (
+            Outcome(verdict=Verdict.LOCAL, src=1, dst=ip("10.0.0.1"), sport=5, dport=80, dnat=True),
+            "to the node's own sockets, as 0.0.0.1:5 > 10.0.0.1:80",
+        ),
+    ],
+)
+def test_outcomes_in_words(outcome: Outcome, text: str) -> None:
+    assert outcome_text(outcome, Family.IP) == text
+
+
+def test_ports_of_ipv6_stand_behind_brackets() -> None:
+    outcome = Outcome(verdict=Verdict.FORWARD, out="eth0", src=1, dst=2, sport=5, dport=80, dnat=True)
+    assert outcome_text(outcome, Family.IP6) == "leaves by eth0, as [::1]:5 > [::2]:80"
