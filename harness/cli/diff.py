@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--against",
         metavar="RULESET",
         help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
-        "printed it, or as nft -f takes it (- is standard input); other backends only if named",
+        "printed it, as nft -f takes it (- is standard input), or a snapshot's; other backends only if named",
     )
     add_level(parser)
     parser.add_argument(

@@ -44,3 +44,12 @@ def test_a_missing_file_and_two_standard_inputs(tmp_path: Path, capsys: pytest.C
     assert "cannot be read" in capsys.readouterr().err
     assert main(["diff", "-", "--random", "3", "--against", "-"]) == 2
     assert "only one of" in capsys.readouterr().err
+
+
+def test_a_snapshot_without_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules, folder = tmp_path / "rules", tmp_path / "node"
+    rules.write_text(RULES)
+    folder.mkdir()
+    (folder / "iptables-save").write_text(RULES)
+    assert main(["diff", str(rules), "--random", "3", "--against", str(folder)]) == 2
+    assert "no nftables ruleset in this snapshot" in capsys.readouterr().err

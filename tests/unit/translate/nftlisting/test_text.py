@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from translate.errors import ParseError
 from translate.ir import Family
@@ -180,3 +182,33 @@ def test_every_refusal_is_told() -> None:
     with pytest.raises(ParseError) as caught:
         read_listing(text, name="x.nft")
     assert [one.origin.line for one in caught.value.diagnostics] == [3, 4, 7]
+
+
+def test_chains_that_look_like_iptables_nfts_are_doubtful() -> None:
+    text = """\
+table ip filter {
+	chain FORWARD {
+		type filter hook forward priority filter; policy accept;
+		ct status dnat counter packets 0 bytes 0 drop
+	}
+	chain INPUT {
+		type filter hook input priority filter; policy accept;
+	}
+	chain mine {
+		accept
+	}
+}
+"""
+    assert [origin.line for origin in read_listing(text, name="x.nft").doubtful] == [2]
+
+
+@given(st.text(alphabet='ab {};"#\\\n\t@=,', max_size=80))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        listing = read_listing(f"table ip a {{\n{text}\n}}\n", name="x.nft")
+    except ParseError:
+        return
+    for script in listing.scripts:
+        assert len(script.origins) == script.text.count("\n")
+        again = read_listing(script.text, name="again").scripts
+        assert [one.text for one in again] == [script.text]
