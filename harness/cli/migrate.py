@@ -1,0 +1,409 @@
+"""``nfparity migrate``: this node's iptables rules, replaced by their translation, and back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.node import node_from_json
+from harness.cli.options import add_format, add_level, print_assumptions, print_notes
+from harness.files import STDIN_NAME, read_text, write_text
+from translate.errors import InputError, MachineError
+from translate.ir import Family
+
+if TYPE_CHECKING:
+    from harness.migrate.migration import Migration
+    from harness.migrate.plan import MigrationPlan
+    from harness.migrate.planning import Planned, PlannedFamily
+    from harness.migrate.record import Record
+    from harness.migrate.undoing import RolledBack
+    from harness.migrate.verifying import Found, State
+
+_EXAMPLE = """\
+example:
+  nfparity migrate plan -o node.plan        # shows what will change, and tries it with packets
+  nfparity migrate apply node.plan          # comes back by itself unless confirmed within 120 s
+  nfparity migrate verify --confirm
+  nfparity migrate rollback                 # the rules from before, with their counters
+
+Acts on the network namespace that it is run in. Stop whatever writes the rules (kube-proxy) first: it would
+write them again beside the translation. What is needed to go back is kept under /var/lib/nfparity/migrate.
+"""
+
+_PLAN = """\
+example:
+  nfparity migrate plan -o node.plan
+  nfparity migrate plan --family ip --stack legacy -o node.plan
+
+Nothing is changed. Packets made from the rules go through copies of this node in namespaces of their own:
+with the translation alone, and with both in force, as they are while apply switches. Exit status 1 when one
+is treated differently; no plan is written then. Rules that cannot be translated, or may not be asked
+twice, are refused with their lines (2).
+"""
+
+_APPLY = """\
+example:
+  nfparity migrate apply node.plan
+  nfparity migrate apply node.plan --confirm-within 600
+
+Refuses when the rules have changed since the plan (exit status 2). A process that stays behind rolls back
+unless nfparity migrate verify --confirm comes in time, and at once when this command is killed.
+"""
+
+_VERIFY = """\
+example:
+  nfparity migrate verify --confirm
+  nfparity migrate verify --live --format json
+
+Exit status 0: what is loaded means what was applied, and packets agree; 1: not so; 3: nothing is applied.
+"""
+
+_ROLLBACK = """\
+example:
+  nfparity migrate rollback
+
+May be run again after any interruption. After a reboot the kernel has forgotten both rulesets: tables that
+are empty get the rules from before the plan was applied, others stay as whoever wrote them left them.
+"""
+
+_LONGEST: Final = 86400.0
+_SHOWN: Final = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+
+    def add(name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=description,
+            epilog=epilog,
+            formatter_class=parser.formatter_class,
+        )
+        add_format(action, "text", "json")
+        return action
+
+    plan = add("plan", "what will change, tried with packets", "Make a plan from the live rules.", _PLAN)
+    plan.add_argument("-o", dest="output", metavar="PLAN", help="write the plan to this file")
+    plan.add_argument(
+        "--family",
+        type=Family,
+        choices=tuple(Family),
+        metavar="ip|ip6",
+        help="only this family; default: those that have rules",
+    )
+    plan.add_argument(
+        "--stack",
+        choices=("legacy", "nft"),
+        help="whose rules to replace, where iptables-legacy and iptables-nft both hold some",
+    )
+    plan.add_argument(
+        "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: as they are now"
+    )
+    add_level(plan)
+    plan.add_argument("--seed", type=int, default=0, help="what the packets are made from; default: 0")
+    apply = add("apply", "load the translation, empty the old tables", "Put a plan in force.", _APPLY)
+    apply.add_argument("plan", metavar="PLAN", help="what nfparity migrate plan wrote")
+    apply.add_argument(
+        "--confirm-within",
+        metavar="SECONDS",
+        type=_seconds,
+        default=120.0,
+        help="how long to wait for verify --confirm before rolling back; default: 120",
+    )
+    verify = add("verify", "whether it is in force, and right", "Look at what is in force.", _VERIFY)
+    verify.add_argument(
+        "--live", action="store_true", help="only compare what is loaded; send no packets through a copy"
+    )
+    verify.add_argument("--confirm", action="store_true", help="stop the timer of apply, if all is right")
+    rollback = add("rollback", "the state from before", "Restore the state from before.", _ROLLBACK)
+    status = add(
+        "status", "how far a migration is", "Say how far it is.", "example:\n  nfparity migrate status\n"
+    )
+    for action in (apply, verify, rollback, status):
+        add_state(action)
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add ``--state``."""
+    parser.add_argument(
+        "--state",
+        metavar="DIR",
+        type=Path,
+        help="where to keep what is needed to go back; default: /var/lib/nfparity/migrate/NAMESPACE",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {_LONGEST:.0f}")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked."""
+    actions = {
+        "plan": _plan,
+        "apply": _apply,
+        "verify": _verify,
+        "rollback": _rollback,
+        "status": _status,
+    }
+    return actions[arguments.action](arguments)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from harness.migrate.livenode import live_node
+    from harness.migrate.planning import choose_stack, make_plan
+    from harness.migrate.stack import Stack
+    from harness.report.progress import progress
+
+    asked = Stack(arguments.stack) if arguments.stack else None
+    families = (arguments.family,) if arguments.family else tuple(Family)
+    chosen = {family: choose_stack(family, asked) for family in families}
+    stacks = {family: stack for family, stack in chosen.items() if stack is not None}
+    if not stacks:
+        raise InputError("no iptables rules are in force in this network namespace")
+    node = (
+        live_node()
+        if arguments.node is None
+        else node_from_json(read_text(arguments.node), name=arguments.node)
+    )
+    print_assumptions(node)
+    with progress(sys.stderr) as told:
+        planned = make_plan(
+            stacks,
+            node,
+            level=arguments.level,
+            seed=arguments.seed,
+            told=lambda text: print(f"nfparity: {text}", file=sys.stderr),
+            progress=told,
+        )
+    for one in planned.families:
+        print_notes(one.notes)
+    _show_plan(arguments, planned)
+    if not planned.parity:
+        return 1
+    if arguments.output is not None:
+        write_text(arguments.output, planned.plan.text())
+    return 0
+
+
+def _apply(arguments: argparse.Namespace) -> int:
+    plan = _read_plan(arguments.plan)
+    migration = _migration(arguments)
+    _say_undone(migration.settle().undone)
+    record = migration.apply(plan, arguments.confirm_within)
+    _show(
+        arguments,
+        {**_record_data(record, migration), "confirm within": arguments.confirm_within},
+        [
+            "applied: the translation alone is in force",
+            f"it is rolled back unless nfparity migrate verify --confirm comes "
+            f"within {arguments.confirm_within:g} s",
+        ],
+    )
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from harness.migrate.livenode import live_node
+    from harness.migrate.record import Phase
+    from harness.migrate.verifying import State, look, send_packets
+    from harness.report.progress import progress
+
+    migration = _migration(arguments)
+    found = look(migration)
+    data: dict[str, Any] = _live_data(found)
+    lines = _live_lines(found)
+    good = found.state is State.SAME
+    if good and not arguments.live:
+        with progress(sys.stderr) as told:
+            reports = send_packets(found, live_node(), told)
+        for family, report in reports.items():
+            differing = sum(one.differing for one in report.backends)
+            data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}
+            lines.append(
+                f"{family.value}: {report.flows} flows through a copy of this node: {differing} different"
+            )
+            good = good and report.parity
+    if arguments.confirm and good:
+        migration.confirm()
+        lines.append("confirmed: the timer is stopped")
+    elif arguments.confirm:
+        lines.append("not confirmed")
+    data["confirmed"] = bool(arguments.confirm and good) or found.record.phase is Phase.CONFIRMED
+    _show(arguments, data, lines)
+    return _status_of(found.state) or (0 if good else 1)
+
+
+def verify_live(arguments: argparse.Namespace) -> int:
+    """Print how what is loaded differs from what was applied; return the exit status."""
+    from harness.migrate.verifying import look
+
+    found = look(_migration(arguments))
+    _show(arguments, _live_data(found), _live_lines(found))
+    return _status_of(found.state)
+
+
+def _rollback(arguments: argparse.Namespace) -> int:
+    done = _migration(arguments).rollback()
+    if done is None:
+        _show(arguments, {"rolled back": False}, ["nothing was applied here, or it has been rolled back"])
+        return 0
+    _show(arguments, {"rolled back": True, **_undone_data(done)}, _undone_lines(done))
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    migration = _migration(arguments)
+    settled = migration.settle()
+    _say_undone(settled.undone)
+    if settled.record is None:
+        raise MachineError("no plan was ever applied in this network namespace (nfparity migrate apply)")
+    data = _record_data(settled.record, migration)
+    _show(arguments, data, [f"{name:12} {value}" for name, value in data.items()])
+    return 0
+
+
+def _read_plan(path: str) -> MigrationPlan:
+    from harness.migrate.plan import MigrationPlan
+
+    return MigrationPlan.from_text(read_text(path), name=STDIN_NAME if path == "-" else path)
+
+
+def _migration(arguments: argparse.Namespace) -> Migration:
+    from harness.migrate.migration import Migration
+    from harness.migrate.place import here
+
+    return Migration(here(arguments.state))
+
+
+def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
+    data = {one.plan.family.value: _plan_data(one) for one in planned.families}
+    lines = [line for one in planned.families for line in _plan_lines(one)]
+    if not planned.parity:
+        lines.append("no plan: packets are treated differently")
+    elif arguments.output is not None:
+        lines.append(f"plan written to {arguments.output}; nothing is changed yet")
+    else:
+        lines.append("-o PLAN writes the plan; nothing is changed yet")
+    _show(arguments, {"families": data, "digest": planned.plan.digest, "parity": planned.parity}, lines)
+
+
+def _plan_data(one: PlannedFamily) -> dict[str, Any]:
+    table, plan = one.output.structure, one.plan
+    return {
+        "stack": plan.stack.value,
+        "digest": plan.digest,
+        "loaded": {
+            "table": f"{table.family} {table.name}",
+            "chains": len(table.chains),
+            "rules": sum(len(chain.rules) for chain in table.chains),
+            "sets and maps": len(table.maps) + len(table.sets),
+            "elements": sum(len(each.elements) for each in table.maps),
+        },
+        "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
+        "packets": {
+            "flows": one.report.flows,
+            "different": {b.name: b.differing for b in one.report.backends},
+        },
+    }
+
+
+def _plan_lines(one: PlannedFamily) -> Iterator[str]:
+    data = _plan_data(one)
+    loaded = data["loaded"]
+    yield f"{one.plan.family.value}: iptables-{one.plan.stack.value} to nftables"
+    counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
+    yield f"  loaded    table {loaded['table']}: {counts}"
+    for table in one.plan.removed:
+        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
+        own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
+        yield f"  removed   {table.name}: {table.rules} rules{own}"
+    if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
+        yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
+    for difference in one.report.differences[:_SHOWN]:
+        yield f"  differs   {difference.backend}: {difference.flow_id}: {difference.field}: expected "
+        yield f"            {difference.expected}, observed {difference.observed}"
+    told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
+    yield f"  packets   {one.report.flows} flows: {told}"
+
+
+def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
+    from harness.migrate.deadman import now
+    from harness.migrate.record import Phase
+
+    data: dict[str, Any] = {"state": record.phase.value, "since": record.since, "plan": record.plan}
+    if migration.is_forgotten(record):
+        data["forgotten"] = "the kernel has none of it any more (a reboot?)"
+    elif record.phase is Phase.APPLIED:
+        data["seconds"] = round(max(0.0, record.deadline - now()), 1)
+    if record.removed:
+        data["taken out"] = list(record.removed)
+    return data
+
+
+def _live_data(found: Found) -> dict[str, Any]:
+    families = {one.family.value: one.data() for one in found.families}
+    return {"state": found.state.value, "since": found.record.since, "families": families}
+
+
+def _live_lines(found: Found) -> list[str]:
+    lines = []
+    for one in found.families:
+        name = one.family.value
+        if one.differences is None:
+            lines.append(f"{name}: the nftables table is not there")
+            continue
+        lines += [f"{name}: {each.line()}" for each in one.differences]
+        lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
+        if not one.differences and not one.again:
+            lines.append(f"{name}: what is loaded means what was applied")
+    return lines
+
+
+def _status_of(state: State) -> int:
+    from harness.migrate.verifying import State
+
+    return {State.SAME: 0, State.DRIFT: 1, State.NOT_THERE: 3}[state]
+
+
+def _undone_data(done: RolledBack) -> dict[str, Any]:
+    tables = [{"family": f, "table": t, "now": how.value} for f, t, how in done.tables]
+    return {"tables": tables, "taken out": list(done.files), "forgotten": done.forgotten}
+
+
+def _undone_lines(done: RolledBack) -> list[str]:
+    lines = ["rolled back: the rules from before are in force"]
+    if done.forgotten:
+        lines.append("the kernel had forgotten both rulesets (a reboot?)")
+    lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
+    lines += [f"what others had put there is kept in {path}" for path in done.files]
+    return lines
+
+
+def _say_undone(done: RolledBack | None) -> None:
+    if done is not None:
+        print("nfparity: an earlier apply was cut short, or never confirmed", file=sys.stderr)
+        for line in _undone_lines(done):
+            print(f"nfparity: {line}", file=sys.stderr)
+
+
+def _show(arguments: argparse.Namespace, data: dict[str, Any], lines: Iterable[str]) -> None:
+    if arguments.format == "json":
+        print(json.dumps(data, indent=2))
+    else:
+        for line in lines:
+            print(line)

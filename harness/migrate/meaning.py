@@ -1,0 +1,140 @@
+"""What a listing of the owned table says, without what changes by itself or says nothing.
+
+Handles, counters' values, comments, and the elements that packets put into sets are left out. Elements
+are known by their keys, whatever order they are listed in; rules by their chain and their number in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from translate.errors import MachineError
+
+__all__ = ["Collection", "Meaning", "NftChainMeaning", "read_listing"]
+
+_FLEETING: Final = frozenset({"handle", "comment", "bytes", "packets", "expires"})
+
+
+@dataclass(frozen=True, slots=True)
+class NftChainMeaning:
+    """A chain: where it is hooked in, and its rules, each as canonical JSON."""
+
+    head: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A set or a map: how it is declared, and its elements, data by key (an empty text in a set)."""
+
+    head: str
+    elements: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A whole table. ``flags`` are the table's own (``dormant``)."""
+
+    flags: tuple[str, ...]
+    chains: Mapping[str, NftChainMeaning]
+    collections: Mapping[str, Collection]
+    others: Mapping[str, str]
+
+    def data(self) -> dict[str, Any]:
+        """Return what :meth:`from_data` reads."""
+        return {
+            "flags": list(self.flags),
+            "chains": {name: [one.head, list(one.rules)] for name, one in self.chains.items()},
+            "collections": {name: [one.head, dict(one.elements)] for name, one in self.collections.items()},
+            "others": dict(self.others),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Return what :meth:`data` was made from; KeyError, TypeError or ValueError for anything else."""
+        return cls(
+            flags=tuple(data["flags"]),
+            chains={
+                name: NftChainMeaning(head, tuple(rules)) for name, (head, rules) in data["chains"].items()
+            },
+            collections={
+                name: Collection(head, dict(elements))
+                for name, (head, elements) in data["collections"].items()
+            },
+            others=dict(data["others"]),
+        )
+
+
+def read_listing(text: str) -> Meaning:
+    """Return what ``nft -j list table`` printed says. MachineError when it is something else."""
+    try:
+        objects = json.loads(text)["nftables"]
+        return _read([next(iter(one.items())) for one in objects])
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as e:
+        raise MachineError(f"nft -j list table printed something else than a table: {e}") from e
+
+
+def _read(objects: list[tuple[str, Any]]) -> Meaning:
+    flags: tuple[str, ...] = ()
+    heads: dict[str, str] = {}
+    rules: dict[str, list[str]] = {}
+    collections: dict[str, Collection] = {}
+    others: dict[str, str] = {}
+    for kind, one in objects:
+        match kind:
+            case "metainfo":
+                continue
+            case "table":
+                given = one.get("flags", [])
+                flags = tuple(sorted([given] if isinstance(given, str) else given))
+            case "chain":
+                heads[one["name"]] = _canonical(_without(one, "name", "table", "family"))
+                rules.setdefault(one["name"], [])
+            case "rule":
+                rules.setdefault(one["chain"], []).append(_canonical(one["expr"]))
+            case "set" | "map":
+                collections[one["name"]] = _collection(kind, one)
+            case _:
+                others[f"{kind} {one.get('name', '')}".strip()] = _canonical(
+                    _without(one, "name", "table", "family")
+                )
+    chains = {name: NftChainMeaning(head, tuple(rules[name])) for name, head in heads.items()}
+    return Meaning(flags=flags, chains=chains, collections=collections, others=others)
+
+
+def _collection(kind: str, one: dict[str, Any]) -> Collection:
+    head = _canonical({"kind": kind, **_without(one, "name", "table", "family", "elem")})
+    flags = one.get("flags", [])
+    if "dynamic" in flags or "timeout" in flags:
+        return Collection(head, {})
+    elements: dict[str, str] = {}
+    for element in one.get("elem", []):
+        key, data = element if kind == "map" else (element, "")
+        elements[_canonical(_bare(key))] = _canonical(data) if kind == "map" else ""
+    return Collection(head, elements)
+
+
+def _bare(key: Any) -> Any:
+    """An element's value alone: with a comment or a counter it is wrapped."""
+    return key["elem"]["val"] if isinstance(key, dict) and "elem" in key else key
+
+
+def _without(one: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name not in names}
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(_lasting(value), sort_keys=True, separators=(",", ":"))
+
+
+def _lasting(value: Any) -> Any:
+    match value:
+        case dict():
+            return {k: _lasting(v) for k, v in value.items() if k not in _FLEETING}
+        case list():
+            return [_lasting(v) for v in value]
+        case _:
+            return value

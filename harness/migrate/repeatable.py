@@ -1,0 +1,66 @@
+"""Which rules may not be asked twice about one packet, as both rulesets do while they are in force together.
+
+Of two NAT tables at one hook the second is not asked once the first has bound the connection
+(``nf_nat_inet_fn``). Everything else is asked twice, and must come to the same the second time.
+Rules that cannot are found here by what they do; the trial's packets look at the tables as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import (
+    AnyOf,
+    Nth,
+    Random,
+    RestoreMark,
+    Rule,
+    Ruleset,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    TableName,
+    Test,
+)
+
+__all__ = ["insist_on_repeatable"]
+
+_WHERE = "both at once"
+
+
+def insist_on_repeatable(ruleset: Ruleset) -> None:
+    """Raise UnsupportedError with every rule outside of nat that does something else the second time."""
+    refusals = tuple(
+        Refusal(rule.origin, _WHERE, "twice", reason)
+        for table in ruleset.tables
+        if table.name is not TableName.NAT
+        for chain in table.chains
+        for rule in chain.rules
+        for reason in _reasons(rule)
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
+
+
+def _reasons(rule: Rule) -> Iterator[str]:
+    if any(_draws(test) for test in rule.tests):
+        yield "draws at each asking: asked twice, it would decide more often than it should"
+    for action in rule.actions:
+        match action:
+            case SetMark(value, mask) | SetConnmark(value, mask) if value & ~mask:
+                yield f"toggles bits {value & ~mask:#x} of the mark: asked twice, they stay as they were"
+            case SaveMark(nfmask, ctmask) if nfmask & ~ctmask:
+                yield f"toggles bits {nfmask & ~ctmask:#x} of the connection's mark"
+            case RestoreMark(nfmask, ctmask) if ctmask & ~nfmask:
+                yield f"toggles bits {ctmask & ~nfmask:#x} of the mark"
+
+
+def _draws(test: Test) -> bool:
+    match test:
+        case Random() | Nth():
+            return True
+        case AnyOf():
+            return any(_draws(inner) for inner in test.tests)
+        case _:
+            return False

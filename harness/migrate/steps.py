@@ -1,0 +1,119 @@
+"""What a migration changes in the kernel, one change each. Each may be done again, and by whoever."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from harness.migrate import owned
+from harness.migrate.drift import Drift, drift
+from harness.migrate.meaning import read_listing
+from harness.migrate.place import Place, write_durably
+from harness.migrate.plan import FamilyPlan
+from harness.migrate.tables import SavedTable, empty, restore_table, save, split
+from translate.errors import InputError, MachineError
+from translate.ir import Policy
+
+__all__ = [
+    "Restored",
+    "check_loaded",
+    "drifts",
+    "empty_table",
+    "first_difference",
+    "insist_restored",
+    "live_tables",
+    "restore",
+    "unload",
+]
+
+
+class Restored(Enum):
+    """What became of an old table in a rollback."""
+
+    THERE = "there already"
+    RESTORED = "restored"
+    INSTEAD = "restored, in place of what somebody else had put there"
+    EARLIER = "restored by an earlier rollback, which was cut short"
+    LEFT = "left as it is, with what somebody else has written there"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the table holds what it held, and nobody may have changed it since."""
+        return self in (Restored.THERE, Restored.RESTORED, Restored.INSTEAD)
+
+
+def live_tables(plan: FamilyPlan) -> dict[str, SavedTable]:
+    """Return the tables of the plan's stack as they are now. Raises MachineError."""
+    return split(save(plan.stack, plan.family))
+
+
+def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
+    """Return how the owned table differs from what was applied; None when it is not there. MachineError."""
+    listed = owned.list_table(plan.family)
+    return None if listed is None else drift(plan.meaning, read_listing(listed))
+
+
+def check_loaded(plan: FamilyPlan) -> None:
+    """Raise MachineError unless the owned table is what it should be."""
+    found = drifts(plan)
+    if found is None:
+        raise MachineError(f"the nftables table of {plan.family.value} is not there any more")
+    if found:
+        raise MachineError(f"the nftables table of {plan.family.value} is not as loaded: {found[0].line()}")
+
+
+def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
+    """Take the rules out of one iptables table. Raises InputError when they are not those of the plan."""
+    now = live_tables(plan).get(table.name)
+    if now is None or now.is_empty:
+        return
+    if now.meaning != table.meaning:
+        changed = f"table {table.name} of {plan.family.value} has been changed meanwhile"
+        raise InputError(f"{changed}: {first_difference(table, now)}")
+    restore_table(plan.stack, plan.family, empty(table))
+
+
+def first_difference(planned: SavedTable, now: SavedTable) -> str:
+    """Return a line that only one of both has, or says of another order."""
+    was, is_ = planned.meaning, now.meaning
+    for line in is_:
+        if line not in was:
+            return f"new is {line}"
+    for line in was:
+        if line not in is_:
+            return f"gone is {line}"
+    return "the same lines stand in another order"
+
+
+def restore(place: Place, plan: FamilyPlan, table: SavedTable, *, ours: bool) -> Restored:
+    """Put one old table back, with its counters.
+
+    Where somebody else's rules stand, they are kept in a file and replaced if it was ``ours`` to empty: it is
+    known to have been emptied, and the kernel has not forgotten that. Otherwise they stay. MachineError.
+    """
+    name = table.name
+    now = live_tables(plan).get(name)
+    if now is not None and now.meaning == table.meaning:
+        return Restored.THERE
+    foreign = now is not None and not now.is_empty
+    if now is not None and foreign:
+        if not ours:
+            return Restored.LEFT
+        write_durably(place.found(plan.family, name), now.text)
+    restore_table(plan.stack, plan.family, table.text, counters=True)
+    return Restored.INSTEAD if foreign else Restored.RESTORED
+
+
+def unload(plan: FamilyPlan) -> None:
+    """Delete the owned table, if it is there, after its policies accept. Raises MachineError."""
+    if owned.is_there(plan.family):
+        owned.set_policies(plan.family, plan.dropping, Policy.ACCEPT)
+        owned.delete_table(plan.family)
+
+
+def insist_restored(plan: FamilyPlan, names: set[str]) -> None:
+    """Raise MachineError unless these tables hold what the plan's rules say."""
+    live, planned = live_tables(plan), plan.tables
+    for name in sorted(names):
+        found = live.get(name)
+        if found is None or found.meaning != planned[name].meaning:
+            raise MachineError(f"table {name} of {plan.family.value} is not as it was")

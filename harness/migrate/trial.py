@@ -1,0 +1,104 @@
+"""Packets before anything is changed, in private nodes: the translation alone, and with the old rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.contract import Backend, Job
+from backends.flow import Flow
+from backends.kernel.nftables import NftablesBackend
+from backends.kernel.worker import Worker
+from backends.node import Node
+from harness.backends import REFERENCE, backend
+from harness.batches import Batch
+from harness.migrate.meaning import Meaning, read_listing
+from harness.migrate.overlap import OverlapBackend
+from harness.migrate.owned import list_table, load, set_policies
+from harness.migrate.stack import Stack
+from harness.parity import ParityReport, Plan, run_parity
+from harness.replay import Progress
+from translate.errors import MachineError
+from translate.ir import Family, Policy, Ruleset
+
+__all__ = ["corpus", "expected_meaning", "try_alone", "try_both"]
+
+
+def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
+    """Return flows for every rule and service, made from the rules. Raises UnsupportedError."""
+    from harness.corpus.generate import generate_corpus
+
+    return generate_corpus(Job(ruleset=ruleset, node=node), seed=seed).flows
+
+
+def try_both(
+    ruleset: Ruleset, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+) -> ParityReport:
+    """Send flows through the translation, and through both rulesets in force together.
+
+    Raises UnsupportedError for what nftables cannot express, MachineError where they cannot run.
+    """
+    return _parity(ruleset, node, flows, (NftablesBackend(), OverlapBackend(stack)), level, progress)
+
+
+def try_alone(
+    ruleset: Ruleset, node: Node, flows: tuple[Flow, ...], level: int, progress: Progress
+) -> ParityReport:
+    """Send flows through the translation alone. Raises as :func:`try_both`."""
+    return _parity(ruleset, node, flows, (NftablesBackend(),), level, progress)
+
+
+def expected_meaning(family: Family, text: str, dropping: tuple[str, ...]) -> Meaning:
+    """Return what a listing of the table says once it is loaded, found out in a private namespace.
+
+    Raises MachineError with what nft said.
+    """
+    with Worker(_Start()) as worker:
+        listed = worker.ask(_LoadAndList(family, text, dropping))
+    return read_listing(listed)
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadAndList:
+    family: Family
+    text: str
+    dropping: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    def __call__(self) -> _Lister:
+        return _Lister()
+
+
+@dataclass(frozen=True, slots=True)
+class _Lister:
+    def __call__(self, job: _LoadAndList) -> str:
+        load(job.text)
+        set_policies(job.family, job.dropping, Policy.DROP)
+        listed = list_table(job.family)
+        if listed is None:
+            raise MachineError("nft has loaded the table, and does not list it")
+        return listed
+
+
+def _parity(
+    ruleset: Ruleset,
+    node: Node,
+    flows: tuple[Flow, ...],
+    backends: tuple[Backend, ...],
+    level: int,
+    progress: Progress,
+) -> ParityReport:
+    for one in backends:
+        found = one.probe()
+        if not found.ok:
+            raise MachineError(f"{one.name} cannot run here: {found.reason}")
+    batch = Batch(rules_path=ruleset.source, ruleset=ruleset, node=node, flows=flows, corpus=None)
+    return run_parity(
+        Plan(batches=(batch,), level=level),
+        backends,
+        reference=backend(REFERENCE),
+        rules=lambda job, flow, mismatch: (),
+        requested=True,
+        progress=progress,
+    )

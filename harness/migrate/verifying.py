@@ -1,0 +1,96 @@
+"""Whether what is in force is what was applied: by meaning, and by packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from backends.node import Node
+from harness.migrate.drift import Drift
+from harness.migrate.migration import Migration
+from harness.migrate.plan import FamilyPlan, MigrationPlan
+from harness.migrate.planning import ruleset_of
+from harness.migrate.record import Phase, Record
+from harness.migrate.steps import drifts, live_tables
+from harness.migrate.trial import corpus, try_alone
+from harness.parity import ParityReport
+from harness.replay import Progress
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["Found", "Live", "State", "look", "send_packets"]
+
+
+class State(StrEnum):
+    """What became of what was applied."""
+
+    SAME = "same"
+    DRIFT = "drift"
+    NOT_THERE = "not there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """How one family's table differs from what was applied (None: it is gone), and old tables in use again."""
+
+    family: Family
+    differences: tuple[Drift, ...] | None
+    again: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "there": self.differences is not None,
+            "differences": [one.data() for one in self.differences or ()],
+            "iptables rules again": list(self.again),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Everything that was looked at."""
+
+    record: Record
+    plan: MigrationPlan
+    families: tuple[Live, ...]
+
+    @property
+    def state(self) -> State:
+        """What it comes to."""
+        if any(one.differences is None for one in self.families):
+            return State.NOT_THERE
+        if any(one.differences or one.again for one in self.families):
+            return State.DRIFT
+        return State.SAME
+
+
+def look(migration: Migration) -> Found:
+    """Compare what is loaded with what was applied. Raises MachineError when nothing is applied here."""
+    settled = migration.settle()
+    record = settled.record
+    if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
+        reason = "" if record is None else f": the last plan is {record.phase.value}"
+        raise MachineError(f"no plan is applied in this network namespace{reason}")
+    if migration.is_forgotten(record):
+        raise MachineError(
+            "the kernel has forgotten what was applied (a reboot?); nfparity migrate rollback restores the "
+            "rules from before, and with another plan they can be replaced again"
+        )
+    plan = migration.plan()
+    return Found(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
+
+
+def send_packets(found: Found, node: Node, progress: Progress) -> dict[Family, ParityReport]:
+    """Send the plan's packets through a copy of the node with what was applied. Raises MachineError."""
+    reports = {}
+    for one in found.plan.families:
+        ruleset = ruleset_of(one.rules, one.family, one.ipsets, f"{one.family.value} rules before")
+        flows = corpus(ruleset, node, found.plan.seed)
+        reports[one.family] = try_alone(ruleset, node, flows, one.level, progress)
+    return reports
+
+
+def _live(plan: FamilyPlan) -> Live:
+    again = tuple(name for name, table in live_tables(plan).items() if not table.is_empty)
+    return Live(family=plan.family, differences=drifts(plan), again=again)
