@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +18,10 @@ from translate.ir import Family
 if TYPE_CHECKING:
     from harness.migrate.migration import Migration
     from harness.migrate.plan import MigrationPlan
-    from harness.migrate.planning import Planned, PlannedFamily
+    from harness.migrate.planning import Planned
     from harness.migrate.record import Record
     from harness.migrate.undoing import RolledBack
-    from harness.migrate.verifying import Found, State
+    from harness.migrate.verifying import State
 
 _EXAMPLE = """\
 example:
@@ -71,7 +71,6 @@ are empty get the rules from before the plan was applied, others stay as whoever
 """
 
 _LONGEST: Final = 86400.0
-_SHOWN: Final = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -166,8 +165,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     from harness.migrate.livenode import live_node
     from harness.migrate.planning import choose_stack, make_plan
-    from harness.migrate.stack import Stack
     from harness.report.progress import progress
+    from harness.snapshot.stack import Stack
 
     asked = Stack(arguments.stack) if arguments.stack else None
     families = (arguments.family,) if arguments.family else tuple(Family)
@@ -221,12 +220,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     from harness.migrate.livenode import live_node
     from harness.migrate.record import Phase
     from harness.migrate.verifying import State, look, send_packets
+    from harness.report.migration import live_data, live_lines
     from harness.report.progress import progress
 
     migration = _migration(arguments)
     found = look(migration)
-    data: dict[str, Any] = _live_data(found)
-    lines = _live_lines(found)
+    data = live_data(found)
+    lines = live_lines(found)
     good = found.state is State.SAME
     if good and not arguments.live:
         with progress(sys.stderr) as told:
@@ -251,18 +251,21 @@ def _verify(arguments: argparse.Namespace) -> int:
 def verify_live(arguments: argparse.Namespace) -> int:
     """Print how what is loaded differs from what was applied; return the exit status."""
     from harness.migrate.verifying import look
+    from harness.report.migration import live_data, live_lines
 
     found = look(_migration(arguments))
-    _show(arguments, _live_data(found), _live_lines(found))
+    _show(arguments, live_data(found), live_lines(found))
     return _status_of(found.state)
 
 
 def _rollback(arguments: argparse.Namespace) -> int:
+    from harness.report.migration import undone_data, undone_lines
+
     done = _migration(arguments).rollback()
     if done is None:
         _show(arguments, {"rolled back": False}, ["nothing was applied here, or it has been rolled back"])
         return 0
-    _show(arguments, {"rolled back": True, **_undone_data(done)}, _undone_lines(done))
+    _show(arguments, {"rolled back": True, **undone_data(done)}, undone_lines(done))
     return 0
 
 
@@ -291,8 +294,10 @@ def _migration(arguments: argparse.Namespace) -> Migration:
 
 
 def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
-    data = {one.plan.family.value: _plan_data(one) for one in planned.families}
-    lines = [line for one in planned.families for line in _plan_lines(one)]
+    from harness.report.migration import plan_data, plan_lines
+
+    data = {one.plan.family.value: plan_data(one) for one in planned.families}
+    lines = [line for one in planned.families for line in plan_lines(one)]
     if not planned.parity:
         lines.append("no plan: packets are treated differently")
     elif arguments.output is not None:
@@ -300,45 +305,6 @@ def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
     else:
         lines.append("-o PLAN writes the plan; nothing is changed yet")
     _show(arguments, {"families": data, "digest": planned.plan.digest, "parity": planned.parity}, lines)
-
-
-def _plan_data(one: PlannedFamily) -> dict[str, Any]:
-    table, plan = one.output.structure, one.plan
-    return {
-        "stack": plan.stack.value,
-        "digest": plan.digest,
-        "loaded": {
-            "table": f"{table.family} {table.name}",
-            "chains": len(table.chains),
-            "rules": sum(len(chain.rules) for chain in table.chains),
-            "sets and maps": len(table.maps) + len(table.sets),
-            "elements": sum(len(each.elements) for each in table.maps),
-        },
-        "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
-        "packets": {
-            "flows": one.report.flows,
-            "different": {b.name: b.differing for b in one.report.backends},
-        },
-    }
-
-
-def _plan_lines(one: PlannedFamily) -> Iterator[str]:
-    data = _plan_data(one)
-    loaded = data["loaded"]
-    yield f"{one.plan.family.value}: iptables-{one.plan.stack.value} to nftables"
-    counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
-    yield f"  loaded    table {loaded['table']}: {counts}"
-    for table in one.plan.removed:
-        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
-        own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
-        yield f"  removed   {table.name}: {table.rules} rules{own}"
-    if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
-        yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
-    for difference in one.report.differences[:_SHOWN]:
-        yield f"  differs   {difference.backend}: {difference.flow_id}: {difference.field}: expected "
-        yield f"            {difference.expected}, observed {difference.observed}"
-    told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
-    yield f"  packets   {one.report.flows} flows: {told}"
 
 
 def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
@@ -355,49 +321,18 @@ def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
     return data
 
 
-def _live_data(found: Found) -> dict[str, Any]:
-    families = {one.family.value: one.data() for one in found.families}
-    return {"state": found.state.value, "since": found.record.since, "families": families}
-
-
-def _live_lines(found: Found) -> list[str]:
-    lines = []
-    for one in found.families:
-        name = one.family.value
-        if one.differences is None:
-            lines.append(f"{name}: the nftables table is not there")
-            continue
-        lines += [f"{name}: {each.line()}" for each in one.differences]
-        lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
-        if not one.differences and not one.again:
-            lines.append(f"{name}: what is loaded means what was applied")
-    return lines
-
-
 def _status_of(state: State) -> int:
     from harness.migrate.verifying import State
 
     return {State.SAME: 0, State.DRIFT: 1, State.NOT_THERE: 3}[state]
 
 
-def _undone_data(done: RolledBack) -> dict[str, Any]:
-    tables = [{"family": f, "table": t, "now": how.value} for f, t, how in done.tables]
-    return {"tables": tables, "taken out": list(done.files), "forgotten": done.forgotten}
-
-
-def _undone_lines(done: RolledBack) -> list[str]:
-    lines = ["rolled back: the rules from before are in force"]
-    if done.forgotten:
-        lines.append("the kernel had forgotten both rulesets (a reboot?)")
-    lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
-    lines += [f"what others had put there is kept in {path}" for path in done.files]
-    return lines
-
-
 def _say_undone(done: RolledBack | None) -> None:
     if done is not None:
+        from harness.report.migration import undone_lines
+
         print("nfparity: an earlier apply was cut short, or never confirmed", file=sys.stderr)
-        for line in _undone_lines(done):
+        for line in undone_lines(done):
             print(f"nfparity: {line}", file=sys.stderr)
 
 

@@ -16,6 +16,7 @@ from translate.errors import MachineError
 __all__ = ["Collection", "Meaning", "NftChainMeaning", "read_listing"]
 
 _FLEETING: Final = frozenset({"handle", "comment", "bytes", "packets", "expires"})
+_VERDICTS: Final = frozenset({"accept", "drop", "return", "continue"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,34 @@ def _collection(kind: str, one: dict[str, Any]) -> Collection:
     elements: dict[str, str] = {}
     for element in one.get("elem", []):
         key, data = element if kind == "map" else (element, "")
-        elements[_canonical(_bare(key))] = _canonical(data) if kind == "map" else ""
+        elements[_spelled(_bare(key))] = _spelled(data) if kind == "map" else ""
     return Collection(head, elements)
 
 
 def _bare(key: Any) -> Any:
     """An element's value alone: with a comment or a counter it is wrapped."""
     return key["elem"]["val"] if isinstance(key, dict) and "elem" in key else key
+
+
+def _spelled(value: Any) -> str:
+    """Return a key or a datum as nft spells it, as far as that is simple, otherwise as canonical JSON."""
+    match value:
+        case str() if value.isprintable() and " " not in value:
+            return value
+        case {"concat": [*parts]} if len(value) == 1:
+            return " . ".join(map(_spelled, parts))
+        case {"prefix": {"addr": str(address), "len": int(length)}} if len(value) == 1:
+            return f"{address}/{length}"
+        case {"range": [low, high]} if len(value) == 1:
+            return f"{_spelled(low)}-{_spelled(high)}"
+        case {"jump": {"target": str(chain)}} if len(value) == 1:
+            return f"jump {chain}"
+        case {"goto": {"target": str(chain)}} if len(value) == 1:
+            return f"goto {chain}"
+        case dict() if len(value) == 1 and next(iter(value)) in _VERDICTS:
+            return str(next(iter(value)))
+        case _:
+            return _canonical(value)
 
 
 def _without(one: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from backends.kernel.nftables import NftablesBackend, NftablesLoader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from backends.kernel.xtables import IptablesBackend, IptablesLoader
-from harness.migrate.stack import Stack
+from harness.snapshot.stack import Stack
 from translate.ir import Account
 
 __all__ = ["OverlapBackend", "OverlapLoader"]

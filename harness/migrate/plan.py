@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from harness.migrate.meaning import Meaning
-from harness.migrate.stack import Stack
 from harness.migrate.tables import SavedTable, digest_of, split
+from harness.snapshot.stack import Stack
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin
 

@@ -11,12 +11,12 @@ from harness.inputs import InputOptions, read_some
 from harness.migrate import owned
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.migrate.repeatable import insist_on_repeatable
-from harness.migrate.stack import Stack
 from harness.migrate.tables import digest_of, save, split
 from harness.migrate.tool import run_tool
 from harness.migrate.trial import corpus, expected_meaning, try_both
 from harness.parity import ParityReport
 from harness.replay import Progress
+from harness.snapshot.stack import Stack
 from translate.errors import InputError, MachineError, Note
 from translate.ir import Family, Ruleset
 from translate.nft import NftOutput, emit

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.migrate.stack import Stack
 from harness.migrate.tool import run_tool
+from harness.snapshot.stack import Stack
 from translate.errors import MachineError
 from translate.ir import Family
 

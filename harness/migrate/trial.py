@@ -14,9 +14,9 @@ from harness.batches import Batch
 from harness.migrate.meaning import Meaning, read_listing
 from harness.migrate.overlap import OverlapBackend
 from harness.migrate.owned import list_table, load, set_policies
-from harness.migrate.stack import Stack
 from harness.parity import ParityReport, Plan, run_parity
 from harness.replay import Progress
+from harness.snapshot.stack import Stack
 from translate.errors import MachineError
 from translate.ir import Family, Policy, Ruleset
 

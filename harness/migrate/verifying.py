@@ -32,7 +32,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """How one family's table differs from what was applied (None: it is gone), and old tables in use again."""
+    """How one family's table differs from what was applied; None when it is gone.
+
+    ``again`` are the iptables tables that hold rules again.
+    """
 
     family: Family
     differences: tuple[Drift, ...] | None

@@ -1,0 +1,93 @@
+"""What a migration has come to, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from harness.migrate.planning import PlannedFamily
+from harness.migrate.undoing import RolledBack
+from harness.migrate.verifying import Found
+
+__all__ = ["live_data", "live_lines", "plan_data", "plan_lines", "undone_data", "undone_lines"]
+
+_SHOWN: Final = 5
+"""How many chains of a table, and differences, are named."""
+
+
+def plan_data(one: PlannedFamily) -> dict[str, Any]:
+    """Return one family's plan for JSON."""
+    table, plan = one.output.structure, one.plan
+    return {
+        "stack": plan.stack.value,
+        "digest": plan.digest,
+        "loaded": {
+            "table": f"{table.family} {table.name}",
+            "chains": len(table.chains),
+            "rules": sum(len(chain.rules) for chain in table.chains),
+            "sets and maps": len(table.maps) + len(table.sets),
+            "elements": sum(len(each.elements) for each in table.maps),
+        },
+        "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
+        "packets": {
+            "flows": one.report.flows,
+            "different": {b.name: b.differing for b in one.report.backends},
+        },
+    }
+
+
+def plan_lines(one: PlannedFamily) -> Iterator[str]:
+    """Yield what one family's plan changes, and what packets have shown."""
+    data = plan_data(one)
+    loaded = data["loaded"]
+    yield f"{one.plan.family.value}: iptables-{one.plan.stack.value} to nftables"
+    counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
+    yield f"  loaded    table {loaded['table']}: {counts}"
+    for table in one.plan.removed:
+        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
+        own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
+        yield f"  removed   {table.name}: {table.rules} rules{own}"
+    if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
+        yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
+    for difference in one.report.differences[:_SHOWN]:
+        yield f"  differs   {difference.backend}: {difference.flow_id}: {difference.field}: expected "
+        yield f"            {difference.expected}, observed {difference.observed}"
+    told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
+    yield f"  packets   {one.report.flows} flows: {told}"
+
+
+def live_data(found: Found) -> dict[str, Any]:
+    """Return what is loaded, against what was applied, for JSON."""
+    families = {one.family.value: one.data() for one in found.families}
+    return {"state": found.state.value, "since": found.record.since, "families": families}
+
+
+def live_lines(found: Found) -> list[str]:
+    """Return by what it differs, a line each."""
+    lines = []
+    for one in found.families:
+        name = one.family.value
+        if one.differences is None:
+            lines.append(f"{name}: the nftables table is not there")
+            continue
+        lines += [f"{name}: {each.line()}" for each in one.differences]
+        lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
+        if not one.differences and not one.again:
+            lines.append(f"{name}: what is loaded means what was applied")
+    return lines
+
+
+def undone_data(done: RolledBack) -> dict[str, Any]:
+    """Return a rollback for JSON."""
+    tables = [{"family": f, "table": t, "now": how.value} for f, t, how in done.tables]
+    return {"tables": tables, "taken out": list(done.files), "forgotten": done.forgotten}
+
+
+def undone_lines(done: RolledBack) -> list[str]:
+    """Return what a rollback has come to."""
+    lines = ["rolled back: the rules from before are in force"]
+    if done.forgotten:
+        lines.append("the kernel had forgotten both rulesets (a reboot?)")
+    lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
+    lines += [f"what others had put there is kept in {path}" for path in done.files]
+    return lines
