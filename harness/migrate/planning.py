@@ -23,7 +23,7 @@ from translate.nft import NftOutput, emit
 from translate.passes import lower
 from translate.read import read_ipsets, with_sets
 
-__all__ = ["Planned", "PlannedFamily", "choose_stack", "live_ruleset", "make_plan", "ruleset_of"]
+__all__ = ["Planned", "PlannedFamily", "choose_stack", "live_ruleset", "make_plan", "ruleset_of", "translate_live"]
 
 _WORDS = {Family.IP: "IPv4", Family.IP6: "IPv6"}
 
@@ -119,16 +119,11 @@ def make_plan(
     return Planned(plan=plan, families=made)
 
 
-def _plan_family(
-    family: Family,
-    stack: Stack,
-    node: Node,
-    *,
-    level: int,
-    seed: int,
-    told: Callable[[str], None],
-    progress: Progress,
-) -> PlannedFamily:
+def translate_live(family: Family, stack: Stack, level: int) -> tuple[FamilyPlan, Ruleset, NftOutput]:
+    """Return one family's plan with the rules that it was made from, and their translation; no packets.
+
+    Raises as :func:`make_plan`.
+    """
     ruleset, text, ipsets = live_ruleset(stack, family)
     output = emit(lower(ruleset, level=level))
     insist_on_repeatable(ruleset)
@@ -143,6 +138,20 @@ def _plan_family(
         dropping=dropping,
         meaning=expected_meaning(family, loading, dropping),
     )
+    return plan, ruleset, output
+
+
+def _plan_family(
+    family: Family,
+    stack: Stack,
+    node: Node,
+    *,
+    level: int,
+    seed: int,
+    told: Callable[[str], None],
+    progress: Progress,
+) -> PlannedFamily:
+    plan, ruleset, output = translate_live(family, stack, level)
     told(f"{_WORDS[family]}: making packets from the rules")
     flows = corpus(ruleset, node, seed)
     told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")

@@ -1,0 +1,173 @@
+"""A migration that is not confirmed, is met by others' changes, or is begun before a reboot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from backends.kernel.worker import Worker
+from backends.kernel.xtables import IptablesBackend
+from harness.migrate.record import Phase
+from harness.snapshot import Stack
+from tests.kernel.migratenode import FOREIGN, OLD, Do, Forget, Look, MakePlan, Said, Seen, Shell, migrate_node
+from translate.ir import Family
+
+_RULE = " ".join(FOREIGN[2:])
+
+
+@pytest.fixture(scope="module", params=list(Stack))
+def stack(request: pytest.FixtureRequest) -> Stack:
+    found = IptablesBackend(f"iptables-{request.param}").probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+    return Stack(request.param)
+
+
+@pytest.fixture
+def node(stack: Stack) -> Iterator[Worker]:
+    with migrate_node(stack) as worker:
+        yield worker
+        do(worker, "rollback")  # ends the dead-man timer, too
+
+
+@pytest.fixture
+def plan(node: Worker, stack: Stack) -> str:
+    text: str = node.ask(MakePlan(stack))
+    return text
+
+
+def look(node: Worker, stack: Stack, *phases: Phase) -> Seen:
+    seen: Seen = node.ask(Look(stack, phases))
+    return seen
+
+
+def do(node: Worker, *arguments: object, **more: object) -> Said:
+    said: Said = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
+    return said
+
+
+def test_nobody_confirms(node: Worker, stack: Stack, plan: str) -> None:
+    assert do(node, "apply", plan, within=3.0).error is None
+    assert look(node, stack).nft == (True, False)
+    seen = look(node, stack, Phase.ROLLED_BACK)
+    assert seen.is_old
+    assert seen.answered
+    assert "nobody has confirmed in time" in seen.said
+    late = do(node, "confirm")
+    assert late.error is not None
+    assert "no plan is applied" in late.error
+
+
+def test_the_timer_is_killed_and_time_runs_out(node: Worker, stack: Stack, plan: str) -> None:
+    """The next command does what the timer would have done."""
+    assert do(node, "apply", plan, within=2.0, at="done applied", alone=True).killed
+    assert look(node, stack).phase is Phase.APPLIED
+    while do(node, "settle").error is None and look(node, stack).phase is Phase.APPLIED:
+        pass
+    assert look(node, stack).is_old
+
+
+def test_both_families(node: Worker, stack: Stack) -> None:
+    plan = node.ask(MakePlan(stack, (Family.IP, Family.IP6)))
+    assert do(node, "apply", plan).error is None
+    seen = look(node, stack)
+    assert seen.nft == (True, True)
+    assert seen.answered
+    assert not any(line.startswith("-A") for family in seen.iptables for line in family)
+    assert do(node, "rollback").error is None
+    assert look(node, stack).is_old
+
+
+def test_the_rules_changed_since_the_plan(node: Worker, stack: Stack, plan: str) -> None:
+    node.ask(Shell((f"iptables-{stack}", *FOREIGN)))
+    said = do(node, "apply", plan)
+    assert said.error is not None
+    assert "have changed since the plan" in said.error
+    assert _RULE in said.error
+    assert said.points == ()
+    seen = look(node, stack)
+    assert seen.phase is None
+    assert seen.nft == (False, False)
+
+
+@pytest.mark.parametrize("moment", ["begun load ip", "done check ip", "begun empty ip nat"])
+def test_somebody_changes_a_table_before_it_is_emptied(
+    node: Worker, stack: Stack, plan: str, moment: str
+) -> None:
+    """All goes back, but for what the other has written: that was never touched."""
+    said = do(node, "apply", plan, meddle=(moment, stack))
+    assert said.error is not None
+    assert "has been changed meanwhile" in said.error
+    assert "all is as it was before" in said.error
+    seen = look(node, stack)
+    assert seen.phase is Phase.ROLLED_BACK
+    assert seen.nft == (False, False)
+    assert seen.iptables[0] == _with_foreign()
+    assert seen.answered
+
+
+def test_somebody_writes_into_an_emptied_table(node: Worker, stack: Stack, plan: str) -> None:
+    """The old rules come back; what the other has written is kept in a file."""
+    said = do(node, "apply", plan, meddle=("done empty ip nat", stack))
+    assert said.error is not None
+    assert "somebody has written rules into table nat" in said.error
+    seen = look(node, stack)
+    assert seen.is_old
+    assert _RULE in node.ask(Shell(("cat", f"{_folder(node)}/ip-nat.found")))
+
+
+def test_a_plan_is_applied_once(node: Worker, stack: Stack, plan: str) -> None:
+    assert do(node, "apply", plan).error is None
+    again = do(node, "apply", plan)
+    assert again.error is not None
+    assert "applied here already" in again.error
+    assert look(node, stack).nft == (True, False)
+
+
+def test_a_foreign_table_of_our_name(node: Worker, stack: Stack, plan: str) -> None:
+    node.ask(Shell(("nft", "add", "table", "ip", "nfparity")))
+    said = do(node, "apply", plan)
+    assert said.error is not None
+    assert "there is an nftables table" in said.error
+    assert look(node, stack).iptables == OLD
+
+
+@pytest.mark.parametrize("phase", ["applied", "confirmed", "cut short"])
+def test_a_reboot(node: Worker, stack: Stack, plan: str, phase: str) -> None:
+    """The kernel has forgotten both; the tables are empty, and get their old rules."""
+    at = "done empty ip mangle" if phase == "cut short" else None
+    do(node, "apply", plan, at=at, alone=at is not None)
+    if phase == "confirmed":
+        do(node, "confirm")
+    node.ask(Forget(stack))
+    assert do(node, "rollback").error is None
+    seen = look(node, stack)
+    assert seen.phase is Phase.ROLLED_BACK
+    assert seen.iptables[0] == OLD[0]
+    assert seen.answered
+
+
+def test_a_reboot_after_which_others_have_written_rules(node: Worker, stack: Stack, plan: str) -> None:
+    """They stay; what is empty gets its old rules."""
+    do(node, "apply", plan)
+    do(node, "confirm")
+    written = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -p 47 -j DROP\nCOMMIT\n"
+    node.ask(Forget(stack, written))
+    assert do(node, "rollback").error is None
+    seen = look(node, stack)
+    assert "-A OUTPUT -p gre -j DROP" in seen.iptables[0] or "-A OUTPUT -p 47 -j DROP" in seen.iptables[0]
+    assert not any("10.2.0.9" in line for line in seen.iptables[0])
+    assert any("KUBE-SERVICES" in line for line in seen.iptables[0])
+    assert seen.answered
+
+
+def _with_foreign() -> tuple[str, ...]:
+    at = OLD[0].index("-A PREROUTING -j KUBE-SERVICES")
+    return (*OLD[0][: at + 1], _RULE, *OLD[0][at + 1 :])
+
+
+def _folder(node: Worker) -> str:
+    inode = os.stat(f"/proc/{node.pid}/ns/net").st_ino
+    return f"/var/lib/nfparity/migrate/{inode}"
