@@ -1,0 +1,201 @@
+"""The commands as an operator runs them, on a node with real clients and servers: nothing may fail or break.
+
+TCP and UDP, IPv4 and IPv6, through cluster IPs and node ports, from outside, from a pod and from the node:
+connections that stay open, and others that begin all the time while the rules are switched there and back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from backends.kernel.command import run
+from backends.kernel.worker import Worker
+from backends.kernel.xtables import IptablesBackend
+from harness.snapshot import Stack
+from harness.traffic.clients import Ask, Asked
+from harness.traffic.host import Host, Request
+from harness.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
+from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from harness.traffic.topology import Topology
+from translate.ir import Family
+
+ROOT = Path(__file__).resolve().parents[2]
+STREAMS = 10
+"""Connections that stay, of each kind."""
+ROUND = 40
+"""Connections that begin, in a row, of each kind."""
+FIRST_NEW = 10_000
+"""Sources of the connections that begin: far from those that stay."""
+
+
+@dataclass(frozen=True)
+class LoadRules(Request):
+    """Puts kube-proxy's rules of both families in force."""
+
+    stack: Stack
+
+    def run(self, host: Host) -> None:
+        for family, text in all_rules().items():
+            program = "iptables" if family is Family.IP else "ip6tables"
+            done = run((f"{program}-{self.stack}-restore",), text)
+            assert not done.returncode, done.stderr
+
+
+@dataclass(frozen=True)
+class Nfparity(Request):
+    """Runs the command on the node."""
+
+    words: tuple[str, ...]
+
+    def run(self, host: Host) -> tuple[int, str, str]:
+        done = subprocess.run(
+            (sys.executable, "-m", "harness.cli", *self.words),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=300,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+@dataclass(frozen=True)
+class SavedRules(Request):
+    """What iptables-save prints of both families, without counters and times."""
+
+    stack: Stack
+
+    def run(self, host: Host) -> tuple[str, ...]:
+        said = []
+        for program in ("iptables", "ip6tables"):
+            text = run((f"{program}-{self.stack}-save",)).stdout
+            lines = (line.partition(" [")[0] for line in text.splitlines() if line[:1] != "#")
+            said.append("\n".join(lines))
+        return tuple(said)
+
+
+@pytest.fixture(params=list(Stack))
+def stack(request: pytest.FixtureRequest) -> Stack:
+    found = IptablesBackend(f"iptables-{request.param}").probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+    return Stack(request.param)
+
+
+@pytest.fixture
+def topology(stack: Stack) -> Iterator[Topology]:
+    with Topology() as made:
+        made.ask("node", LoadRules(stack))
+        yield made
+        nfparity(made, "rollback")
+
+
+def nfparity(topology: Topology, *words: str) -> tuple[int, str, str]:
+    state = () if words[0] == "plan" else ("--state", "/run/migrate")
+    said: tuple[int, str, str] = topology.ask("node", Nfparity(("migrate", *words, *state)))
+    return said
+
+
+def kinds() -> Iterator[tuple[Family, Target, str, int]]:
+    for family, target in itertools.product(Family, (TCP, UDP)):
+        yield family, target, target.cluster_ip(family), target.port
+        yield family, target, NODE[family], target.node_port
+
+
+def sources(host: str, family: Family) -> tuple[str, ...]:
+    return {"client": CLIENTS[family], "pod1": (pod_address(family, "pod1"),), "node": (NODE[family],)}[host]
+
+
+def keep_open(topology: Topology, host: str) -> Worker:
+    worker = topology.join(host)
+    for number, (family, target, address, port) in enumerate(kinds()):
+        worker.ask(
+            BeginStreams(
+                family=family,
+                protocol=target.protocol,
+                address=address,
+                port=port,
+                sources=sources(host, family),
+                count=STREAMS,
+                first=number * STREAMS,
+            )
+        )
+    return worker
+
+
+def keep_asking(worker: Worker, host: str, over: Event) -> Asked:
+    """Begin connections until it is over."""
+    total, first = Asked(), FIRST_NEW
+    while not over.is_set():
+        for family, target, address, port in kinds():
+            job = Ask(
+                family=family,
+                protocol=target.protocol,
+                address=address,
+                port=port,
+                sources=sources(host, family),
+                count=ROUND,
+                first=first,
+                at_once=4,
+            )
+            first += ROUND
+            total.add(worker.ask(job))
+    return total
+
+
+def test_there_and_back_under_traffic(
+    topology: Topology, stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = topology.ask("node", SavedRules(stack))
+    status, out, err = nfparity(topology, "plan", "-o", "/run/node.plan", "--format", "json")
+    assert (status, err.count("differs")) == (0, 0), err
+    planned: dict[str, Any] = json.loads(out)
+    assert planned["parity"]
+    assert set(planned["families"]) == {"ip", "ip6"}
+    hosts = ("client", "pod1", "node")
+    kept = {host: keep_open(topology, host) for host in hosts}
+    busy = {host: topology.join(host) for host in hosts}
+    over = Event()
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        asking = {host: pool.submit(keep_asking, busy[host], host, over) for host in hosts}
+        try:
+            said = []
+            for words in (("apply", "/run/node.plan"), ("verify", "--live", "--confirm"), ("rollback",)):
+                said.append((words[0], nfparity(topology, *words)))
+                for worker in kept.values():
+                    worker.ask(LookAtStreams(rounds=3))
+                if words[0] == "apply":
+                    saved = topology.ask("node", SavedRules(stack))
+                    assert not any("-A" in text for text in saved)
+        finally:
+            over.set()
+        asked = {host: future.result() for host, future in asking.items()}
+    assert [(word, status) for word, (status, _, _) in said] == [("apply", 0), ("verify", 0), ("rollback", 0)]
+    ended: dict[str, Kept] = {host: worker.ask(EndStreams()) for host, worker in kept.items()}
+    with capsys.disabled():
+        begun = sum(one.failed + sum(one.pods.values()) for one in asked.values())
+        print(
+            f"\n{stack}: {begun} connections begun, {sum(a.failed for a in asked.values())} failed, "
+            f"{sum(a.resent for a in asked.values())} segments sent again; "
+            f"{sum(e.connections for e in ended.values())} kept open, "
+            f"{sum(len(e.broken) for e in ended.values())} broken, "
+            f"{sum(e.answers for e in ended.values())} answers"
+        )
+    for one in asked.values():
+        assert (one.failed, one.failures) == (0, [])
+        assert set(one.pods) == set(PODS)
+    for end in ended.values():
+        assert end.broken == ()
+        assert end.connections == 8 * STREAMS
+    assert topology.ask("node", SavedRules(stack)) == before
