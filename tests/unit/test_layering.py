@@ -248,3 +248,10 @@ def test_what_a_kube_proxy_is_follows_from_rules_alone() -> None:
 
 def test_nobody_imports_the_bench() -> None:
     assert not [i for i in IMPORTS if _within(i.target, "bench")]
+
+
+def test_only_the_command_line_migrates() -> None:
+    users = {i.module for i in IMPORTS if _within(i.target, "harness.migrate")}
+    allowed = ("harness.migrate", "harness.cli.migrate", "harness.cli.verify", "harness.report.migration")
+    assert users
+    assert not [user for user in users if not _within(user, *allowed)]

@@ -19,7 +19,10 @@ FLOW = (
     ' "proto": "udp", "sport": 1, "dport": 53}\n'
 )
 PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
-COMMANDS = ("translate", "simulate", "diff", "explain", "graph", "corpus", "assess", "tc", "doctor")
+COMMANDS = (
+    *("translate", "simulate", "diff", "explain", "graph", "corpus", "assess"),
+    *("tc", "capture", "migrate", "verify", "doctor"),
+)
 
 
 def nfparity(*words: str, stdin: str | bytes = "") -> subprocess.CompletedProcess[str]:
