@@ -23,7 +23,15 @@ from translate.nft import NftOutput, emit
 from translate.passes import lower
 from translate.read import read_ipsets, with_sets
 
-__all__ = ["Planned", "PlannedFamily", "choose_stack", "live_ruleset", "make_plan", "ruleset_of", "translate_live"]
+__all__ = [
+    "Planned",
+    "PlannedFamily",
+    "choose_stack",
+    "live_ruleset",
+    "make_plan",
+    "ruleset_of",
+    "translate_live",
+]
 
 _WORDS = {Family.IP: "IPv4", Family.IP6: "IPv6"}
 
