@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,7 +12,8 @@ from harness.migrate.verifying import Found
 
 __all__ = ["live_data", "live_lines", "plan_data", "plan_lines", "undone_data", "undone_lines"]
 
-_SHOWN: Final = 5
+_LIST: Final = re.compile(r" -m recent .*?--name (\S+)")
+_SHOWN: Final = 4
 """How many chains of a table, and differences, are named."""
 
 
@@ -47,6 +49,11 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
         own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
         yield f"  removed   {table.name}: {table.rules} rules{own}"
+    lists = sorted(
+        {name for table in one.plan.removed for line in table.lines for name in _LIST.findall(line)}
+    )
+    if lists:
+        yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew, once"
     if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
         yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:
