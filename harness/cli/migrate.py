@@ -217,7 +217,6 @@ def _apply(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from harness.migrate.livenode import live_node
     from harness.migrate.record import Phase
     from harness.migrate.verifying import State, look, send_packets
     from harness.report.migration import live_data, live_lines
@@ -230,7 +229,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     good = found.state is State.SAME
     if good and not arguments.live:
         with progress(sys.stderr) as told:
-            reports = send_packets(found, live_node(), told)
+            reports = send_packets(found, told)
         for family, report in reports.items():
             differing = sum(one.differing for one in report.backends)
             data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}

@@ -85,6 +85,8 @@ def _differences(applied: Meaning, live: Meaning) -> Iterator[Drift]:
 
 
 def _rules(where: str, was: tuple[str, ...], now: tuple[str, ...]) -> Iterator[Drift]:
+    if was == now:
+        return
     for tag, i, j, k, m in SequenceMatcher(a=was, b=now, autojunk=False).get_opcodes():
         if tag == "equal":
             continue

@@ -112,7 +112,7 @@ class Migration:
     def rollback(self) -> RolledBack | None:
         """Restore the state from before; None when nothing was applied, or it is restored already."""
         with self.place.locked():
-            record = Record.read(self.place.record)
+            record = self._record()
             if record is None or record.phase is Phase.ROLLED_BACK:
                 return None
             return self._roll_back()
@@ -122,8 +122,8 @@ class Migration:
         return MigrationPlan.from_text(read_text(self.place.plan), name=str(self.place.plan))
 
     def is_forgotten(self, record: Record) -> bool:
-        """Whether the kernel has forgotten what was applied: it, or the namespace, is another one."""
-        return record.kernel != self.place.kernel
+        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        return record.is_forgotten(self.place)
 
     def _write_down(self, plan: MigrationPlan, within: float) -> Record:
         place = self.place
@@ -142,7 +142,8 @@ class Migration:
         record = Record(
             phase=Phase.APPLYING,
             identity=f"{since} {plan.digest}",
-            kernel=place.kernel,
+            boot=place.boot,
+            namespace=place.namespace,
             plan=plan.digest,
             since=since,
             deadline=now() + within,
@@ -166,7 +167,7 @@ class Migration:
                 step(f"look {one.family.value}", partial(_insist_replaced, one))
 
     def _settle(self) -> Settled:
-        record = Record.read(self.place.record)
+        record = self._record()
         if record is None:
             return Settled(None)
         cut_short = record.phase in (Phase.APPLYING, Phase.ROLLING_BACK)
@@ -175,6 +176,11 @@ class Migration:
             return Settled(record)
         undone = self._roll_back()
         return Settled(Record.read(self.place.record), undone)
+
+    def _record(self) -> Record | None:
+        """What is on record of this namespace, and not of one that had its inode before."""
+        record = Record.read(self.place.record)
+        return record if record is not None and record.is_of(self.place) else None
 
     def _roll_back(self) -> RolledBack:
         return roll_back(self.place, self._journal)

@@ -1,7 +1,7 @@
 """Where a migration keeps what it needs to go back, and the locks that it holds while it changes things.
 
-The folder has to outlive a reboot, so it is under ``/var/lib``. A namespace is known by its inode, which
-another one may have later; cookie and boot tell them apart.
+The folder has to outlive a reboot, so it is under ``/var/lib``. The machine's own namespace is the same one
+after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell them apart.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ __all__ = ["Place", "here", "sync_folder", "tables_locked", "write_durably"]
 _ROOT: Final = Path("/var/lib/nfparity/migrate")
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _TABLES_LOCK: Final = Path("/run/xtables.lock")
+_FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC
+"""``PROC_PID_INIT_INO``."""
 _SO_NETNS_COOKIE: Final = 71
 
 
@@ -31,11 +33,14 @@ _SO_NETNS_COOKIE: Final = 71
 class Place:
     """The migration of one network namespace. ``folder`` may be missing.
 
-    ``kernel`` names what holds the rules: this namespace, of this boot.
+    ``boot`` and ``namespace`` name what holds the rules. ``lasting``: after a reboot, what is in the folder is
+    about this namespace still, because it is the machine's own, or because somebody has named the folder.
     """
 
     folder: Path
-    kernel: str
+    boot: str
+    namespace: str
+    lasting: bool
 
     @property
     def record(self) -> Path:
@@ -109,8 +114,14 @@ def here(state: Path | None = None) -> Place:
     if os.geteuid():
         raise MachineError("needs root")
     inode = os.stat("/proc/self/ns/net").st_ino
-    boot = _BOOT.read_text().strip()
-    return Place(state or _ROOT / str(inode), f"{boot} {inode} {_cookie()}")
+    machines = _is_the_machines(inode)
+    folder = _ROOT / ("machine" if machines else str(inode)) if state is None else state.absolute()
+    return Place(
+        folder=folder,
+        boot=_BOOT.read_text().strip(),
+        namespace=f"{inode} {_cookie()}",
+        lasting=machines or state is not None,
+    )
 
 
 def write_durably(path: Path, text: str) -> None:
@@ -135,6 +146,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_the_machines(inode: int) -> bool:
+    """Whether a network namespace is that of the machine's first process, which only its own can see."""
+    try:
+        pids, first = os.stat("/proc/self/ns/pid").st_ino, os.stat("/proc/1/ns/net").st_ino
+    except OSError:
+        return False
+    return pids == _FIRST_PID_NAMESPACE and first == inode
 
 
 def _cookie() -> int:

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-from harness.migrate.place import write_durably
+from harness.migrate.place import Place, write_durably
 from translate.errors import MachineError
 
 __all__ = ["Phase", "Record"]
@@ -27,7 +27,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """``kernel`` is :attr:`Place.kernel` when it was begun: another one has forgotten everything.
+    """``boot`` and ``namespace`` are those of the place when it was begun.
 
     ``identity`` tells one migration from the next in the same place; ``deadline`` is on the clock that
     counts from boot (``CLOCK_BOOTTIME``), in seconds.
@@ -35,7 +35,8 @@ class Record:
 
     phase: Phase
     identity: str
-    kernel: str
+    boot: str
+    namespace: str
     plan: str
     since: str
     deadline: float
@@ -49,6 +50,15 @@ class Record:
     def write(self, path: Path) -> None:
         """Put it on disk. Raises MachineError."""
         write_durably(path, json.dumps({**asdict(self), "phase": self.phase.value}, indent=1) + "\n")
+
+    def is_of(self, place: Place) -> bool:
+        """Whether this is about the place's namespace, be it before a reboot."""
+        same = self.boot == place.boot and self.namespace == place.namespace
+        return same or (self.boot != place.boot and place.lasting)
+
+    def is_forgotten(self, place: Place) -> bool:
+        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        return self.boot != place.boot
 
     @classmethod
     def read(cls, path: Path) -> Self | None:

@@ -38,7 +38,7 @@ def roll_back(place: Place, journal: Journal) -> RolledBack:
     record = Record.read(place.record)
     if record is None:
         raise MachineError(f"there is no record in {place.folder}")
-    forgotten = record.kernel != place.kernel
+    forgotten = record.is_forgotten(place)
     plan = MigrationPlan.from_text(read_text(place.plan), name=str(place.plan))
     record = record.at(Phase.ROLLING_BACK)
     record.write(place.record)

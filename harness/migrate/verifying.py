@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from backends.node import Node
+from backends.node import node_from_json
 from harness.migrate.drift import Drift
 from harness.migrate.migration import Migration
 from harness.migrate.plan import FamilyPlan, MigrationPlan
@@ -74,6 +74,7 @@ def look(migration: Migration) -> Found:
     record = settled.record
     if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
         reason = "" if record is None else f": the last plan is {record.phase.value}"
+        reason += "" if settled.undone is None else ", just now: it was cut short, or never confirmed"
         raise MachineError(f"no plan is applied in this network namespace{reason}")
     if migration.is_forgotten(record):
         raise MachineError(
@@ -84,8 +85,9 @@ def look(migration: Migration) -> Found:
     return Found(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
 
 
-def send_packets(found: Found, node: Node, progress: Progress) -> dict[Family, ParityReport]:
-    """Send the plan's packets through a copy of the node with what was applied. Raises MachineError."""
+def send_packets(found: Found, progress: Progress) -> dict[Family, ParityReport]:
+    """Send the plan's packets through a copy of its node with what was applied. Raises MachineError."""
+    node = node_from_json(found.plan.node, name="the plan's node")
     reports = {}
     for one in found.plan.families:
         ruleset = ruleset_of(one.rules, one.family, one.ipsets, f"{one.family.value} rules before")

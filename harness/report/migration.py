@@ -53,7 +53,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         {name for table in one.plan.removed for line in table.lines for name in _LIST.findall(line)}
     )
     if lists:
-        yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew, once"
+        yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew"
     if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
         yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:

@@ -30,6 +30,7 @@ from harness.snapshot import Stack
 from harness.traffic.host import Host, Ip, Request, Start
 from translate.ir import Family
 
+STATE = Path("/var/lib/state")
 SERVICE = ("10.96.0.10", 53)
 ENDPOINT = ("10.2.0.1", 5300)
 
@@ -139,10 +140,13 @@ class Do(Request):
         reads, writes = os.pipe()
         child = os.fork()
         if not child:
+            os.setsid()
             os.close(reads)
             self._serve(writes)
         os.close(writes)
         _, status = os.waitpid(child, 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGHUP)  # as when the operator's terminal goes
         with open(reads, "rb") as pipe:
             lines = os.read(pipe.fileno(), 1 << 16).decode().splitlines()
         errors = [line.removeprefix("error ") for line in lines if line.startswith("error ")]
@@ -165,7 +169,7 @@ class Do(Request):
                 os.kill(me, signal.SIGKILL)
 
         try:
-            migration = Migration(here(), hook)
+            migration = Migration(here(STATE), hook)
             match self.action:
                 case "apply":
                     plan = MigrationPlan.from_text(self.plan, name="plan")
@@ -222,7 +226,7 @@ class Look(Request):
     phases: tuple[Phase, ...] = ()
 
     def run(self, host: Host) -> Seen:
-        place = here()
+        place = here(STATE)
         deadline = time.monotonic() + 60
         while self.phases and time.monotonic() < deadline:
             record = Record.read(place.record)
@@ -274,7 +278,7 @@ class Forget(Request):
     written: str = ""
 
     def run(self, host: Host) -> None:
-        place = here()
+        place = here(STATE)
         record = Record.read(place.record)
         assert record is not None
         owned.load("flush ruleset\n")
@@ -288,7 +292,7 @@ class Forget(Request):
         if self.written:
             done = run((f"iptables-{self.stack}-restore",), self.written)
             assert not done.returncode, done.stderr
-        dataclasses.replace(record, kernel=f"another {record.kernel}").write(place.record)
+        dataclasses.replace(record, boot="another").write(place.record)
 
 
 @dataclass(frozen=True)

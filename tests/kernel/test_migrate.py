@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +10,19 @@ from backends.kernel.worker import Worker
 from backends.kernel.xtables import IptablesBackend
 from harness.migrate.record import Phase
 from harness.snapshot import Stack
-from tests.kernel.migratenode import FOREIGN, OLD, Do, Forget, Look, MakePlan, Said, Seen, Shell, migrate_node
+from tests.kernel.migratenode import (
+    FOREIGN,
+    OLD,
+    STATE,
+    Do,
+    Forget,
+    Look,
+    MakePlan,
+    Said,
+    Seen,
+    Shell,
+    migrate_node,
+)
 from translate.ir import Family
 
 _RULE = " ".join(FOREIGN[2:])
@@ -115,7 +126,7 @@ def test_somebody_writes_into_an_emptied_table(node: Worker, stack: Stack, plan:
     assert "somebody has written rules into table nat" in said.error
     seen = look(node, stack)
     assert seen.is_old
-    assert _RULE in node.ask(Shell(("cat", f"{_folder(node)}/ip-nat.found")))
+    assert _RULE in node.ask(Shell(("cat", f"{STATE}/ip-nat.found")))
 
 
 def test_a_plan_is_applied_once(node: Worker, stack: Stack, plan: str) -> None:
@@ -166,8 +177,3 @@ def test_a_reboot_after_which_others_have_written_rules(node: Worker, stack: Sta
 def _with_foreign() -> tuple[str, ...]:
     at = OLD[0].index("-A PREROUTING -j KUBE-SERVICES")
     return (*OLD[0][: at + 1], _RULE, *OLD[0][at + 1 :])
-
-
-def _folder(node: Worker) -> str:
-    inode = os.stat(f"/proc/{node.pid}/ns/net").st_ino
-    return f"/var/lib/nfparity/migrate/{inode}"

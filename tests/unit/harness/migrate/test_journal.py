@@ -6,11 +6,19 @@ from pathlib import Path
 import pytest
 
 from harness.migrate.journal import Journal, read_journal
+from harness.migrate.place import Place
 from harness.migrate.record import Phase, Record
 from translate.errors import MachineError
 
 RECORD = Record(
-    phase=Phase.APPLIED, identity="one", kernel="boot 1 2", plan="d", since="s", deadline=5.5, removed=("a",)
+    phase=Phase.APPLIED,
+    identity="one",
+    boot="b",
+    namespace="1 2",
+    plan="d",
+    since="s",
+    deadline=5.5,
+    removed=("a",),
 )
 
 
@@ -57,6 +65,23 @@ def test_a_record_comes_back_from_disk(tmp_path: Path) -> None:
     RECORD.at(Phase.CONFIRMED).write(path)
     assert Record.read(path) == dataclasses.replace(RECORD, phase=Phase.CONFIRMED)
     assert [file.name for file in path.parent.iterdir()] == ["record.json"]
+
+
+@pytest.mark.parametrize(
+    ("boot", "namespace", "lasting", "ours", "forgotten"),
+    [
+        ("b", "1 2", False, True, False),
+        ("b", "1 3", True, False, False),  # another one has the inode now
+        ("c", "1 2", False, False, True),
+        ("c", "1 2", True, True, True),
+        ("c", "1 3", True, True, True),
+    ],
+)
+def test_a_record_is_of_a_namespace(
+    tmp_path: Path, boot: str, namespace: str, lasting: bool, ours: bool, forgotten: bool
+) -> None:
+    place = Place(folder=tmp_path, boot=boot, namespace=namespace, lasting=lasting)
+    assert (RECORD.is_of(place), RECORD.is_forgotten(place)) == (ours, forgotten)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"phase": "gone", "removed": []}'])
