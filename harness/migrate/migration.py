@@ -180,7 +180,11 @@ class Migration:
     def _record(self) -> Record | None:
         """What is on record of this namespace, and not of one that had its inode before."""
         record = Record.read(self.place.record)
-        return record if record is not None and record.is_of(self.place) else None
+        if record is None or record.is_of(self.place):
+            return record
+        if self.place.lasting:
+            raise InputError(f"{self.place.folder} is about another network namespace")
+        return None
 
     def _roll_back(self) -> RolledBack:
         return roll_back(self.place, self._journal)

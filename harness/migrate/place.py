@@ -1,7 +1,7 @@
 """Where a migration keeps what it needs to go back, and the locks that it holds while it changes things.
 
 The folder has to outlive a reboot, so it is under ``/var/lib``. The machine's own namespace is the same one
-after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell them apart.
+after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _SO_NETNS_COOKIE: Final = 71
 class Place:
     """The migration of one network namespace. ``folder`` may be missing.
 
-    ``boot`` and ``namespace`` name what holds the rules. ``lasting``: after a reboot, what is in the folder is
-    about this namespace still, because it is the machine's own, or because somebody has named the folder.
+    ``boot`` and ``namespace`` name what holds the rules. ``lasting``: after a reboot, what is in the folder
+    is about this namespace still, because it is the machine's own, or because somebody has named the folder.
     """
 
     folder: Path
