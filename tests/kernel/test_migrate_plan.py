@@ -1,0 +1,129 @@
+"""What ``nfparity migrate plan`` finds in live rules before anything is changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from backends.kernel.command import run
+from backends.kernel.worker import Worker
+from backends.kernel.xtables import IptablesBackend
+from harness.traffic.host import Host, Ip, Request, Start
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICES = """\
+link set lo up
+link add eth0 type veth peer name far0
+link add pod0 type veth peer name far1
+address add 192.0.2.2/24 dev eth0
+address add 10.0.0.1/24 dev pod0
+link set eth0 up
+link set pod0 up
+route add default via 192.0.2.1
+"""
+MANGLE = "*mangle\n:PREROUTING ACCEPT [0:0]\n{rules}COMMIT\n"
+COUNTS_UP = (
+    "-A PREROUTING -m mark --mark 0x1 -j MARK --set-xmark 0x2/0xffffffff\n"
+    "-A PREROUTING -m mark --mark 0x0 -j MARK --set-xmark 0x1/0xffffffff\n"
+)
+DROPS = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p udp -m mark --mark 0x2 -j DROP\nCOMMIT\n"
+
+
+@dataclass(frozen=True)
+class Planned(Request):
+    """Loads rules by stack, and runs the command; returns its status, what it said, and the plan's text."""
+
+    rules: tuple[tuple[str, str], ...]
+    words: tuple[str, ...] = ()
+
+    def run(self, host: Host) -> tuple[int, str, str, str | None]:
+        for program, text in self.rules:
+            done = run((f"{program}-restore",), text)
+            assert not done.returncode, done.stderr
+        path = Path("/run/node.plan")
+        ended = subprocess.run(
+            (sys.executable, "-m", "harness.cli", "migrate", "plan", "-o", str(path), *self.words),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=300,
+            check=False,
+        )
+        return ended.returncode, ended.stdout, ended.stderr, path.read_text() if path.exists() else None
+
+
+@pytest.fixture
+def node() -> Iterator[Worker]:
+    for name in ("iptables-legacy", "iptables-nft"):
+        found = IptablesBackend(name).probe()
+        if not found.ok:
+            pytest.skip(f"{name}: {found.reason}")
+    with Worker(Start("node", {"net/ipv4/ip_forward": "1"})) as worker:
+        worker.ask(Ip(DEVICES))
+        yield worker
+
+
+def test_rules_that_are_the_same_twice(node: Worker) -> None:
+    rules = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n") + DROPS
+    status, out, _, text = node.ask(Planned((("iptables-legacy", rules),), ("--format", "json")))
+    assert status == 0
+    found = json.loads(out)["families"]["ip"]
+    assert found["stack"] == "legacy"
+    assert list(found["removed"]) == ["mangle", "filter"]
+    assert found["packets"]["flows"] > 0
+    assert set(found["packets"]["different"].values()) == {0}
+    assert text is not None
+    assert json.loads(text)["families"][0]["digest"] == found["digest"]
+
+
+def test_rules_that_together_are_not_the_same_twice(node: Worker) -> None:
+    """No rule toggles anything; a packet that meets both tables is counted up twice, and dropped."""
+    rules = MANGLE.format(rules=COUNTS_UP) + DROPS
+    status, out, _, text = node.ask(Planned((("iptables-legacy", rules),), ("--format", "json")))
+    assert status == 1
+    different = json.loads(out)["families"]["ip"]["packets"]["different"]
+    assert different["nftables"] == 0
+    assert different["iptables-legacy+nftables"] > 0
+    assert text is None
+
+
+def test_a_rule_that_toggles_is_refused_with_its_line(node: Worker) -> None:
+    rules = MANGLE.format(rules="-A PREROUTING -j MARK --set-xmark 0x1/0x0\n")
+    status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
+    assert status == 2
+    assert "toggles bits 0x1 of the mark" in err
+    assert "-A PREROUTING -j MARK --set-xmark 0x1/0x0" in err
+    assert text is None
+
+
+def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> None:
+    rules = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m length --length 10 -j DROP\nCOMMIT\n"
+    status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
+    assert status == 2
+    assert "-m length" in err
+    assert text is None
+
+
+def test_both_stacks_hold_rules(node: Worker) -> None:
+    mangle = MANGLE.format(rules="-A PREROUTING -j MARK --set-xmark 0x2/0x2\n")
+    both = (("iptables-legacy", mangle), ("iptables-nft", DROPS))
+    status, _, err, text = node.ask(Planned(both))
+    assert status == 2
+    assert "say with --stack" in err
+    assert text is None
+    status, out, _, text = node.ask(Planned((), ("--stack", "nft", "--format", "json")))
+    assert status == 0
+    assert list(json.loads(out)["families"]["ip"]["removed"]) == ["filter"]
+
+
+def test_there_is_nothing_to_replace(node: Worker) -> None:
+    status, _, err, text = node.ask(Planned(()))
+    assert status == 2
+    assert "no iptables rules are in force" in err
+    assert text is None
