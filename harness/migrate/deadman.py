@@ -14,8 +14,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from translate.errors import MachineError
+
 __all__ = ["DeadMan", "now"]
 
+_READY: Final = b"r"
 _APPLIED: Final = b"a"
 _LOOK_SECONDS: Final = 0.2
 
@@ -28,16 +31,23 @@ def now() -> float:
 class DeadMan:
     """Arms the timer. ``over`` says whether there is nothing left to watch; ``roll_back`` does that.
 
-    Both run in the other process; what ``roll_back`` raises is lost there, so it has to keep it.
+    Both run in the other process; what ``roll_back`` raises is lost there, so it has to keep it. It is out of
+    reach of the terminal's signals when this returns. Raises MachineError when it cannot be armed.
     """
 
     def __init__(self, deadline: float, over: Callable[[], bool], roll_back: Callable[[str], None]) -> None:
         reads, self._writes = os.pipe()
+        waits, says = os.pipe()
         parent = os.getpid()
-        self.pid: int = os.fork()
-        if not self.pid:
-            _serve(reads, parent, deadline, over, roll_back)
+        if not os.fork():
+            _serve(reads, says, parent, deadline, over, roll_back)
         os.close(reads)
+        os.close(says)
+        ready = os.read(waits, 1) == _READY
+        os.close(waits)
+        if not ready:
+            self.close()
+            raise MachineError("the dead-man timer cannot be armed")
 
     def applied(self) -> None:
         """Say that all is applied: from here on only time counts."""
@@ -53,13 +63,20 @@ class DeadMan:
 
 
 def _serve(
-    pipe: int, parent: int, deadline: float, over: Callable[[], bool], roll_back: Callable[[str], None]
+    pipe: int,
+    says: int,
+    parent: int,
+    deadline: float,
+    over: Callable[[], bool],
+    roll_back: Callable[[str], None],
 ) -> None:
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
-        _close_all_but(pipe)
+        _close_all_but(pipe, says)
+        os.write(says, _READY)
+        os.close(says)
         why = _wait_for_parent(pipe, parent, deadline)
         while why is None:
             if over():
@@ -75,13 +92,13 @@ def _serve(
             os._exit(0)
 
 
-def _close_all_but(pipe: int) -> None:
+def _close_all_but(*kept: int) -> None:
     """Let go of locks, and of the terminal: an ssh session ends only when nobody holds its pipes."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) not in (0, 1, 2, pipe):
+        if int(name) not in (0, 1, 2, *kept):
             with contextlib.suppress(OSError):
                 os.close(int(name))
 
