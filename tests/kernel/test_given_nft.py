@@ -122,6 +122,8 @@ def test_a_listing_loads_and_is_listed_as_it_was(name: str, roundtrips: Path) ->
 
 REFUSED_AS_JSON = {
     "statements": "nonsense for its flags",
+    "chains": "this has no JSON form: jump {",
+    "draws": "one of its types is an integer",
     "learned": "this has no JSON form: update @dm",
     "netdev": "JSON does not say of which device",
     "typeof": "one of its types is an integer",

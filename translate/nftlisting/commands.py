@@ -55,8 +55,9 @@ class GivenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command, on one line. ``where`` is the set that it declares or gives elements to, and ``bare``
-    what does so without elements.
+    """One command, on as few lines as it can have.
+
+    ``where`` is the set that it declares or gives elements to, and ``bare`` what does so without elements.
 
     ``family`` is that of the table to which something is added, empty where the command does not say it.
     ``fills`` are the sets into which a rule puts what it meets. ``devices`` are those that must be there.

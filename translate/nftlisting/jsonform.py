@@ -164,7 +164,7 @@ def _unsaid(expressions: object) -> str | None:
         return "it has no list of expressions"
     words = next((e for e in expressions if isinstance(e, str)), None)
     if words is not None:
-        return f"this has no JSON form: {words}"
+        return f"this has no JSON form: {words.partition(chr(10))[0]}"
     for value in _walk(expressions):
         if isinstance(value, dict) and value.get("range") == ["", ""]:
             return 'nft has lost the names of interfaces here, and prints "" to ""'

@@ -77,7 +77,16 @@ def _types(value: object) -> tuple[str, ...] | None:
 def _spans(entry: Mapping[str, Any]) -> bool:
     """Whether elements of a map lead to intervals."""
     pairs = (pair for pair in entry.get("elem", ()) if isinstance(pair, list) and len(pair) == 2)
-    return any(isinstance(data, dict) and data.keys() & {"range", "prefix"} for _, data in pairs)
+    return any(_is_interval(data) for _, data in pairs)
+
+
+def _is_interval(data: object) -> bool:
+    if not isinstance(data, dict):
+        return False
+    parts = data.get("concat")
+    return bool(data.keys() & {"range", "prefix"}) or (
+        isinstance(parts, list) and any(_is_interval(part) for part in parts)
+    )
 
 
 def _statement(kind: str, value: Any) -> str:

@@ -98,7 +98,7 @@ def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterat
 
 
 def _script(form: Form, commands: Sequence[Command]) -> Script:
-    origins = tuple(command.origin for command in commands)
+    origins = tuple(c.origin for c in commands for _ in range(c.text.count("\n") + 1))
     if form is Form.TEXT:
         return Script(form, "".join(f"{command.text}\n" for command in commands), origins)
     joined = ",\n".join(command.text for command in commands)

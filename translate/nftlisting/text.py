@@ -31,6 +31,7 @@ _FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
 _STRINGS: Final = re.compile(r'"[^"\n]*"')
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
 _DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
+_NAMELESS_CHAIN: Final = re.compile(r"\b(?:jump|goto)\s*\{")
 _NAMELESS: Final = '""-""'
 _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
@@ -80,7 +81,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
     devices = _devices(piece) if "chain" in words[:2] or "flowtable" in words[:2] else ()
     return Command(
         kind=Kind.RULE,
-        text=piece.flat,
+        text=_statement(piece),
         origin=piece.origin,
         family=family if first in _RULE_VERBS else "",
         fills=fills,
@@ -137,11 +138,13 @@ def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagn
                 devices += _devices(part)
             continue
         _refuse(part, faults)
-        text = f"add rule {table} {name} {part.flat}"
+        text = f"add rule {table} {name} {_statement(part)}"
         one = Command(kind=Kind.RULE, text=text, origin=part.origin, fills=_fills(part, family, owner))
         rules.append(one)
     text = f"add chain {table} {name}" + (f" {{ {'; '.join(about)}; }}" if about else "")
-    foreign = owner in _IPTABLES_TABLES and name in _IPTABLES_CHAINS and bool(rules)
+    foreign = (
+        family in ("ip", "ip6") and owner in _IPTABLES_TABLES and name in _IPTABLES_CHAINS and bool(rules)
+    )
     yield Command(kind=Kind.CHAIN, text=text, origin=piece.origin, devices=devices, foreign=foreign)
     yield from rules
 
@@ -162,6 +165,11 @@ def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
         where=where,
         bare=f"{begin} {{ {'; '.join(about)}; }}",
     )
+
+
+def _statement(piece: Piece) -> str:
+    """A rule on one line, unless it has a chain without a name in it, whose rules end with lines."""
+    return piece.text if _NAMELESS_CHAIN.search(_STRINGS.sub('""', piece.text)) else piece.flat
 
 
 def _joined(body: Piece) -> str:

@@ -184,6 +184,31 @@ def test_every_refusal_is_told() -> None:
     assert [one.origin.line for one in caught.value.diagnostics] == [3, 4, 7]
 
 
+def test_a_chain_without_a_name_keeps_its_lines() -> None:
+    text = """\
+table ip a {
+	chain b {
+		iifname "eth0" jump {
+			tcp dport { 80,
+				81 } accept
+			drop
+		}
+		accept comment "jump {"
+	}
+}
+"""
+    (script,) = read_listing(text, name="x.nft").scripts
+    assert script.text.splitlines()[2:] == [
+        'add rule ip a b iifname "eth0" jump {',
+        "			tcp dport { 80,",
+        "				81 } accept",
+        "			drop",
+        "		}",
+        'add rule ip a b accept comment "jump {"',
+    ]
+    assert [origin.line for origin in script.origins] == [1, 2, 3, 3, 3, 3, 3, 8]
+
+
 def test_chains_that_look_like_iptables_nfts_are_doubtful() -> None:
     text = """\
 table ip filter {
