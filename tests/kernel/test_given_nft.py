@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
 from backends.kernel.nftables import NftablesBackend, NftablesLoader
 from backends.kernel.nftgiven import GivenNftBackend, GivenNftLoader
@@ -75,6 +76,7 @@ class Roundtrips(NftablesLoader):
             handle.run(text)
             folder = self._folder / name
             _write_lists(handle, folder)
+            (folder / "bytecode").write_text(bytecode())
             for form in ("text", "json"):
                 handle.run("flush ruleset")
                 try:
@@ -85,7 +87,16 @@ class Roundtrips(NftablesLoader):
                 given.load(tap)
                 given.close()
                 (folder / f"{form}-again").write_text(handle.run("list ruleset"))
+                (folder / f"{form}-bytecode").write_text(bytecode())
         handle.close()
+
+
+def bytecode() -> str:
+    """What the kernel has for every rule and element, in no order: a hash has none."""
+    said = run(("nft", "--debug=netlink", "list", "ruleset")).stdout
+    lines = [line for line in said.splitlines() if line.startswith(("  [", "\telement"))]
+    plain = (re.sub(r"__(set|map|chain)\d+|expires \w+| \d+ (?=\[end\])", "", line) for line in lines)
+    return "\n".join(sorted(plain))
 
 
 def _write_lists(handle: NftHandle, folder: Path) -> None:
@@ -118,6 +129,7 @@ def without_json_gaps(text: str) -> str:
 def test_a_listing_loads_and_is_listed_as_it_was(name: str, roundtrips: Path) -> None:
     folder = roundtrips / name
     assert normal(folder / "text-again") == normal(folder / "text")
+    assert (folder / "text-bytecode").read_text() == (folder / "bytecode").read_text()
 
 
 REFUSED_AS_JSON = {
@@ -137,7 +149,9 @@ def test_json_loads_and_is_listed_as_it_was_or_is_refused(name: str, roundtrips:
         assert again.startswith("refused: ")
         assert REFUSED_AS_JSON[name] in again
     else:
-        assert without_json_gaps(again) == without_json_gaps(normal(roundtrips / name / "text"))
+        folder = roundtrips / name
+        assert without_json_gaps(again) == without_json_gaps(normal(folder / "text"))
+        assert (folder / "json-bytecode").read_text() == (folder / "bytecode").read_text()
 
 
 def test_what_nft_does_not_understand_is_told_at_its_line(kind_node: Node) -> None:

@@ -166,8 +166,10 @@ def _unsaid(expressions: object) -> str | None:
     if words is not None:
         return f"this has no JSON form: {words.partition(chr(10))[0]}"
     for value in _walk(expressions):
-        if isinstance(value, dict) and value.get("range") == ["", ""]:
-            return 'nft has lost the names of interfaces here, and prints "" to ""'
+        prefix = value.get("prefix") if isinstance(value, dict) else None
+        is_range = isinstance(value, dict) and value.get("range") == ["", ""]
+        if is_range or (isinstance(prefix, dict) and prefix.get("addr") == ""):
+            return 'nft has lost the names of interfaces here, and prints ""'
     return None
 
 

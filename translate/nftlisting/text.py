@@ -32,7 +32,7 @@ _STRINGS: Final = re.compile(r'"[^"\n]*"')
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
 _DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
 _NAMELESS_CHAIN: Final = re.compile(r"\b(?:jump|goto)\s*\{")
-_NAMELESS: Final = '""-""'
+_NAMELESS: Final = re.compile(r'[{,]\s*""[-/]')
 _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 
@@ -192,7 +192,7 @@ def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:
     if _XT.search(_STRINGS.sub('""', rule.flat)):
         message = "a rule of iptables-nft's, of which nft cannot say what it does"
         faults.append(Diagnostic(rule.origin, message, IPTABLES_NFT))
-    if _NAMELESS in rule.flat:
+    if _NAMELESS.search(rule.flat):
         message = "nft has lost the names of interfaces here"
-        hint = 'it prints an anonymous set of names with a wildcard as ""-"", and ends where it reads that'
+        hint = 'it prints those of a set without a name, one of them with a *, as ""; a named set keeps them'
         faults.append(Diagnostic(rule.origin, message, hint))

@@ -109,6 +109,8 @@ def test_objects_that_json_loses_are_text(kind: str, entry: dict[str, object], b
          "this has no JSON form: update @m"),
         ({"rule": {**A, "chain": "c", "expr": [{"match": {"right": {"set": [{"range": ["", ""]}]}}}]}},
          "nft has lost the names of interfaces"),
+        ({"rule": {**A, "chain": "c", "expr": [{"vmap": {"data": {"prefix": {"addr": "", "len": 8}}}}]}},
+         "nft has lost the names of interfaces"),
         ({"map": {**A, "name": "n", "type": "integer", "map": "verdict"}},
          "map ip a n: one of its types is an integer .* the text form has it"),
         ({"chain": {"family": "netdev", "table": "a", "name": "c", "hook": "ingress"}},

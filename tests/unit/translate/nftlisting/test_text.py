@@ -169,6 +169,11 @@ def test_a_table_sees_packets_of_its_family(families: str, reached: tuple[bool, 
             "x.nft:3",
             "nft has lost the names of interfaces here",
         ),
+        (
+            'table ip a {\n\tchain b {\n\t\tiifname vmap { "b" : drop, ""/8 : accept }\n\t}\n}\n',
+            "x.nft:3",
+            "nft has lost the names of interfaces here",
+        ),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_at_its_line(text: str, place: str, message: str) -> None:
