@@ -90,7 +90,8 @@ class ParityReport:
 class Plan:
     """What to do. ``options`` are words of the command line that a replay of one flow needs.
 
-    ``against`` is the file of a given nftables ruleset, which is also the name of its backend.
+    ``against`` is the file of a given nftables ruleset, which is also the name of its backend, and
+    ``beside`` that of the iptables rules which are loaded with it.
     """
 
     batches: tuple[Batch, ...]
@@ -99,6 +100,7 @@ class Plan:
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()
     against: str | None = None
+    beside: str | None = None
 
 
 @dataclass(slots=True)
@@ -265,7 +267,11 @@ def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) 
     if batch.node_path is not None:
         words += ["--node", batch.node_path]
     words += ["--only", flow_id]
-    words += ["--against", name] if name == plan.against else ["--backends", name, "-O", str(plan.level)]
+    if name == plan.against:
+        words += ["--against", name]
+        words += [] if plan.beside is None else ["--beside", plan.beside]
+    else:
+        words += ["--backends", name, "-O", str(plan.level)]
     words += plan.options
     if repeat:
         words += ["--repeat", str(repeat)]

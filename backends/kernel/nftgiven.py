@@ -6,11 +6,13 @@ It takes the place of a translation: the rules of the job are not asked.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from typing import Final
 
 from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
+from backends.kernel.beside import BesideLoader
 from backends.kernel.libnftables import NftHandle, find_bindings
 from backends.kernel.loader import Loader
 from backends.kernel.session import KernelSession, open_session
@@ -64,13 +66,22 @@ class GivenNftLoader(Loader):
 class GivenNftBackend:
     """Runs packets through a given nftables ruleset on this kernel.
 
-    ``name`` is what reports call it: the file. Making one raises ParseError for text that cannot be
-    loaded.
+    ``name`` is what reports call it: the file. ``without`` are tables that are not loaded, by family and
+    name, and ``beside`` gives what is loaded before it for a family, if anything. Making one raises
+    ParseError for text that cannot be loaded.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        *,
+        without: Container[tuple[str, str]] = (),
+        beside: Callable[[Family], Loader | None] = lambda _: None,
+    ) -> None:
         self._name = name
-        self._listing = read_listing(text, name=name)
+        self._listing = read_listing(text, name=name, without=without)
+        self._beside = beside
 
     @property
     def name(self) -> str:
@@ -92,13 +103,17 @@ class GivenNftBackend:
         not, or says what nft does not understand.
         """
         family = job.ruleset.family
-        if not self._listing.reaches(family):
+        before = self._beside(family)
+        if before is None and not self._listing.reaches(family):
             found = ", ".join(self._listing.families) or "none"
             message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
             raise ParseError((Diagnostic(Origin(self._name), message),))
         _check_devices(self._listing, job.node)
         notes = tuple(Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful)
-        return open_session(job.node, GivenNftLoader(self._listing, family), limits=notes)
+        loader: Loader = GivenNftLoader(self._listing, family)
+        if before is not None:
+            loader = BesideLoader(before, loader)
+        return open_session(job.node, loader, limits=notes)
 
 
 _DOUBT: Final = (

@@ -53,6 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
         "printed it, as nft -f takes it (- is standard input), or a snapshot's; other backends only if named",
     )
+    parser.add_argument(
+        "--beside",
+        metavar="RULES",
+        help="with --against: iptables rules that are on the node, too; they are loaded before the ruleset",
+    )
     add_level(parser)
     parser.add_argument(
         "--repeat",
@@ -97,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     requested = arguments.backends is not None
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
+    if arguments.beside is not None and arguments.against is None:
+        raise InputError("--beside is for a ruleset that is given with --against")
     given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:
@@ -116,6 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
         against=None if given is None else given.name,
+        beside=arguments.beside,
     )
     with progress(sys.stderr) as told:
         report = run_parity(
@@ -149,7 +157,7 @@ def _given(arguments: argparse.Namespace) -> Backend:
     inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]
     if inputs.count("-") > 1:
         raise InputError("only one of rules, ipsets, corpus, node and --against can be standard input")
-    return given_backend(arguments.against)
+    return given_backend(arguments.against, arguments.beside)
 
 
 def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:

@@ -8,7 +8,7 @@ JSON, without handles. What JSON has lost is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, Final
 
 from translate.errors import Diagnostic, ParseError
@@ -39,11 +39,14 @@ _KINDS: Final = {
 _AS_TEXT: Final = "the text form has it (nft list ruleset)"
 
 
-def groups(text: str, name: str) -> Iterator[Group]:
-    """Yield the commands of a JSON text. Raises ParseError with all that cannot be loaded."""
+def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
+    """Yield the commands of a JSON text but for some tables.
+
+    Raises ParseError with all that cannot be loaded.
+    """
     faults: list[Diagnostic] = []
     commands: list[Command] = []
-    entries = _entries(text, name)
+    entries = [one for one in _entries(text, name) if _table_of(*one) not in without]
     filled = {one for kind, entry in entries if kind == "rule" for one in _fills(entry)}
     for number, (kind, entry) in enumerate(entries, 1):
         origin = Origin(name)
@@ -200,6 +203,10 @@ def _walk(value: object) -> Iterator[object]:
     elif isinstance(value, dict):
         for one in value.values():
             yield from _walk(one)
+
+
+def _table_of(kind: str, entry: dict[str, Any]) -> tuple[str, str]:
+    return str(entry.get("family")), str(entry.get("name" if kind == "table" else "table"))
 
 
 def _where(entry: dict[str, Any], key: str) -> GivenSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -57,19 +57,20 @@ class Listing:
         return "".join(f"flush set {one}\n" for one in self.filled)
 
 
-def read_listing(text: str, *, name: str) -> Listing:
+def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = ()) -> Listing:
     """Read what ``nft list ruleset`` or ``nft -j list ruleset`` printed, or what ``nft -f`` takes.
 
-    Raises ParseError with every place that cannot be loaded, and why.
+    ``without`` are tables of a listing to leave out, by family and name. Raises ParseError with every place
+    that cannot be loaded, and why.
     """
     begin = text.lstrip("\ufeff \t\r\n")
     if not begin:
         hint = "nft prints nothing where no table is, and to who is not root"
         raise ParseError((Diagnostic(Origin(name), "no ruleset in this text", hint),))
     form = Form.JSON if begin.startswith("{") else Form.TEXT
-    groups = jsonform.groups(begin, name) if form is Form.JSON else textform.groups(text, name)
+    read = jsonform.groups if form is Form.JSON else textform.groups
     commands: list[Command] = []
-    for movable, found in groups:
+    for movable, found in read(begin if form is Form.JSON else text, name, without):
         commands += sorted(found, key=lambda c: c.kind) if movable else found
     filled = tuple(dict.fromkeys(one for command in commands for one in command.fills))
     kept = tuple(_without_state(commands, set(filled)))

@@ -8,7 +8,7 @@ the ruleset's, but a table of the harness's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from translate.errors import Diagnostic, ParseError
@@ -36,15 +36,16 @@ _NAMELESS: Final = re.compile(r'[{,]\s*""[-/]')
 _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 
-def groups(text: str, name: str) -> Iterator[Group]:
-    """Yield the commands of a text. Raises ParseError with all that cannot be loaded."""
+def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
+    """Yield the commands of a text but for some tables. Raises ParseError with all that it cannot load."""
     faults: list[Diagnostic] = []
     tables: list[Command] = []
     for piece in pieces(Piece(text, 1, name)):
         words = piece.words
         block = piece.block() if "table" in words[:2] else None
         if block is not None and words[0] in ("table", *_ADDING):
-            tables += _table(block, piece, faults)
+            if _named(block) not in without:
+                tables += _table(block, piece, faults)
             continue
         if tables:
             yield True, tuple(tables)
@@ -87,6 +88,12 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
         fills=fills,
         devices=devices,
     )
+
+
+def _named(block: Block) -> tuple[str, str]:
+    """The family and the name in the head of a table."""
+    names = block.head[block.head.index("table") + 1 :]
+    return names[0] if len(names) > 1 else "ip", names[-1] if names else ""
 
 
 def _table(block: Block, piece: Piece, faults: list[Diagnostic]) -> Iterator[Command]:

@@ -163,9 +163,13 @@ def test_a_given_ruleset_is_replayed_by_its_file_and_has_no_level(worker: Job) -
     (found,) = report.differences
     assert found.command.endswith("--only off --against kube.nft")
     assert report.level is None
-    other = run(worker, Fake(name="kube.nft"), Fake(change=wrong), against="kube.nft", level=1)
+    fakes = Fake(name="kube.nft", change=wrong), Fake(change=wrong)
+    other = run(worker, *fakes, against="kube.nft", beside="rest", level=1)
     assert other.level == 1
-    assert other.differences[0].command.endswith("--only off --backends fake -O 1")
+    assert [d.command.partition("--only ")[2] for d in other.differences] == [
+        "off --against kube.nft --beside rest",
+        "off --backends fake -O 1",
+    ]
 
 
 def test_a_reply_is_decided_by_the_rules_that_bound_its_connection(worker: Job) -> None:

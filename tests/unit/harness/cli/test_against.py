@@ -53,3 +53,18 @@ def test_a_snapshot_without_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixt
     (folder / "iptables-save").write_text(RULES)
     assert main(["diff", str(rules), "--random", "3", "--against", str(folder)]) == 2
     assert "no nftables ruleset in this snapshot" in capsys.readouterr().err
+
+
+def test_rules_beside_nothing_or_for_another_family(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, given = tmp_path / "rules", tmp_path / "given.nft"
+    rules.write_text(RULES)
+    given.write_text("table inet a {\n}\n")
+    assert main(["diff", str(rules), "--random", "3", "--beside", str(rules)]) == 2
+    assert "--beside is for a ruleset that is given with --against" in capsys.readouterr().err
+    words = ["diff", str(rules), "--random", "3", "--against", str(given), "--beside"]
+    assert main([*words, str(tmp_path)]) == 2
+    assert "--beside takes a file of rules" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "none")]) == 2
+    assert "cannot be read" in capsys.readouterr().err

@@ -141,3 +141,12 @@ def test_json_that_ends_in_the_middle_is_refused_at_its_place() -> None:
 def test_a_flush_of_everything_is_left_out() -> None:
     ((_, commands),) = listed({"flush": {"ruleset": None}}, {"add": {"table": {"family": "ip", "name": "a"}}})
     assert commands == [{"add": {"table": {"family": "ip", "name": "a"}}}]
+
+
+def test_tables_can_be_left_out_with_what_is_wrong_in_them() -> None:
+    rule = {"rule": {**A, "chain": "c", "expr": [{"xt": {"type": "match", "name": "recent"}}]}}
+    other = {"table": {"family": "ip6", "name": "a"}}
+    listing = read_listing(
+        text_of({"table": {"family": "ip", "name": "a"}}, rule, other), name="x", without={("ip", "a")}
+    )
+    assert [json.loads(command.text) for command in listing.commands] == [{"add": other}]

@@ -189,6 +189,12 @@ def test_every_refusal_is_told() -> None:
     assert [one.origin.line for one in caught.value.diagnostics] == [3, 4, 7]
 
 
+def test_tables_can_be_left_out_with_what_is_wrong_in_them() -> None:
+    text = "table ip nat {\n\tchain c {\n\t\txt target LOG\n\t}\n}\ntable inet nat {\n}\ntable filter {\n}\n"
+    listing = read_listing(text, name="x.nft", without={("ip", "nat"), ("ip", "filter")})
+    assert [command.text for command in listing.commands] == ["add table inet nat"]
+
+
 def test_a_chain_without_a_name_keeps_its_lines() -> None:
     text = """\
 table ip a {
