@@ -17,8 +17,8 @@ def make(target: Path) -> None:
     """Write the file. The house's own ``__init__`` goes with it, which holds nothing but words."""
     here = Path(__file__).resolve().parent
     texts = {"__main__.py": _MAIN, "harness/__init__.py": ""}
-    for source in sorted(here.glob("*.py")):
-        texts[f"harness/capture/{source.name}"] = source.read_text(encoding="utf-8")
+    for source in sorted(here.rglob("*.py")):
+        texts[f"harness/capture/{source.relative_to(here)}"] = source.read_text(encoding="utf-8")
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as file:
         file.write(b"#!/usr/bin/env python3\n")

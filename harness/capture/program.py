@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
 import time
 
+from harness.capture.anonymise.snapshot import anonymise
 from harness.capture.errors import BAD_INPUT, CaptureError
-from harness.capture.files import write_files
+from harness.capture.files import read_files, write_files
 from harness.capture.node import capture_node
 
 __all__ = ["EXAMPLE", "configure", "main", "run"]
@@ -16,12 +18,18 @@ __all__ = ["EXAMPLE", "configure", "main", "run"]
 EXAMPLE = """\
 example:
   nfparity capture -o node-7.tar.gz
+  nfparity capture --from node-7.tar.gz --anonymise -o anonymous.tar.gz
   kubectl exec -i POD -- sh -c 'cat > /tmp/capture && python3 /tmp/capture -o -' \\
     < build/nfparity-capture.pyz > node-7.tar.gz
 
 Reads the rules of iptables-legacy and of iptables-nft, IPv4 and IPv6, ipsets, nftables, addresses,
 routes, routing rules, sysctls and versions, and changes nothing: no module is loaded and no table is made by
 looking. Needs root in the node's network namespace. What cannot be read is said here and in meta.json.
+
+--anonymise: prefixes, ranges and equal addresses stay such, and private addresses private; loopback,
+link-local IPv4 and multicast addresses stay as they are. Names of namespaces, services, hosts,
+interfaces, sets and chains, and comments, are replaced word by word in all files alike; words that every
+cluster has are not. Ports, marks, versions, counters and times stay. The key is random and kept nowhere.
 """
 
 
@@ -35,6 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a new folder, a new .tar.gz, or - for a .tar.gz on standard output; "
         "default: snapshot-HOST-TIME.tar.gz",
     )
+    parser.add_argument(
+        "--anonymise",
+        action="store_true",
+        help="replace addresses and names, so that the snapshot says the same of what packets do; see below",
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="SNAPSHOT", help="take this snapshot, instead of looking at the node"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,10 +59,18 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.output
     if output == "-" and sys.stdout.isatty():
         raise CaptureError("an archive is nothing for a terminal; give -o FILE.tar.gz")
-    files, notes = capture_node(now=now)
+    if arguments.source is None:
+        files, notes = capture_node(now=now)
+    else:
+        files, notes = read_files(arguments.source), ()
+    if arguments.anonymise:
+        files, mapping = anonymise(files, secrets.token_bytes(32))
+        if mapping.unchanged():
+            notes = (*notes, f"{mapping.unchanged()} addresses could not be replaced; are ranges too close?")
     if output is None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-        output = f"snapshot-{os.uname().nodename}-{stamp}.tar.gz"
+        host = "" if arguments.anonymise or arguments.source is not None else f"{os.uname().nodename}-"
+        output = f"snapshot-{host}{stamp}.tar.gz"
     write_files(output, files, now=now)
     for line in notes:
         print(f"nfparity: {line}", file=sys.stderr)

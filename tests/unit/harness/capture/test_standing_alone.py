@@ -14,7 +14,7 @@ import pytest
 
 from harness.capture.package import make
 
-SOURCES = sorted((Path(__file__).resolve().parents[4] / "harness" / "capture").glob("*.py"))
+SOURCES = sorted((Path(__file__).resolve().parents[4] / "harness" / "capture").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=[p.name for p in SOURCES])

@@ -1,0 +1,184 @@
+"""Addresses replaced so that what they have in common stays in common.
+
+Two addresses that share their first k bits do so afterwards, and no longer ones do: each bit is turned
+over, or not, by a keyed hash of the bits before it (Xu, Fan, Ammar, Moon: "Prefix-preserving IP address
+anonymization", 2002). So a prefix becomes a prefix of the same length, and longest-prefix matches,
+"in this network" and "the same address" hold as before.
+
+Some nodes of that tree are never turned:
+
+* above and inside of what is special to every host (loopback, link-local, multicast …), which stays as it is;
+* above the blocks whose members stay members: private and shared addresses, and IPv6's kinds, by which
+  the kernel chooses source addresses (RFC 6724);
+* that a range ``a-b`` is only partly in, below the first bit in which its ends differ. All that is wholly
+  in it, or wholly out of it, still moves, and the range stays one;
+* on the way to the first and to the last address of every network that an interface stands in: these
+  are no hosts', and stay the first and the last.
+
+What remains open is told in the documentation of the method: whoever knows some pairs of old and new
+addresses can tell what their neighbours share with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+__all__ = ["Addresses", "Blocks", "Ranges", "forced_nodes", "is_well_known"]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Prefixes ``(value, length)`` of one family: those that stay as they are, those that stay together."""
+
+    bits: int
+    fixed: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int, int], ...]
+
+
+def _four(text: str, length: int) -> tuple[int, int]:
+    a, b, c, d = (int(x) for x in text.split("."))
+    return (a << 24 | b << 16 | c << 8 | d, length)
+
+
+BLOCKS = {
+    32: Blocks(
+        32,
+        (_four("0.0.0.0", 8), _four("127.0.0.0", 8), _four("169.254.0.0", 16), _four("224.0.0.0", 3)),
+        (
+            *(_four("10.0.0.0", 8), _four("100.64.0.0", 10), _four("172.16.0.0", 12)),
+            _four("192.168.0.0", 16),
+        ),
+    ),
+    128: Blocks(
+        128,
+        ((0, 8), (0xFE80 << 112, 64), (0xFF00 << 112, 8)),
+        (
+            *((0xFE80 << 112, 10), (0xFEC0 << 112, 10), (0xFC00 << 112, 7), (0xFD00 << 112, 8)),
+            *((0x2000 << 112, 3), (0x2001 << 112, 32), (0x2002 << 112, 16), (0x3FFE << 112, 16)),
+        ),
+    ),
+}
+"""By the number of bits. Of fe80::/64 only the prefix stays: the rest is made of hardware addresses."""
+
+_FIXED_INSIDE = {32: BLOCKS[32].fixed, 128: ((0, 8), (0xFF00 << 112, 8))}
+_EMBEDDING = (0xFFFF, 0x0064FF9B << 64)
+"""The upper 96 bits of addresses that hold one of IPv4: mapped (RFC 4291) and translated (RFC 6052)."""
+
+
+def forced_nodes(low: int, high: int, bits: int) -> set[tuple[int, int]]:
+    """Return the nodes ``(length, prefix)`` that must not be turned, for ``low..high`` to stay a range."""
+    shared = bits - (low ^ high).bit_length()
+    return {
+        (length, end >> (bits - length))
+        for end in (low, high)
+        for length in range(shared, _whole(low, high, end, bits))
+    }
+
+
+def _whole(low: int, high: int, end: int, bits: int) -> int:
+    """The length of the largest prefix that begins or ends a range, at ``end``."""
+    for length in range(bits - (low ^ high).bit_length(), bits):
+        span = bits - length
+        first = end >> span << span
+        if low <= first and first + (1 << span) - 1 <= high:
+            return length
+    return bits
+
+
+@dataclass
+class Ranges:
+    """The nodes that ranges force, by the number of bits of their family."""
+
+    nodes: dict[int, set[tuple[int, int]]] = field(default_factory=lambda: {32: set(), 128: set()})
+
+    def add(self, bits: int, low: int, high: int) -> None:
+        """Let ``low..high`` stay a range; nothing to do where it is none."""
+        if low < high:
+            self.nodes[bits] |= forced_nodes(low, high, bits)
+
+    def add_network(self, bits: int, address: int, length: int) -> None:
+        """Let the first and the last address of a network stay what they are."""
+        span = bits - length
+        if span > 1:
+            first = address >> span << span
+            last = first + (1 << span) - 1
+            for end in (first, last):
+                self.nodes[bits] |= {(n, end >> (bits - n)) for n in range(length, bits)}
+
+
+class Addresses:
+    """Replaces addresses, given as integers; the same key and ranges replace them in the same way.
+
+    Without ``private``, private addresses of IPv4 become any addresses.
+    """
+
+    def __init__(self, key: bytes, ranges: Ranges, *, private: bool = True) -> None:
+        self._key = key
+        self._ranges = ranges
+        self._private = private
+        self._turned: dict[tuple[int, int, int], int] = {}
+
+    def address(self, bits: int, value: int) -> int:
+        """Return the address that stands for ``value``."""
+        if bits == 128 and value >> 32 in _EMBEDDING:
+            return value >> 32 << 32 | self.address(32, value & 0xFFFFFFFF)
+        made = 0
+        for length in range(bits):
+            span = bits - length
+            bit = value >> (span - 1) & 1
+            made = made << 1 | (bit ^ self._turn(bits, length, value >> span))
+        return made
+
+    def prefix(self, bits: int, value: int, length: int) -> int:
+        """Return the first address of the prefix that stands for ``value``/``length``."""
+        span = bits - length
+        return self.address(bits, value) >> span << span
+
+    def range(self, bits: int, low: int, high: int) -> tuple[int, int]:
+        """Return the first and the last address of a range that was told to :class:`Ranges`."""
+        span = bits - _whole(low, high, low, bits)
+        first = self.address(bits, low) >> span << span
+        span = bits - _whole(low, high, high, bits)
+        return first, self.address(bits, high) | ((1 << span) - 1)
+
+    def _turn(self, bits: int, length: int, prefix: int) -> int:
+        node = (bits, length, prefix)
+        found = self._turned.get(node)
+        if found is None:
+            found = 0 if self._held(bits, length, prefix) else self._hash(node)
+            self._turned[node] = found
+        return found
+
+    def _hash(self, node: tuple[int, int, int]) -> int:
+        bits, length, prefix = node
+        said = bytes((bits, length)) + prefix.to_bytes(16, "big")
+        return hashlib.blake2b(said, key=self._key, digest_size=1).digest()[0] & 1
+
+    def _held(self, bits: int, length: int, prefix: int) -> bool:
+        if (length, prefix) in self._ranges.nodes[bits]:
+            return True
+        blocks = BLOCKS[bits]
+        kept = blocks.kept if self._private or bits == 128 else ()
+        return _above((*blocks.fixed, *kept), bits, length, prefix) or _inside(
+            _FIXED_INSIDE[bits], bits, length, prefix
+        )
+
+
+def is_well_known(bits: int, value: int, length: int) -> bool:
+    """Whether a prefix is no secret: special to every host, or a block of private addresses as a whole."""
+    blocks = BLOCKS[bits]
+    all_blocks = (*blocks.fixed, *blocks.kept)
+    whole = any(
+        length <= n and block >> (bits - length) == value >> (bits - length) for block, n in all_blocks
+    )
+    return whole or _inside(_FIXED_INSIDE[bits], bits, length, value >> (bits - length))
+
+
+def _above(blocks: Iterable[tuple[int, int]], bits: int, length: int, prefix: int) -> bool:
+    return any(length < n and value >> (bits - length) == prefix for value, n in blocks)
+
+
+def _inside(blocks: Iterable[tuple[int, int]], bits: int, length: int, prefix: int) -> bool:
+    return any(length >= n and prefix >> (length - n) == value >> (bits - n) for value, n in blocks)

@@ -1,0 +1,52 @@
+"""What ``ipset save`` prints, with what is someone's own replaced."""
+
+from __future__ import annotations
+
+import re
+
+from harness.capture.anonymise.mapping import Mapping
+from harness.capture.anonymise.ruletext import quote, split
+from harness.capture.errors import CaptureError
+
+__all__ = ["anonymise_sets"]
+
+_PORT = re.compile(r"(?:[a-z0-9-]+:)?\d+(?:-\d+)?|(?:icmp|icmpv6):[\w/-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?")
+
+
+def anonymise_sets(text: str, mapping: Mapping) -> str:
+    """Return the text of a dump. Raises CaptureError for a line that is none of one."""
+    made = []
+    types: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        words = [word for word, _ in split(line)]
+        if not words or words[0].startswith("#"):
+            made.append("")
+            continue
+        if len(words) < 3 or words[0] not in ("create", "add"):
+            raise CaptureError(f"line {number} is none that ipset save writes: {line[:60]!r}")
+        verb, name, what, *rest = words
+        if verb == "create":
+            types[name] = what
+        else:
+            what = ",".join(_part(part, types.get(name, ""), mapping) for part in what.split(","))
+        made.append(" ".join([verb, mapping.chain(name), what, *_options(rest, mapping)]))
+    return "\n".join(made)
+
+
+def _part(part: str, kind: str, mapping: Mapping) -> str:
+    if kind.startswith("list:"):
+        return mapping.chain(part)
+    if mapping.is_address(part):
+        return mapping.address(part)
+    if _PORT.fullmatch(part):
+        return part
+    physical, colon, name = part.rpartition(":")
+    return physical + colon + mapping.interface(name)
+
+
+def _options(words: list[str], mapping: Mapping) -> list[str]:
+    made: list[str] = []
+    for word in words:
+        before = made[-1] if made else ""
+        made.append(quote(mapping.comment(word)) if before == "comment" else mapping.address(word))
+    return made
