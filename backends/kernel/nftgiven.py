@@ -6,8 +6,8 @@ It takes the place of a translation: the rules of the job are not asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Container, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
 from backends.contract import Availability, Job
@@ -17,6 +17,7 @@ from backends.kernel.libnftables import NftHandle, find_bindings
 from backends.kernel.loader import Loader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
+from backends.kernel.worker import WorkerEndedError
 from backends.node import Node
 from translate.errors import Diagnostic, MachineError, Note, ParseError
 from translate.ir import Family, Origin
@@ -113,7 +114,20 @@ class GivenNftBackend:
         loader: Loader = GivenNftLoader(self._listing, family)
         if before is not None:
             loader = BesideLoader(before, loader)
-        return open_session(job.node, loader, limits=notes)
+        return _opened(self._name, open_session(job.node, loader, limits=notes))
+
+
+@contextmanager
+def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterator[KernelSession]:
+    """Open a session, and say whose ruleset it was when libnftables brings the process down."""
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(opening)
+        except WorkerEndedError as e:
+            raise MachineError(
+                f"{name}: {e} while it loaded this ruleset; nft -c -f shows whether libnftables dies of it"
+            ) from e
+        yield session
 
 
 _DOUBT: Final = (

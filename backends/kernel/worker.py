@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 
 from translate.errors import MachineError, NfparityError, ParseError, UnsupportedError
 
-__all__ = ["Worker", "child_main"]
+__all__ = ["Worker", "WorkerEndedError", "child_main"]
 
 _LENGTH: Final = struct.Struct("=Q")
 _CLONE_NEWNET: Final = 0x40000000
@@ -39,6 +39,10 @@ _BOOT: Final = (
 
 Server = Callable[[Any], Any]
 """What serves in the child: takes each message of the parent, returns the answer."""
+
+
+class WorkerEndedError(MachineError):
+    """The child is gone without having been told to go: killed, or brought down by a library."""
 
 
 class Worker:
@@ -84,7 +88,7 @@ class Worker:
     def ask(self, message: object) -> Any:
         """Send a message and return the answer.
 
-        Raises what the child raised if it is an NfparityError; MachineError if the child is gone.
+        Raises what the child raised if it is an NfparityError; WorkerEndedError if the child is gone.
         """
         packed = _pack(message)
         try:
@@ -93,7 +97,7 @@ class Worker:
         except (EOFError, ConnectionError) as e:
             self.kill()
             status = self._process.returncode
-            raise MachineError(f"the replay process ended by itself (status {status})") from e
+            raise WorkerEndedError(f"the replay process ended by itself (status {status})") from e
         match kind:
             case "done":
                 return value

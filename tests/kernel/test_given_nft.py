@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.contract import Job
 from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
 from backends.kernel.nftables import NftablesBackend, NftablesLoader
@@ -178,6 +180,24 @@ def test_what_the_kernel_does_not_take_is_told_at_its_line(kind_node: Node) -> N
         pass
 
 
+class Dying(NftablesLoader):
+    """Brings its process down, as libnftables 1.0.6 does for some rulesets."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def load(self, tap: TapNode) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_a_ruleset_of_which_libnftables_dies_is_named(kind_node: Node, kind_rules: str) -> None:
+    given = GivenNftBackend("given.nft", "table ip a {\n}\n", beside=lambda _: Dying())
+    job = Job(ruleset=read_ruleset(kind_rules.encode(), name="kind"), node=kind_node)
+    said = r"given\.nft: the replay process ended by itself \(status -11\) while it loaded this ruleset"
+    with pytest.raises(MachineError, match=said), given.open(job):
+        pass
+
+
 @pytest.mark.parametrize(("level", "form"), [(0, "text"), (2, "text"), (0, "json"), (2, "json")])
 def test_the_listing_of_our_translation_has_parity(
     level: int, form: str, kind_node: Node, kind_rules: str, tmp_path: Path
@@ -207,7 +227,6 @@ def test_the_listing_of_our_translation_has_parity(
 
 @cache
 def kube_flows(rules: str, node: str) -> tuple[Batch, Plan]:
-    from backends.contract import Job
     from harness.corpus.generate import generate_corpus
 
     ruleset = read_ruleset((KUBE / rules).read_bytes(), name=rules)

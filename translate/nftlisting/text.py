@@ -31,6 +31,7 @@ _FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
 _STRINGS: Final = re.compile(r'"[^"\n]*"')
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
 _DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
+_MANAGED: Final = re.compile(r"^# Warning: table (\w+) (\S+) is managed by iptables-nft", re.MULTILINE)
 _NAMELESS_CHAIN: Final = re.compile(r"\b(?:jump|goto)\s*\{")
 _NAMELESS: Final = re.compile(r'[{,]\s*""[-/]')
 _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
@@ -40,12 +41,17 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     """Yield the commands of a text but for some tables. Raises ParseError with all that it cannot load."""
     faults: list[Diagnostic] = []
     tables: list[Command] = []
+    managed = set(_MANAGED.findall(text))
     for piece in pieces(Piece(text, 1, name)):
         words = piece.words
         block = piece.block() if "table" in words[:2] else None
         if block is not None and words[0] in ("table", *_ADDING):
-            if _named(block) not in without:
-                tables += _table(block, piece, faults)
+            if _named(block) in without:
+                continue
+            if _named(block) in managed:
+                message = "a table of iptables-nft's, as nft warns, of which it cannot say what it does"
+                faults.append(Diagnostic(piece.origin, message, IPTABLES_NFT))
+            tables += _table(block, piece, faults)
             continue
         if tables:
             yield True, tuple(tables)

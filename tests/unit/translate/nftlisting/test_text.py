@@ -182,6 +182,15 @@ def test_what_cannot_be_loaded_is_refused_at_its_line(text: str, place: str, mes
     assert caught.value.diagnostics[0].origin.place == place
 
 
+def test_a_table_that_nft_warns_of_is_refused() -> None:
+    warning = "# Warning: table ip nat is managed by iptables-nft, do not touch!\n"
+    text = f"{warning}table ip nat {{\n\tchain POSTROUTING {{\n\t\taccept\n\t}}\n}}\ntable ip6 nat {{\n}}\n"
+    with pytest.raises(ParseError, match="a table of iptables-nft's, as nft warns") as caught:
+        read_listing(text, name="x.nft")
+    assert [one.origin.line for one in caught.value.diagnostics] == [2]
+    assert read_listing(text, name="x.nft", without={("ip", "nat")}).families == ("ip6",)
+
+
 def test_every_refusal_is_told() -> None:
     text = "table ip a {\n\tchain b {\n\t\txt match recent\n\t\txt target LOG\n\t}\n}\nlist ruleset\n"
     with pytest.raises(ParseError) as caught:
