@@ -37,8 +37,8 @@ from translate.read import read_ruleset
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests/corpus"
-LISTINGS = sorted((CORPUS / "listings").glob("*.nft"))
 KUBE = CORPUS / "rulesets/kube-real"
+LISTINGS = (*sorted((CORPUS / "listings").glob("*.nft")), KUBE / "realistic.nft")
 FORMS = ("realistic.nft", "realistic.nft.json", "realistic.nft-input")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin
 from translate.nftlisting import jsonform
@@ -57,6 +58,7 @@ class Listing:
         return "".join(f"flush set {one}\n" for one in self.filled)
 
 
+@collector_paused()
 def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = ()) -> Listing:
     """Read what ``nft list ruleset`` or ``nft -j list ruleset`` printed, or what ``nft -f`` takes.
 

@@ -18,6 +18,8 @@ __all__ = ["Block", "Piece", "pieces"]
 
 _MARK: Final = re.compile(r'"[^"\n]*"|"|#[^\n]*|\\\n|[{};\n]')
 _OPENING: Final = re.compile(r'[^"{]*\{')
+_UNEVEN: Final = re.compile(r"[^\S ]|  ")
+_STRING: Final = re.compile(r'"[^"\n]*"')
 _SPACES: Final = re.compile(r'("[^"\n]*")|\s+')
 
 
@@ -40,7 +42,14 @@ class Piece:
     @property
     def flat(self) -> str:
         """The piece on one line."""
+        if not _UNEVEN.search(self.text):
+            return self.text.strip()
         return _SPACES.sub(lambda m: m[1] or " ", self.text).strip()
+
+    @property
+    def unquoted(self) -> str:
+        """The piece on one line, with nothing in its strings."""
+        return _STRING.sub('""', self.flat) if '"' in self.text else self.flat
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ _OTHER: Final = ("delete", "flush", "rename", "define", "redefine", "undefine")
 _IPTABLES_TABLES: Final = ("raw", "mangle", "nat", "filter", "security")
 _IPTABLES_CHAINS: Final = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 _FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
-_STRINGS: Final = re.compile(r'"[^"\n]*"')
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
 _DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
 _MANAGED: Final = re.compile(r"^# Warning: table (\w+) (\S+) is managed by iptables-nft", re.MULTILINE)
@@ -182,7 +181,7 @@ def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
 
 def _statement(piece: Piece) -> str:
     """A rule on one line, unless it has a chain without a name in it, whose rules end with lines."""
-    return piece.text if _NAMELESS_CHAIN.search(_STRINGS.sub('""', piece.text)) else piece.flat
+    return piece.text if _NAMELESS_CHAIN.search(piece.unquoted) else piece.flat
 
 
 def _joined(body: Piece) -> str:
@@ -190,8 +189,7 @@ def _joined(body: Piece) -> str:
 
 
 def _fills(rule: Piece, family: str, table: str) -> tuple[GivenSet, ...]:
-    plain = _STRINGS.sub('""', rule.flat)
-    return tuple(GivenSet(family, table, name) for name in _FILLS.findall(plain))
+    return tuple(GivenSet(family, table, name) for name in _FILLS.findall(rule.unquoted))
 
 
 def _devices(piece: Piece) -> tuple[str, ...]:
@@ -202,7 +200,7 @@ def _devices(piece: Piece) -> tuple[str, ...]:
 
 
 def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:
-    if _XT.search(_STRINGS.sub('""', rule.flat)):
+    if _XT.search(rule.unquoted):
         message = "a rule of iptables-nft's, of which nft cannot say what it does"
         faults.append(Diagnostic(rule.origin, message, IPTABLES_NFT))
     if _NAMELESS.search(rule.flat):
