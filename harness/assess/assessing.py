@@ -125,6 +125,7 @@ def assess(
     unexplained: list[Finding] = []
     for seen in (*trial.seen, *seen_late):
         claimed = _claim(facts, seen)
+        seen = seen.without_tracing()
         if claimed is None:
             unexplained.append(Finding(entry=None, subject=_UNEXPLAINED, seen=(seen,)))
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,16 +11,16 @@ from backends.node import Node
 from backends.packet import Packet
 from harness.assess.catalogue import Version
 from harness.assess.foreign import Foreign, foreign_part
+from harness.assess.index import ServiceIndex, number_of
 from harness.corpus.generate.places import Places
 from harness.kubeproxy.service import Service
 from harness.kubeproxy.state import KubeProxyState
-from translate.ir import Family, Interval, Protocol, Ruleset, format_address
+from translate.ir import Family, Interval, Ruleset, format_address
 
-__all__ = ["Client", "Facts", "gather", "number_of", "range_text"]
+__all__ = ["Client", "Facts", "gather", "range_text"]
 
 _SHOWN: Final = 5
 _SOURCE_PORT: Final = 41000
-_HEADER_WORDS: Final = {"tcp": Protocol.TCP, "udp": Protocol.UDP, "sctp": Protocol.SCTP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,10 @@ class Facts:
     meta: Mapping[str, object] = field(default_factory=dict)
     service_range: Interval | None = None
     assumed: tuple[str, ...] = ()
+    index: ServiceIndex = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", ServiceIndex.of(self.state))
 
     @property
     def family(self) -> Family:
@@ -61,9 +65,9 @@ class Facts:
         return self.state.services
 
     @property
-    def cluster_ips(self) -> tuple[int, ...]:
+    def cluster_ips(self) -> Collection[int]:
         """Every ClusterIP, once."""
-        return tuple(dict.fromkeys(s.cluster_ip for s in self.services if s.cluster_ip is not None))
+        return self.index.cluster_ips.keys()
 
     def is_loopback(self, address: int) -> bool:
         """Whether an address is the node's own, and nobody else's."""
@@ -115,42 +119,23 @@ class Facts:
 
     def by_node_port(self, packet: Packet) -> Service | None:
         """Return the service whose node port a packet names."""
-        return next(
-            (s for s in self.services if s.node_port == packet.dport and number_of(s) == packet.proto), None
-        )
+        return self.index.by_node_port.get((packet.proto, _port(packet)))
 
     def by_external(self, packet: Packet) -> Service | None:
         """Return the service that a packet names by an external address."""
-        return next(
-            (
-                s
-                for s in self.services
-                if packet.dst in s.external_addresses
-                and s.port == packet.dport
-                and number_of(s) == packet.proto
-            ),
-            None,
-        )
+        return self.index.by_external.get((packet.dst, packet.proto, _port(packet)))
 
     def by_cluster_ip(self, packet: Packet) -> Service | None:
         """Return the service that a packet names by its ClusterIP and port."""
-        return next(
-            (
-                s
-                for s in self.services
-                if s.cluster_ip == packet.dst and s.port == packet.dport and number_of(s) == packet.proto
-            ),
-            None,
-        )
+        return self.index.by_cluster_ip.get((packet.dst, packet.proto, _port(packet)))
 
-    def at_cluster_ip(self, address: int) -> Iterator[Service]:
-        """Yield every service with that ClusterIP."""
-        return (s for s in self.services if s.cluster_ip == address)
+    def at_cluster_ip(self, address: int) -> tuple[Service, ...]:
+        """Return every service with that ClusterIP."""
+        return self.index.cluster_ips.get(address, ())
 
 
-def number_of(service: Service) -> int:
-    """Return the number of a service's protocol."""
-    return int(_HEADER_WORDS[service.protocol.value])
+def _port(packet: Packet) -> int | None:
+    return packet.dport if isinstance(packet.dport, int) else None
 
 
 def gather(

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from backends.contract import Backend, Job
 from backends.flow import Flow, Pause, Send
 from backends.outcome import FlowResult, Outcome, Verdict
-from backends.simulator import RuleVisited, SimulatorBackend, TracedBranch
+from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
 from harness.assess.ends import End
 from harness.assess.facts import Facts
-from harness.assess.seen import Measure, Seen
+from harness.assess.seen import Measure, Seen, Traced
 from harness.compare import Mismatch, compare
-from harness.deciding import find_branch
 from harness.replay import Progress, replay
 from translate.ir import Rule
 
@@ -55,6 +55,7 @@ def try_flows(
     one of them, or does not take its rules.
     """
     job = Job(ruleset=facts.ruleset, node=facts.node)
+    simulation = Simulation(job)
     plain = [flow for flow in flows if flow.id not in measures]
     (simulated,) = replay([SimulatorBackend()], job, plain, progress=progress)
     if simulated.refusal is not None:
@@ -77,7 +78,7 @@ def try_flows(
             disputed.append(f"{flow.id}: {wrong[0].field}: {said}")
             continue
         if mismatches := compare(flow, wanted, later):
-            seen.append(_seen(job, flow, mismatches, wanted, later))
+            seen.append(_seen(simulation, flow, mismatches, wanted, later))
         first = _first(flow, now, later)
         if first.today_end is End.ROUTED:
             routed.append(first)
@@ -117,7 +118,11 @@ def _measured(
 
 
 def _seen(
-    job: Job, flow: Flow, mismatches: tuple[Mismatch, ...], wanted: FlowResult, later: FlowResult
+    simulation: Simulation,
+    flow: Flow,
+    mismatches: tuple[Mismatch, ...],
+    wanted: FlowResult,
+    later: FlowResult,
 ) -> Seen:
     """The first step that differs from the way of today's that is closest."""
     placed = [m for m in mismatches if m.step is not None and m.branch is not None]
@@ -127,7 +132,6 @@ def _seen(
     send = flow.steps[sent]
     assert isinstance(send, Send)
     index = _outcome_index(flow, step)
-    traced = find_branch(job, flow, branch)
     outcomes = later.branches[0].outcomes
     return Seen(
         flow=flow,
@@ -136,14 +140,22 @@ def _seen(
         entry=send.entry,
         today=wanted.branches[branch].outcomes[index],
         then=outcomes[index] if index < len(outcomes) else _NOTHING,
-        met=_met(traced, step),
-        began=() if sent == step else _met(traced, sent),
+        tracing=cache(partial(_traced, simulation, flow, wanted.branches[branch].outcomes, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in mismatches if m.step in (step, None))),
     )
 
 
 def _outcome_index(flow: Flow, step: int) -> int:
     return sum(not isinstance(one, Pause) for one in flow.steps[:step])
+
+
+def _traced(
+    simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
+) -> Traced:
+    """The rules on the way that ends so."""
+    ways = simulation.trace(flow)
+    way = next(w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
+    return Traced(_met(way, step), () if sent == step else _met(way, sent))
 
 
 def _met(traced: TracedBranch, step: int) -> tuple[Rule, ...]:

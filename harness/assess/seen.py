@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from backends.flow import Flow
 from backends.outcome import FlowResult, Outcome
@@ -13,7 +13,7 @@ from harness.assess.facts import Facts
 from harness.kubeproxy.service import Line
 from translate.ir import Origin, Rule
 
-__all__ = ["Claim", "Detector", "Evidence", "Measure", "Seen", "evidence"]
+__all__ = ["Claim", "Detector", "Evidence", "Measure", "Seen", "Traced", "evidence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,22 @@ class Evidence:
     packets: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Rules that applied to a step's packet, and to its connection's first one where that is another."""
+
+    met: tuple[Rule, ...]
+    began: tuple[Rule, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """One packet of a flow that ends otherwise then than today.
 
     ``packet`` and ``entry`` are those of the connection's first packet, ``step`` is the index of the
-    step that differs. ``met`` are today's rules that applied to that step's packet, in order; ``began``
-    those to the connection's first one, where that is another. ``fields`` names what of the outcome differs.
-    Where a whole flow was measured, it is ``("measure",)``, and ``told`` says what came of it.
+    step that differs. ``fields`` names what of the outcome differs. Where a whole flow was measured, it is
+    ``("measure",)``, and ``told`` says what came of it. ``tracing`` finds today's rules when they are asked
+    for: a walk through every rule on the way, which most detectors can do without.
     """
 
     flow: Flow
@@ -40,10 +48,23 @@ class Seen:
     entry: str | None
     today: Outcome
     then: Outcome
-    met: tuple[Rule, ...] = ()
-    began: tuple[Rule, ...] = ()
     fields: tuple[str, ...] = ()
     told: str = ""
+    tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def met(self) -> tuple[Rule, ...]:
+        """Today's rules that applied to the step's packet, in order, jumps too."""
+        return () if self.tracing is None else self.tracing().met
+
+    @property
+    def began(self) -> tuple[Rule, ...]:
+        """Today's rules that applied to the connection's first packet, where that is another."""
+        return () if self.tracing is None else self.tracing().began
+
+    def without_tracing(self) -> Seen:
+        """Return what can be kept, and sent elsewhere, once a detector has claimed it."""
+        return replace(self, tracing=None)
 
     @property
     def today_end(self) -> End:

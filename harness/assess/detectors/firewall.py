@@ -16,7 +16,7 @@ from translate.ir import Family, Hook, Protocol, TcpFlag, format_address
 
 __all__ = ["FIREWALL"]
 
-_HOLES = (Part.ACCEPT_MARKED, Part.ACCEPT_RELATED)
+_HOLES = (Part.ACCEPT_MARKED, Part.ACCEPT_RELATED, Part.HEALTH_CHECK)
 _KUBE_PROXY_METRICS = 10249
 _BLOCKED = (End.DROPPED, End.REJECTED)
 
@@ -135,19 +135,17 @@ def _denied(facts: Facts, seen: Seen) -> Denial | None:
 
 def _holes(facts: Facts, seen: Seen) -> tuple[Evidence, ...]:
     """The rules of kube-proxy's that accepted the packet today."""
-    lines = [*facts.state.lines_for(*_HOLES)]
-    lines += [line for s in facts.services for line in s.lines_for(Part.HEALTH_CHECK)]
-    return evidence(line for line in lines if seen.met_any([line.origin]))
+    met = [facts.index.lines.get(rule.origin.line) for rule in seen.met]
+    return evidence(one[0] for one in met if one is not None and one[0].part in _HOLES)
 
 
 def _subject(facts: Facts, packet: Packet) -> str:
-    for service in (facts.by_cluster_ip(packet), facts.by_external(packet), facts.by_node_port(packet)):
-        if service is not None:
-            return facts.label(service)
-    for service in facts.services:
-        if service.health_check_port == packet.dport and facts.is_own(packet.dst):
-            return f"{facts.label(service)}, health check"
-    return "forwarded traffic"
+    service = facts.by_cluster_ip(packet) or facts.by_external(packet) or facts.by_node_port(packet)
+    if service is not None:
+        return facts.label(service)
+    if isinstance(packet.dport, int) and facts.is_own(packet.dst):
+        service = facts.index.by_health_check.get(packet.dport)
+    return "forwarded traffic" if service is None else f"{facts.label(service)}, health check"
 
 
 def _claim_k04(facts: Facts, seen: Seen) -> Claim | None:
@@ -194,10 +192,10 @@ def _k33(facts: Facts) -> Iterator[Flow]:
 def _claim_k33(facts: Facts, seen: Seen) -> Claim | None:
     if not facts.foreign.denials:
         return None
-    for service in facts.services:
-        lines = tuple(service.lines_for(Part.NO_ENDPOINTS))
-        if seen.met_any(line.origin for line in lines):
-            return Claim(subject=facts.label(service), lines=evidence(lines))
+    for rule in seen.met:
+        line, service = facts.index.lines.get(rule.origin.line, (None, None))
+        if line is not None and line.part is Part.NO_ENDPOINTS and service is not None:
+            return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.NO_ENDPOINTS)))
     return None
 
 

@@ -55,15 +55,12 @@ def _k21(facts: Facts) -> Iterator[Flow]:
 
 
 def _claim_k21(facts: Facts, seen: Seen) -> Claim | None:
-    own = {line.origin.line for s in facts.services for line in s.lines}
-    others = [
-        r
-        for r in (*seen.began, *seen.met)
-        if r.origin.line not in own and any(isinstance(a, Dnat) for a in r.actions)
-    ]
-    if not others or seen.today.snat or not seen.then.snat or seen.today.dst != seen.packet.src:
+    if seen.today.snat or not seen.then.snat or seen.today.dst != seen.packet.src:
         return None
-    return Claim(subject="another component's translation", lines=evidence(others))
+    own = facts.index.lines
+    met = (*seen.began, *seen.met)
+    others = [r for r in met if r.origin.line not in own and any(isinstance(a, Dnat) for a in r.actions)]
+    return Claim(subject="another component's translation", lines=evidence(others)) if others else None
 
 
 def _k22(facts: Facts) -> Iterator[Flow]:
@@ -85,7 +82,9 @@ def _k22(facts: Facts) -> Iterator[Flow]:
 def _claim_k22(facts: Facts, seen: Seen) -> Claim | None:
     """Today it came back to its sender, by way of a rule that asks for the mark."""
     service = facts.by_cluster_ip(seen.packet)
-    if service is None or seen.packet.src not in {e.address for e in service.endpoints}:
+    if service is None or not facts.foreign.askers:
+        return None
+    if seen.packet.src not in {e.address for e in service.endpoints}:
         return None
     asked = [rule for rule in facts.foreign.askers if seen.met_any([rule.origin])]
     if not asked or not seen.met_any(line.origin for line in service.lines_for(Part.HAIRPIN)):
