@@ -43,8 +43,17 @@ _ENUMS = frozenset(
 )
 _NFT_KEPT = frozenset(
     """family type hook policy op key protocol version release_name base mode result unit burst field level
-    rate_unit burst_unit direction""".split()
+    rate_unit burst_unit direction flags per dir""".split()
 )
+
+_NFT_EXPRESSIONS = frozenset(
+    (
+        *("exthdr", "tcp option", "ip option", "sctp chunk", "dccp option", "fib", "meta", "ct", "rt"),
+        *("socket", "osf", "numgen", "jhash", "symhash", "ipsec", "payload", "limit", "log", "reject"),
+        *("queue", "tunnel"),
+    )
+)
+"""Expressions and statements whose words are nft's own, but for the prefix of a log."""
 
 
 def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
@@ -169,7 +178,7 @@ def _learn_service(data: Any, mapping: Mapping) -> None:
 def anonymise_nft(data: Any, mapping: Mapping, key: str = "", device: bool = False) -> Any:
     """``nft.json``: the listing of libnftables. ``device`` says that strings here are names of interfaces."""
     if isinstance(data, dict):
-        return _nft_object(data, mapping, device)
+        return _nft_object(data, mapping, key, device)
     if isinstance(data, list):
         if key == "range" and len(data) == 2 and all(isinstance(one, str) for one in data):
             return list(mapping.address_range(*data))
@@ -191,7 +200,7 @@ def anonymise_nft(data: Any, mapping: Mapping, key: str = "", device: bool = Fal
     return mapping.name(data)
 
 
-def _nft_object(data: Any, mapping: Mapping, device: bool) -> Any:
+def _nft_object(data: Any, mapping: Mapping, of: str, device: bool) -> Any:
     if set(data) == {"addr", "len"} and isinstance(data["addr"], str):
         return {"addr": mapping.prefix(data["addr"], data["len"]), "len": data["len"]}
     made = {}
@@ -206,10 +215,17 @@ def _nft_object(data: Any, mapping: Mapping, device: bool) -> Any:
         if key == "xt" or (key == "map" and "type" in data):
             made[key] = value  # the name of an extension, and of the type of a map's values
             continue
+        if of in _NFT_EXPRESSIONS and key != "prefix" and _is_words(value):
+            made[key] = value
+            continue
         if key in ("drop", "accept", "return", "jump", "goto", "counter", "name", "table", "chain", "target"):
             inner = False
         made[key] = anonymise_nft(value, mapping, key, inner)
     return made
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def _names_devices(expression: Any) -> bool:

@@ -207,6 +207,26 @@ def test_nftables() -> None:
     assert last == {"accept": None}
 
 
+WORDS = [
+    {"match": {"op": "==", "left": {"fib": {"result": "type", "flags": ["daddr", "iif"]}}, "right": "local"}},
+    {"match": {"op": "in", "left": {"tcp option": {"name": "maxseg", "field": "size"}}, "right": 1400}},
+    {"match": {"op": "==", "left": {"ct": {"key": "saddr", "dir": "original"}}, "right": "127.0.0.1"}},
+    {"limit": {"rate": 5, "burst": 5, "per": "minute"}},
+    {"reject": {"type": "icmpx", "expr": "admin-prohibited"}},
+    {"log": {"level": "info", "flags": ["tcp sequence", "ip options"]}},
+    {"masquerade": {"flags": ["random", "fully-random"]}},
+]
+
+
+@pytest.mark.parametrize("expression", WORDS, ids=[next(iter(w)) + str(n) for n, w in enumerate(WORDS)])
+def test_words_of_nft_stay(expression: dict[str, object]) -> None:
+    listing = {
+        "nftables": [{"rule": {"family": "ip", "table": "nat", "chain": "output", "expr": [expression]}}]
+    }
+    made, _ = made_of(nft_json=json.dumps(listing))
+    assert json.loads(made["nft.json"]) == listing
+
+
 REFUSED = [
     (
         {"iptables_save": "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/255.0.0.255 -j DROP\n"},

@@ -2,93 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv6Interface
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backends.contract import Job
-from backends.flow import Flow
-from backends.node import Node, node_from_json
 from backends.simulator import Simulation
 from harness.capture.anonymise.mapping import Mapping
 from harness.capture.anonymise.snapshot import anonymise
 from harness.capture.files import write_files
 from harness.corpus.generate import generate_corpus
-from harness.corpus.jsonlines import read_flows, write_flows
+from harness.corpus.jsonlines import read_flows
 from harness.corpus.randomflows import random_flows
 from harness.outcomes import result_to_json
 from harness.snapshot import Snapshot, load_snapshot
-from translate.ir import Family, format_address
-
-RULESETS = Path(__file__).parents[4] / "corpus" / "rulesets"
-
-
-@dataclass(frozen=True)
-class Original:
-    """Rules and the node that they are for; ``generated``: with a corpus made from the rules."""
-
-    rules: str
-    node: str
-    generated: bool = True
-
-    @property
-    def family(self) -> Family:
-        return Family.IP6 if "ip6tables" in self.rules else Family.IP
-
-    def files(self) -> dict[str, bytes]:
-        name = "ip6tables-save" if self.family is Family.IP6 else "iptables-save"
-        path = RULESETS / self.rules
-        node = node_from_json((RULESETS / self.node).read_text(), name=self.node)
-        made = {name: path.read_bytes(), "meta.json": b'{"hostname": "test-node"}', **written(node)}
-        for extra, there in (("ipset-save", "ipset-save"), ("objects.json", "objects.json")):
-            if (path.parent / extra).is_file():
-                made[there] = (path.parent / extra).read_bytes()
-        return made
-
-
-def written(node: Node) -> dict[str, bytes]:
-    """The files that capture would write of such a node."""
-    addr = [
-        {
-            "ifname": i.name,
-            "flags": ["UP"],
-            "link_type": "ether",
-            "addr_info": [
-                {
-                    "family": "inet" if a.family is Family.IP else "inet6",
-                    "local": format_address(a.family, a.value),
-                    "prefixlen": a.prefix_length,
-                }
-                for a in i.addresses
-            ],
-        }
-        for i in node.interfaces
-    ]
-    routes: dict[Family, list[dict[str, Any]]] = {f: [] for f in Family}
-    for i in node.interfaces:
-        for a in i.addresses:
-            if a.prefix_length < a.family.bits:
-                network = f"{format_address(a.family, a.network.low)}/{a.prefix_length}"
-                routes[a.family].append({"dst": network, "dev": i.name, "protocol": "kernel"})
-    for r in node.routes:
-        length = r.dst.prefix_length(r.family.bits)
-        one = {
-            "dst": f"{format_address(r.family, r.dst.low)}/{length}" if length else "default",
-            "dev": r.dev,
-        }
-        if r.via is not None:
-            one["gateway"] = format_address(r.family, r.via)
-        routes[r.family].append(one)
-    files = {"addr.json": addr, "sysctl.json": dict(node.sysctls)}
-    files["route.json"], files["route6.json"] = routes[Family.IP], routes[Family.IP6]
-    return {name: json.dumps(data).encode() for name, data in files.items()}
-
+from tests.unit.harness.capture.anonymise.originals import Original, mapped, moved_flows
+from translate.ir import Family
 
 ORIGINALS = [
     Original("kind-node/rules.iptables-save", "kind-node/worker.json"),
@@ -117,25 +49,6 @@ def read(folder: Path, name: str, files: dict[str, bytes]) -> Snapshot:
     return load_snapshot(str(folder / name))
 
 
-def mapped(value: Any, mapping: Mapping, key: str = "") -> Any:
-    """A flow or an outcome of the original, as it must be of the anonymised snapshot."""
-    if isinstance(value, dict):
-        return {k: mapped(v, mapping, k) for k, v in value.items()}
-    if isinstance(value, list):
-        made = [mapped(one, mapping, key) for one in value]
-        # Branches stand in the order of their addresses.
-        return sorted(made, key=json.dumps) if key == "outcomes" else made
-    if isinstance(value, str) and key in ("in", "out"):
-        return mapping.interface(value)
-    if isinstance(value, str) and key in ("id", "why"):
-        return ""
-    return mapping.address(value) if isinstance(value, str) and mapping.is_address(value) else value
-
-
-def lines_of(flows: tuple[Flow, ...]) -> list[Any]:
-    return [json.loads(line) for line in write_flows(flows).splitlines()]
-
-
 def test_packets_fare_alike(original: Original, tmp_path: Path) -> None:
     files, mapping = anonymised(original)
     before, after = read(tmp_path, "before", original.files()), read(tmp_path, "after", files)
@@ -144,8 +57,7 @@ def test_packets_fare_alike(original: Original, tmp_path: Path) -> None:
     flows = tuple(random_flows(jobs[0].ruleset, jobs[0].node, count=300, seed=3))
     if original.generated:
         flows += generate_corpus(jobs[0], seed=1).flows
-    texts = [json.dumps({**mapped(one, mapping), "id": f"{n}"}) for n, one in enumerate(lines_of(flows))]
-    moved = read_flows("\n".join(texts).encode(), name="moved", node=jobs[1].node)
+    moved = read_flows(moved_flows(flows, mapping).encode(), name="moved", node=jobs[1].node)
     first, second = (Simulation(job, assuming=True) for job in jobs)
     told = 0
     for old, new in zip(flows, moved, strict=True):

@@ -1,0 +1,46 @@
+"""An anonymised snapshot is told the same differences by the kernel as the original."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.capture.anonymise.snapshot import anonymise
+from harness.capture.files import write_files
+from harness.cli import main
+from harness.corpus.jsonlines import write_flows
+from harness.corpus.randomflows import random_flows
+from harness.snapshot import load_snapshot
+from tests.unit.harness.capture.anonymise.originals import RULESETS, Original, moved_flows
+from translate.ir import Family
+
+KUBE = {
+    Family.IP: Original("kube-real/rules.iptables-save", "kube-real/node.json"),
+    Family.IP6: Original("kube-real/rules.ip6tables-save", "kube-real/node6.json"),
+}
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_the_same_packets_fare_differently_in_nftables_mode(
+    family: Family, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = (RULESETS / "kube-real/realistic.nft.json").read_bytes()
+    files = {**KUBE[family].files(), "nft.json": listing}
+    made, mapping = anonymise(files, bytes(range(32)))
+    for name, content in (("before", files), ("after", made)):
+        write_files(str(tmp_path / name), content, now=0.0)
+    before = load_snapshot(str(tmp_path / "before"))
+    flows = tuple(random_flows(before.ruleset(family), before.node, count=300, seed=5))
+    (tmp_path / "before.jsonl").write_text(write_flows(flows))
+    (tmp_path / "after.jsonl").write_text(moved_flows(flows, mapping))
+    found = []
+    for name in ("before", "after"):
+        path = str(tmp_path / name)
+        words = ["diff", path, "--family", family.value, "--corpus", f"{path}.jsonl", "--format", "json"]
+        assert main([*words, "--against", f"{path}/nft.json"]) == 1
+        report = json.loads(capsys.readouterr().out)
+        found.append({one["flow_id"] for one in report["differences"]})
+    assert found[0]
+    assert found[0] == found[1]
