@@ -6,7 +6,7 @@ It takes the place of a translation: the rules of the job are not asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
@@ -46,10 +46,21 @@ class GivenNftLoader(Loader):
         for script in self._scripts:
             if script.form is Form.JSON:
                 error, _ = self._handle.attempt(script.text, json=True)
+                if error is not None:
+                    raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
             else:
                 error = self._handle.attempt_lines(script.text)
+                if error is not None:
+                    raise _fault(error, script.origins)
+
+    def _first_fault(self, script: Script) -> ParseError | MachineError | None:
+        """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
+        assert self._handle is not None
+        for command, origin in zip(script.commands, script.origins, strict=True):
+            error, _ = self._handle.attempt(f'{{"nftables": [{command}]}}', json=True)
             if error is not None:
-                raise _fault(error, script)
+                return _fault(error, (origin,))
+        return None
 
     def forget(self, tap: TapNode) -> None:
         """Forget every connection, and empty the sets that packets fill."""
@@ -110,7 +121,9 @@ class GivenNftBackend:
             message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
             raise ParseError((Diagnostic(Origin(self._name), message),))
         _check_devices(self._listing, job.node)
-        notes = tuple(Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful)
+        doubts = [Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful]
+        rates = [Note(origin, self._name, "rate", _RATE) for origin in self._listing.counting]
+        notes = (*doubts, *rates)
         loader: Loader = GivenNftLoader(self._listing, family)
         if before is not None:
             loader = BesideLoader(before, loader)
@@ -134,6 +147,9 @@ _DOUBT: Final = (
     "looks like a chain of iptables-nft's, of which nft does not show all; if it is one, what runs here is "
     "not what its node does (iptables-nft-save has that)"
 )
+_RATE: Final = (
+    "counts what passes, and flows are sent faster here than on a node: it may act where it would not there"
+)
 _PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
 
 
@@ -153,18 +169,18 @@ def _listed(names: set[str]) -> str:
 
 
 _ERROR: Final = re.compile(r"^[^\s:]+:(\d+):\d+-\d+: Error: ([^;\n]*)", re.MULTILINE)
+_REFUSED: Final = "nftables does not take the ruleset"
 _KERNEL: Final = "Could not process rule: "
 _MOST: Final = 10
 
 
-def _fault(error: str, script: Script) -> ParseError | MachineError:
-    """What libnftables said, at the lines of the ruleset as it was given; JSON has none."""
+def _fault(error: str, origins: Sequence[Origin]) -> ParseError | MachineError:
+    """What libnftables said of some lines, or of the one command that these places stand for."""
     found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
     if not found:
-        return MachineError(f"nftables does not take the ruleset: {error}")
-    count = len(script.origins)
+        return MachineError(f"{_REFUSED}: {error}")
     placed = [
-        (script.origins[line - 1] if 0 < line <= count else Origin(script.origins[0].file), text)
+        (origins[line - 1] if 0 < line <= len(origins) else origins[0], text)
         for line, text in dict.fromkeys(found)
     ][:_MOST]
     if any(text.startswith(_KERNEL) for _, text in placed):

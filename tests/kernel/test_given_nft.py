@@ -180,6 +180,22 @@ def test_what_the_kernel_does_not_take_is_told_at_its_line(kind_node: Node) -> N
         pass
 
 
+@pytest.mark.parametrize(
+    ("word", "complaint"), [("frobnicate", "Unknown statement object"), ("jump", "No such file or directory")]
+)
+def test_a_fault_in_json_is_told_by_the_name_of_the_entry(word: str, complaint: str, kind_node: Node) -> None:
+    chain = {"family": "ip", "table": "a", "name": "c"}
+    rules = [
+        {"rule": {"family": "ip", "table": "a", "chain": "c", "handle": handle, "expr": [expression]}}
+        for handle, expression in ((4, {"accept": None}), (5, {word: {"target": "nowhere"}}))
+    ]
+    text = json.dumps({"nftables": [{"table": {"family": "ip", "name": "a"}}, {"chain": chain}, *rules]})
+    loader = GivenNftLoader(read_listing(text, name="given"), Family.IP)
+    said = rf"given: nft does not understand this: {complaint}[^\n]*\n    rule ip a c handle 5"
+    with pytest.raises(ParseError, match=said), open_session(kind_node, loader):
+        pass
+
+
 class Dying(NftablesLoader):
     """Brings its process down, as libnftables 1.0.6 does for some rulesets."""
 

@@ -61,7 +61,8 @@ class Command:
 
     ``family`` is that of the table to which something is added, empty where the command does not say it.
     ``fills`` are the sets into which a rule puts what it meets. ``devices`` are those that must be there.
-    ``foreign`` says that a chain looks as iptables-nft makes them.
+    ``foreign`` says that a chain looks as iptables-nft makes them, ``counting`` that a rule acts by how much
+    has passed, or how fast.
     """
 
     kind: Kind
@@ -74,6 +75,7 @@ class Command:
     fills: tuple[GivenSet, ...] = ()
     devices: tuple[str, ...] = ()
     foreign: bool = False
+    counting: bool = False
 
 
 Group = tuple[bool, tuple[Command, ...]]

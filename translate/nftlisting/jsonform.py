@@ -19,6 +19,7 @@ from translate.nftlisting.jsonsets import declaration, lost, needs_text
 
 __all__ = ["groups"]
 
+_COUNTING: Final = frozenset({"limit", "quota", "meter", "ct count"})
 _KINDS: Final = {
     "table": Kind.TABLE,
     "chain": Kind.CHAIN,
@@ -58,7 +59,7 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
             hint = IPTABLES_NFT if _uses_xt(entry) else _AS_TEXT
             faults.append(Diagnostic(origin, f"{_title(kind, entry)}: {fault}", hint))
             continue
-        commands += _commands(kind, entry, origin, filled)
+        commands += _commands(kind, entry, Origin(name, 0, 0, _title(kind, entry)), filled)
     if faults:
         raise ParseError(tuple(faults))
     yield True, tuple(commands)
@@ -140,6 +141,7 @@ def _json(
         where=where,
         fills=fills,
         devices=devices,
+        counting=kind == "rule" and _counts(entry),
     )
 
 
@@ -193,6 +195,10 @@ def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
             if isinstance(name, str):
                 found.append(GivenSet(entry["family"], entry["table"], name.removeprefix("@")))
     return tuple(found)
+
+
+def _counts(entry: dict[str, Any]) -> bool:
+    return any(isinstance(one, dict) and _COUNTING & one.keys() for one in _walk(entry["expr"]))
 
 
 def _walk(value: object) -> Iterator[object]:

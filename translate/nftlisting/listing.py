@@ -18,11 +18,15 @@ __all__ = ["Listing", "Script", "read_listing"]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Commands of one form that libnftables takes in one go; ``origins`` has one entry for each line."""
+    """Commands of one form that libnftables takes in one go.
+
+    ``origins`` has one entry for each line of text, and for each command of JSON.
+    """
 
     form: Form
     text: str
     origins: tuple[Origin, ...]
+    commands: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,8 @@ class Listing:
     ``filled`` are the sets that packets fill. What they held when the ruleset was listed is not loaded.
     ``families`` are those of its tables. ``devices`` are those that must be there, each with the first
     place that asks for it. ``doubtful`` are chains that look as iptables-nft makes them: of what it loads,
-    text shows what nft takes it for, which need not be what the kernel does.
+    text shows what nft takes it for, which need not be what the kernel does. ``counting`` are rules that
+    act by how much has passed, or how fast.
     """
 
     source: str
@@ -42,6 +47,7 @@ class Listing:
     filled: tuple[GivenSet, ...]
     devices: tuple[tuple[str, Origin], ...]
     doubtful: tuple[Origin, ...]
+    counting: tuple[Origin, ...]
 
     @property
     def scripts(self) -> tuple[Script, ...]:
@@ -88,6 +94,7 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
         filled=filled,
         devices=tuple(devices.items()),
         doubtful=tuple(command.origin for command in kept if command.foreign),
+        counting=tuple(command.origin for command in kept if command.counting),
     )
 
 
@@ -101,8 +108,11 @@ def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterat
 
 
 def _script(form: Form, commands: Sequence[Command]) -> Script:
+    texts = tuple(command.text for command in commands)
+    if form is Form.JSON:
+        joined = ",\n".join(texts)
+        return Script(
+            form, f'{{"nftables": [\n{joined}\n]}}\n', tuple(command.origin for command in commands), texts
+        )
     origins = tuple(c.origin for c in commands for _ in range(c.text.count("\n") + 1))
-    if form is Form.TEXT:
-        return Script(form, "".join(f"{command.text}\n" for command in commands), origins)
-    joined = ",\n".join(command.text for command in commands)
-    return Script(form, f'{{"nftables": [\n{joined}\n]}}\n', origins)
+    return Script(form, "".join(f"{text}\n" for text in texts), origins, texts)

@@ -30,6 +30,7 @@ _IPTABLES_CHAINS: Final = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUT
 _FILLS: Final = re.compile(r"(?:^|\s)(?:add|update)\s+@([^\s{]+)\s*\{")
 _COMMENT: Final = re.compile(r'\bcomment\s+"[^"\n]*"')
 _DEVICE: Final = re.compile(r"\bdevices?\s*=?\s*(?:\{([^}]*)\}|(\S+))")
+_COUNTING: Final = re.compile(r"\b(?:limit|quota|meter|ct count)\s")
 _MANAGED: Final = re.compile(r"^# Warning: table (\w+) (\S+) is managed by iptables-nft", re.MULTILINE)
 _NAMELESS_CHAIN: Final = re.compile(r"\b(?:jump|goto)\s*\{")
 _NAMELESS: Final = re.compile(r'[{,]\s*""[-/]')
@@ -92,6 +93,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
         family=family if first in _RULE_VERBS else "",
         fills=fills,
         devices=devices,
+        counting="rule" in words[:2] and bool(_COUNTING.search(piece.unquoted)),
     )
 
 
@@ -151,7 +153,13 @@ def _chain(table: str, name: str, block: Block, piece: Piece, faults: list[Diagn
             continue
         _refuse(part, faults)
         text = f"add rule {table} {name} {_statement(part)}"
-        one = Command(kind=Kind.RULE, text=text, origin=part.origin, fills=_fills(part, family, owner))
+        one = Command(
+            kind=Kind.RULE,
+            text=text,
+            origin=part.origin,
+            fills=_fills(part, family, owner),
+            counting=bool(_COUNTING.search(part.unquoted)),
+        )
         rules.append(one)
     text = f"add chain {table} {name}" + (f" {{ {'; '.join(about)}; }}" if about else "")
     foreign = (

@@ -150,3 +150,10 @@ def test_tables_can_be_left_out_with_what_is_wrong_in_them() -> None:
         text_of({"table": {"family": "ip", "name": "a"}}, rule, other), name="x", without={("ip", "a")}
     )
     assert [json.loads(command.text) for command in listing.commands] == [{"add": other}]
+
+
+def test_rules_that_count_are_known() -> None:
+    limit = {"limit": {"rate": 5, "per": "second"}}
+    update = {"set": {"op": "update", "elem": SADDR, "set": "@s", "stmt": [limit]}}
+    rules = [{"rule": {**A, "chain": "c", "expr": [one]}} for one in (limit, {"accept": None}, update)]
+    assert len(read_listing(text_of(*rules), name="x.json").counting) == 2

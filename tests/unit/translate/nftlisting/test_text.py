@@ -229,6 +229,21 @@ table ip a {
     assert [origin.line for origin in script.origins] == [1, 2, 3, 3, 3, 3, 3, 8]
 
 
+def test_rules_that_count_are_known() -> None:
+    rules = (
+        "limit rate 5/second accept",
+        'log prefix "limit rate " accept',
+        "update @s { ip saddr limit rate 1/second } drop",
+        "counter packets 0 bytes 0 accept",
+        "ct count over 5 drop",
+    )
+    text = "".join(f"\t\t{rule}\n" for rule in rules)
+    listing = read_listing(f"table ip a {{\n\tchain b {{\n{text}\t}}\n}}\n", name="x.nft")
+    assert [origin.line for origin in listing.counting] == [3, 5, 7]
+    script = read_listing('add rule ip a b quota over 5 bytes drop comment "x"\n', name="x.nft")
+    assert [origin.line for origin in script.counting] == [1]
+
+
 def test_chains_that_look_like_iptables_nfts_are_doubtful() -> None:
     text = """\
 table ip filter {
