@@ -12,7 +12,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
 
 from translate.errors import MachineError
 
@@ -48,6 +48,12 @@ class DeadMan:
         if not ready:
             self.close()
             raise MachineError("the dead-man timer cannot be armed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def applied(self) -> None:
         """Say that all is applied: from here on only time counts."""

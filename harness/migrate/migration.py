@@ -1,14 +1,12 @@
 """A migration from its first to its last step, and back. The order, and why no packet falls between:
 
 *Apply.* What is needed to go back is put on disk, and the dead-man timer armed. The translation is loaded
-over the old rules, in one transaction per family, with ACCEPT for every policy; then it gets its own
-policies. From here on it is complete, and with the old rules besides it decides what it decides alone: at
-the NAT hooks the one that is asked first binds a connection, and the other is not asked; elsewhere both say
-the same. Then the old tables are emptied, each at once, those that forbid last. Connections that there are
-keep their bindings, which conntrack has and no rule.
+over the old rules, in one transaction per family. From here on it is complete, and with the old rules besides
+it decides what it decides alone: at the NAT hooks the one that is asked first binds a connection, and the
+other is not asked; elsewhere both say the same. Then the old tables are emptied, each at once, those that
+forbid last. Connections that there are keep their bindings, which conntrack has and no rule.
 
-*Roll back.* The other way round: the old tables come back while the translation is in force, then that gives
-its policies up and goes.
+*Roll back.* The other way round: the old tables come back while the translation is in force, then that goes.
 
 A process that is cut short leaves the record in a phase that nobody is at work on. The dead-man timer sees
 it at once; should that have been killed too, the next command. Either rolls back.
@@ -38,7 +36,6 @@ from harness.migrate.steps import (
 from harness.migrate.tables import SavedTable, digest_of, save, split
 from harness.migrate.undoing import RolledBack, roll_back
 from translate.errors import InputError, MachineError, NfparityError
-from translate.ir import Policy
 
 __all__ = ["Migration", "RolledBack", "Settled", "rules_again"]
 
@@ -65,7 +62,8 @@ class Migration:
         """Put the plan in force, to be confirmed ``within`` seconds.
 
         Raises InputError, and nothing has changed, when the rules are not those of the plan, or another
-        migration is in force. Whatever goes wrong later is rolled back before it is raised.
+        migration is in force. What goes wrong later is rolled back, and raised as InputError when somebody
+        else has changed rules meanwhile.
         """
         place = self.place
         with place.locked():
@@ -75,21 +73,20 @@ class Migration:
                     f"a plan is {settled.phase.value} here already; nfparity migrate rollback first"
                 )
             record = self._write_down(plan, within)
-            guard = DeadMan(
-                record.deadline, lambda: self._is_over(record), lambda why: self._fire(record, why)
-            )
-            try:
-                self._switch(plan)
-                applied = record.at(Phase.APPLIED)
-                self._journal.step("applied", lambda: applied.write(place.record))
-            except BaseException as e:
-                with suppress(MachineError):
+            over, fire = partial(self._is_over, record), partial(self._fire, record)
+            # Armed before there is anything to undo.
+            with DeadMan(record.deadline, over, fire) as guard:
+                record.write(place.record)
+                try:
+                    self._switch(plan)
+                    applied = record.at(Phase.APPLIED)
+                    self._journal.step("applied", partial(applied.write, place.record))
+                except NfparityError as e:
+                    raise self._undone(e) from e
+                except BaseException:
                     self._roll_back()
-                guard.close()
-                if isinstance(e, NfparityError):
-                    raise type(e)(f"{e}; all is as it was before") from e
-                raise
-            guard.applied()
+                    raise
+                guard.applied()
             return applied
 
     def settle(self) -> Settled:
@@ -139,7 +136,7 @@ class Migration:
                 place.found(one.family, table.name).unlink(missing_ok=True)
         self._journal.begin_anew()
         since = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = Record(
+        return Record(
             phase=Phase.APPLYING,
             identity=f"{since} {plan.digest}",
             boot=place.boot,
@@ -148,16 +145,11 @@ class Migration:
             since=since,
             deadline=now() + within,
         )
-        record.write(place.record)
-        return record
 
     def _switch(self, plan: MigrationPlan) -> None:
         step = self._journal.step
         for one in plan.families:
             step(f"load {one.family.value}", partial(owned.load, one.load))
-            if one.dropping:
-                policies = partial(owned.set_policies, one.family, one.dropping, Policy.DROP)
-                step(f"policies {one.family.value}", policies)
             step(f"check {one.family.value}", partial(check_loaded, one))
         with tables_locked():
             for one in plan.families:
@@ -176,6 +168,15 @@ class Migration:
             return Settled(record)
         undone = self._roll_back()
         return Settled(Record.read(self.place.record), undone)
+
+    def _undone(self, error: NfparityError) -> NfparityError:
+        """Roll back, and return the error with what came of that."""
+        kind = InputError if isinstance(error, InputError) else MachineError
+        try:
+            self._roll_back()
+        except NfparityError as e:
+            return kind(f"{error}; and rolling back failed: {e}; nfparity migrate rollback tries again")
+        return kind(f"{error}; all is as it was before")
 
     def _record(self) -> Record | None:
         """What is on record of this namespace, and not of one that had its inode before."""

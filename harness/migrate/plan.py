@@ -26,9 +26,8 @@ REMOVAL_ORDER: Final = ("raw", "mangle", "nat", "security", "filter")
 class FamilyPlan:
     """One family's part.
 
-    ``rules`` is what iptables-save printed; ``load`` the nft text with every policy ACCEPT, ``dropping`` the
-    base chains that get DROP after it; ``meaning`` what a listing of the table says then. ``ipsets`` is what
-    the sets held that the rules ask. ``level`` is the optimisation.
+    ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``load`` the nft
+    text that is loaded, at optimisation ``level``, and ``meaning`` what a listing of the table says then.
     """
 
     family: Family
@@ -37,7 +36,6 @@ class FamilyPlan:
     ipsets: str
     level: int
     load: str
-    dropping: tuple[str, ...]
     meaning: Meaning
 
     @property
@@ -67,7 +65,6 @@ class FamilyPlan:
             "ipsets": self.ipsets,
             "level": self.level,
             "load": self.load,
-            "dropping": list(self.dropping),
             "meaning": self.meaning.data(),
         }
 
@@ -81,7 +78,6 @@ class FamilyPlan:
             ipsets=data["ipsets"],
             level=data["level"],
             load=data["load"],
-            dropping=tuple(data["dropping"]),
             meaning=Meaning.from_data(data["meaning"]),
         )
         if made.digest != data["digest"]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from backends.kernel.command import find_tool
 from backends.node import Node, node_to_json
 from harness.inputs import InputOptions, read_some
-from harness.migrate import owned
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.migrate.repeatable import insist_on_repeatable
 from harness.migrate.tables import digest_of, save, split
@@ -135,16 +134,14 @@ def translate_live(family: Family, stack: Stack, level: int) -> tuple[FamilyPlan
     ruleset, text, ipsets = live_ruleset(stack, family)
     output = emit(lower(ruleset, level=level))
     insist_on_repeatable(ruleset)
-    loading, dropping = owned.accepting(output), owned.dropping(output)
     plan = FamilyPlan(
         family=family,
         stack=stack,
         rules=text,
         ipsets=ipsets,
         level=level,
-        load=loading,
-        dropping=dropping,
-        meaning=expected_meaning(family, loading, dropping),
+        load=output.text,
+        meaning=expected_meaning(family, output.text),
     )
     return plan, ruleset, output
 

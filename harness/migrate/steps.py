@@ -11,7 +11,6 @@ from harness.migrate.place import Place, write_durably
 from harness.migrate.plan import FamilyPlan
 from harness.migrate.tables import SavedTable, empty, restore_table, save, split
 from translate.errors import InputError, MachineError
-from translate.ir import Policy
 
 __all__ = [
     "Restored",
@@ -22,7 +21,6 @@ __all__ = [
     "insist_restored",
     "live_tables",
     "restore",
-    "unload",
 ]
 
 
@@ -101,13 +99,6 @@ def restore(place: Place, plan: FamilyPlan, table: SavedTable, *, ours: bool) ->
         write_durably(place.found(plan.family, name), now.text)
     restore_table(plan.stack, plan.family, table.text, counters=True)
     return Restored.INSTEAD if foreign else Restored.RESTORED
-
-
-def unload(plan: FamilyPlan) -> None:
-    """Delete the owned table, if it is there, after its policies accept. Raises MachineError."""
-    if owned.is_there(plan.family):
-        owned.set_policies(plan.family, plan.dropping, Policy.ACCEPT)
-        owned.delete_table(plan.family)
 
 
 def insist_restored(plan: FamilyPlan, names: set[str]) -> None:

@@ -13,12 +13,12 @@ from harness.backends import REFERENCE, backend
 from harness.batches import Batch
 from harness.migrate.meaning import Meaning, read_listing
 from harness.migrate.overlap import OverlapBackend
-from harness.migrate.owned import list_table, load, set_policies
+from harness.migrate.owned import list_table, load
 from harness.parity import ParityReport, Plan, run_parity
 from harness.replay import Progress
 from harness.snapshot.stack import Stack
 from translate.errors import MachineError
-from translate.ir import Family, Policy, Ruleset
+from translate.ir import Family, Ruleset
 
 __all__ = ["corpus", "expected_meaning", "try_alone", "try_both"]
 
@@ -47,13 +47,13 @@ def try_alone(
     return _parity(ruleset, node, flows, (NftablesBackend(),), level, progress)
 
 
-def expected_meaning(family: Family, text: str, dropping: tuple[str, ...]) -> Meaning:
+def expected_meaning(family: Family, text: str) -> Meaning:
     """Return what a listing of the table says once it is loaded, found out in a private namespace.
 
     Raises MachineError with what nft said.
     """
     with Worker(_Start()) as worker:
-        listed = worker.ask(_LoadAndList(family, text, dropping))
+        listed = worker.ask(_LoadAndList(family, text))
     return read_listing(listed)
 
 
@@ -61,7 +61,6 @@ def expected_meaning(family: Family, text: str, dropping: tuple[str, ...]) -> Me
 class _LoadAndList:
     family: Family
     text: str
-    dropping: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,6 @@ class _Start:
 class _Lister:
     def __call__(self, job: _LoadAndList) -> str:
         load(job.text)
-        set_policies(job.family, job.dropping, Policy.DROP)
         listed = list_table(job.family)
         if listed is None:
             raise MachineError("nft has loaded the table, and does not list it")

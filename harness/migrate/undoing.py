@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.files import read_text
+from harness.migrate import owned
 from harness.migrate.journal import Journal, read_journal
 from harness.migrate.place import Place, tables_locked
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.migrate.record import Phase, Record
-from harness.migrate.steps import Restored, insist_restored, restore, unload
+from harness.migrate.steps import Restored, insist_restored, restore
 from harness.migrate.tables import SavedTable, split
 from translate.errors import MachineError
 
@@ -52,7 +53,7 @@ def roll_back(place: Place, journal: Journal) -> RolledBack:
                 journal.step(f"restore {one.family.value} {table.name}", back)
                 found.append((one.family.value, table.name, back.done))
     for one in reversed(plan.families):
-        journal.step(f"unload {one.family.value}", partial(unload, one))
+        journal.step(f"delete {one.family.value}", partial(owned.delete_table, one.family))
     for one in plan.families:
         ours = {name for family, name, done in found if family == one.family.value and done.exact}
         journal.step(f"compare {one.family.value}", partial(insist_restored, one, ours))

@@ -126,7 +126,9 @@ class Said:
 class Do(Request):
     """Runs ``action`` of a migration in a process of its own, which is killed ``at`` a point, if that comes.
 
-    ``alone``: the dead-man timer is killed before it. At ``meddle`` somebody else writes a rule.
+    ``alone``: the dead-man timer is killed before it. ``hang``: it stands still there instead. ``after``: it
+    is killed so many seconds after its beginning. At ``meddle`` somebody else writes a rule, with ``lock``
+    as iptables does by itself, which waits for others then.
     """
 
     action: str
@@ -134,7 +136,10 @@ class Do(Request):
     at: str | None = None
     alone: bool = False
     within: float = 100.0
+    hang: bool = False
+    after: float | None = None
     meddle: tuple[str, Stack] | None = None
+    lock: bool = False
 
     def run(self, host: Host) -> Said:
         reads, writes = os.pipe()
@@ -144,6 +149,9 @@ class Do(Request):
             os.close(reads)
             self._serve(writes)
         os.close(writes)
+        if self.after is not None:
+            time.sleep(self.after)
+            os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGHUP)  # as when the operator's terminal goes
@@ -161,7 +169,11 @@ class Do(Request):
                 return  # the dead-man timer's own steps
             os.write(writes, f"{point}\n".encode())
             if self.meddle is not None and point == self.meddle[0]:
-                run((f"iptables-{self.meddle[1]}", *FOREIGN), environment={"XTABLES_LOCKFILE": "/run/other"})
+                words = (f"iptables-{self.meddle[1]}", *(("-w", "1") if self.lock else ()), *FOREIGN)
+                done = run(words, environment={} if self.lock else {"XTABLES_LOCKFILE": "/run/other"})
+                os.write(writes, f"status {done.returncode}\n".encode())
+            if point == self.at and self.hang:
+                time.sleep(100)
             if point == self.at:
                 if self.alone:
                     for pid in _children(me):

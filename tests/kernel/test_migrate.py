@@ -80,6 +80,26 @@ def test_the_timer_is_killed_and_time_runs_out(node: Worker, stack: Stack, plan:
     assert look(node, stack).is_old
 
 
+def test_the_command_hangs(node: Worker, stack: Stack, plan: str) -> None:
+    """The timer kills it when the time is up."""
+    assert do(node, "apply", plan, within=3.0, at="done empty ip nat", hang=True).killed
+    seen = look(node, stack, Phase.ROLLED_BACK)
+    assert seen.is_old
+    assert "has not come to its end in time" in seen.said
+
+
+def test_others_wait_while_tables_are_emptied(node: Worker, stack: Stack, plan: str) -> None:
+    """iptables-legacy takes a lock, which is held; iptables-nft has none, and is noticed."""
+    said = do(node, "apply", plan, meddle=("begun empty ip nat", stack), lock=True)
+    if stack is Stack.NFT:
+        assert "status 0" in said.points
+        assert said.error is not None
+        return
+    assert "status 4" in said.points  # RESOURCE_PROBLEM: another holds the lock
+    assert said.error is None
+    assert look(node, stack).nft == (True, False)
+
+
 def test_both_families(node: Worker, stack: Stack) -> None:
     plan = node.ask(MakePlan(stack, (Family.IP, Family.IP6)))
     assert do(node, "apply", plan).error is None

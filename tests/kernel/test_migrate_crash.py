@@ -13,8 +13,8 @@ from harness.snapshot import Stack
 from tests.kernel.migratenode import OLD, Do, Look, MakePlan, Said, Seen, migrate_node
 
 TABLES = ("raw", "mangle", "nat", "filter")
-APPLY = ("load ip", "policies ip", "check ip", *(f"empty ip {t}" for t in TABLES), "look ip", "applied")
-ROLLBACK = (*(f"restore ip {t}" for t in reversed(TABLES)), "unload ip", "compare ip", "rolled back")
+APPLY = ("load ip", "check ip", *(f"empty ip {t}" for t in TABLES), "look ip", "applied")
+ROLLBACK = (*(f"restore ip {t}" for t in reversed(TABLES)), "delete ip", "compare ip", "rolled back")
 
 
 def points(steps: tuple[str, ...]) -> tuple[str, ...]:
@@ -115,6 +115,21 @@ def test_apply_and_its_timer_are_killed(node: Worker, stack: Stack, plan: str, a
         assert seen.phase is Phase.ROLLED_BACK
         assert seen.is_old
     assert seen.answered
+
+
+@pytest.mark.parametrize("after", [0.05 * n for n in range(1, 13)])
+def test_apply_is_killed_at_any_time(node: Worker, stack: Stack, plan: str, after: float) -> None:
+    """In the middle of a step, too, and of a tool's work: whoever rolls back waits for the tool's end."""
+    killed = do(node, "apply", plan, after=after).killed
+    over = (Phase.ROLLED_BACK,) if killed else (Phase.ROLLED_BACK, Phase.APPLIED)
+    if look(node, stack).phase is None:
+        return  # it had not begun
+    seen = look(node, stack, *over)
+    assert seen.answered
+    if seen.phase is Phase.ROLLED_BACK:
+        assert seen.is_old
+    else:
+        insist_new(seen)
 
 
 @pytest.mark.parametrize("at", points(ROLLBACK))

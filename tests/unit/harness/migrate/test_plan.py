@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness.migrate.meaning import Meaning
-from harness.migrate.owned import accepting, dropping
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.snapshot import Stack
 from translate.errors import ParseError
@@ -42,8 +41,7 @@ def made() -> MigrationPlan:
         rules=RULES,
         ipsets="",
         level=2,
-        load=accepting(output),
-        dropping=dropping(output),
+        load=output.text,
         meaning=Meaning(flags=(), chains={}, collections={}, others={}),
     )
     return MigrationPlan(families=(family,), node="{}", seed=3, trial={"ip": {"flows": 1}})
@@ -59,13 +57,6 @@ def test_a_plan_comes_back_from_its_file() -> None:
 def test_tables_that_hold_something_are_emptied_those_that_forbid_last() -> None:
     (family,) = made().families
     assert [table.name for table in family.removed] == ["raw", "nat", "filter"]
-
-
-def test_a_chain_that_drops_what_it_does_not_decide_begins_by_accepting() -> None:
-    (family,) = made().families
-    assert family.dropping == ("filter_INPUT",)
-    assert "policy drop" not in family.load
-    assert family.load.count("policy accept") == 3
 
 
 @pytest.mark.parametrize(
