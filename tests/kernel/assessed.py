@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from backends.node import Node, node_from_json
 from harness.assess.catalogue import Version
@@ -14,7 +15,7 @@ from harness.snapshot import Snapshot, Stack
 from translate.ir import Family, Interval, parse_address
 from translate.read import read_ruleset
 
-__all__ = ["ALWAYS", "HERE", "MADE", "Made"]
+__all__ = ["ALWAYS", "HERE", "MADE", "REAL", "Made", "snapshot_files"]
 
 ALWAYS = frozenset({"K05", "K06", "K13", "K32"})
 """What every node with a service shows: its rules for invalid packets, for ClusterIPs and for 127.0.0.0/8."""
@@ -24,6 +25,53 @@ NODE = {
     "routes": [{"dst": "default", "via": "192.168.0.1", "dev": "eth0"}],
 }
 OUTSIDE = "203.0.113.50"
+
+REAL = Path(__file__).parents[1] / "corpus/rulesets/kube-real"
+"""What a real kube-proxy 1.30 wrote in both modes, for the same objects."""
+
+
+def snapshot_files() -> dict[str, bytes]:
+    """A snapshot of the node that the real rules were written for, with both families."""
+
+    def device(name: str, *addresses: str) -> dict[str, object]:
+        split = [a.split("/") for a in addresses]
+        info = [
+            {"family": "inet6" if ":" in a else "inet", "local": a, "prefixlen": int(length)}
+            for a, length in split
+        ]
+        return {"ifname": name, "flags": ["UP"], "link_type": "ether", "addr_info": info}
+
+    def route(dst: str, dev: str, gateway: str | None = None) -> dict[str, str]:
+        return {"dst": dst, "dev": dev} | (
+            {"protocol": "kernel"} if gateway is None else {"gateway": gateway}
+        )
+
+    data: dict[str, object] = {
+        "addr.json": [
+            device("eth0", "192.168.0.2/24", "2001:db8::1/64"),
+            device("cni0", "10.244.0.1/24", "fd00:10:244::1/64"),
+        ],
+        "route.json": [
+            route("default", "eth0", "192.168.0.1"),
+            route("192.168.0.0/24", "eth0"),
+            route("10.244.0.0/24", "cni0"),
+            route("10.244.1.0/24", "eth0", "192.168.0.6"),
+            route("10.244.2.0/24", "eth0", "192.168.0.7"),
+        ],
+        "route6.json": [
+            route("default", "eth0", "2001:db8::fe"),
+            route("2001:db8::/64", "eth0"),
+            route("fd00:10:244::/64", "cni0"),
+        ],
+        "sysctl.json": {"net.ipv4.conf.all.route_localnet": "1"},
+        "meta.json": {"hostname": "test-node", "kernel": {"release": "6.1.0"}},
+    }
+    return {
+        "iptables-save": (REAL / "rules.iptables-save").read_bytes(),
+        "ip6tables-save": (REAL / "rules.ip6tables-save").read_bytes(),
+        "objects.json": (REAL / "objects.json").read_bytes(),
+        **{name: json.dumps(one).encode() for name, one in data.items()},
+    }
 
 
 def ip(text: str) -> int:

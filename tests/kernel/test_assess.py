@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,10 @@ import pytest
 from harness.assess.assessing import Assessment
 from harness.assess.catalogue import Decided, catalogue
 from harness.assess.snapshots import assess_snapshot
+from harness.capture.anonymise.snapshot import anonymise
 from harness.cli.main import main
-from tests.kernel.assessed import ALWAYS, HERE, MADE
+from tests.kernel.assessed import ALWAYS, HERE, MADE, REAL, snapshot_files
 
-REAL = Path(__file__).parents[1] / "corpus/rulesets/kube-real"
 LEAKS = {
     "an address of the service range that no service has": True,
     "an undefined port of a ClusterIP": False,
@@ -87,6 +89,45 @@ def test_a_witness_is_repeated_alone(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_flow_of_no_such_name_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words(*given()), "--known-only", "--only", "nobody"]) == 2
     assert "'nobody'" in capsys.readouterr().err
+
+
+def of_snapshot(folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]) -> Any:
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    assert main(["assess", str(folder), "--kubernetes", "1.30", "--format", "json"]) == 1
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_anonymised_snapshot_shows_the_same_and_nothing_of_where_it_is_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = snapshot_files()
+    plain = of_snapshot(tmp_path / "plain", files, capsys)
+    hidden = of_snapshot(tmp_path / "hidden", anonymise(files, bytes(32))[0], capsys)
+    assert found(plain["families"][0]) == HERE
+    for before, after in zip(plain["families"], hidden["families"], strict=True):
+        assert kinds(before) == kinds(after)
+        assert not after["unexplained"]
+        assert not after["disputed"]
+        assert [(k["kind"], k["remains"]) for k in before["leaks"]] == [
+            (k["kind"], k["remains"]) for k in after["leaks"]
+        ]
+    told = json.dumps(hidden["families"])
+    addresses = set(ADDRESS.findall(files["iptables-save"].decode())) - KNOWN_TO_ALL
+    assert len(addresses) > 40
+    assert not addresses & set(ADDRESS.findall(told))
+    assert not [name for name in NAMES if name in told]
+    assert all(name in json.dumps(plain) for name in NAMES)
+
+
+ADDRESS = re.compile(r"\b\d+\.\d+\.\d+\.\d+\b")
+KNOWN_TO_ALL = {"127.0.0.0", "255.255.255.255"}
+NAMES = ("postgres", "redis", "frontend", "mqtt", "local-only", "diameter", "node-exporter", "telco")
+
+
+def kinds(family: Any) -> Counter[str]:
+    return Counter(one["id"] for one in family["findings"])
 
 
 @cache
