@@ -20,9 +20,9 @@ from harness.kubeproxy import KubeProxyState, Mode, read_objects, recover
 from harness.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
 from harness.replay import Progress
 from harness.snapshot import Snapshot, Stack
-from translate.errors import InputError, MachineError
+from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
-from translate.nftlisting import read_listing
+from translate.nftlisting import Listing, read_listing
 
 __all__ = ["Question", "assess_snapshot"]
 
@@ -156,8 +156,8 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
 def _then(question: Question, facts: Facts) -> tuple[Then, tuple[str, ...]] | None:
     """The side that comes, with what it rests on; None where a given ruleset has nothing for the family."""
     if question.given is not None and question.against is not None:
-        listing = read_listing(question.given, name=question.against)
-        return (Then(listing, facts.foreign.ruleset), ()) if listing.reaches(facts.family) else None
+        listing, notes = _given(question.against, question.given)
+        return (Then(listing, facts.foreign.ruleset), notes) if listing.reaches(facts.family) else None
     assert question.version is not None
     version = ".".join(map(str, question.version))
     known = () if facts.service_range is None else (facts.service_range,)
@@ -166,6 +166,18 @@ def _then(question: Question, facts: Facts) -> tuple[Then, tuple[str, ...]] | No
     made = nftables_mode(facts.state, version, surroundings=around)
     listing = read_listing(made.text, name=f"kube-proxy {version}")
     return Then(listing, facts.foreign.ruleset), made.assumptions
+
+
+def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
+    """A given ruleset, without tables of iptables-nft's, which nft does not list as they are."""
+    try:
+        return read_listing(text, name=name), ()
+    except ParseError:
+        own = {(family.value, table.value) for family in Family for table in TableName}
+        listing = read_listing(text, name=name, without=own)
+        return listing, (
+            f"iptables-nft's tables in {name} are left out: the snapshot has what stays of them",
+        )
 
 
 def _all_are_witnesses(only: tuple[str, ...], facts: Facts) -> bool:

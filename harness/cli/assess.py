@@ -41,8 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="FILE",
-        help="the nftables rules that come: nft list ruleset, its JSON, or a file for nft -f; default: made "
-        "as kube-proxy would make them",
+        help="the nftables rules that come: nft list ruleset, its JSON, a file for nft -f, or a snapshot of "
+        "a node that has them; default: made as kube-proxy would make them",
     )
     parser.add_argument(
         "--kubernetes",
@@ -137,7 +137,7 @@ def _summary(arguments: argparse.Namespace) -> Summary:
         snapshot=snapshot,
         version=arguments.kubernetes,
         against=arguments.against,
-        given=None if arguments.against is None else read_text(arguments.against),
+        given=None if arguments.against is None else _ruleset_in(arguments.against),
         node=node,
         family=arguments.family,
         stack=arguments.rules_of,
@@ -149,6 +149,19 @@ def _summary(arguments: argparse.Namespace) -> Summary:
     )
     with progress(sys.stderr) as told:
         return assess_snapshot(question, progress=told)
+
+
+def _ruleset_in(path: str) -> str:
+    """The nftables ruleset of a file, or of a snapshot of a node that has changed its mode."""
+    from harness.files import read_text
+    from harness.snapshot import is_snapshot, load_snapshot
+
+    if not is_snapshot(path):
+        return read_text(path)
+    text = load_snapshot(path).nft
+    if text is None:
+        raise InputError(f"{path}: no nftables ruleset in this snapshot (it would be nft.json)")
+    return text
 
 
 def _options(arguments: argparse.Namespace) -> tuple[str, ...]:

@@ -86,6 +86,18 @@ def test_a_witness_is_repeated_alone(capsys: pytest.CaptureFixture[str]) -> None
     assert family["flows"] == 1
 
 
+def test_tables_of_iptables_nft_beside_the_given_ones_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = tmp_path / "all.nft"
+    chain = 'chain FORWARD { type filter hook forward priority 0; xt match "comment" drop; }'
+    dropping = f"table ip filter {{ {chain} }}\n"
+    listing.write_text(dropping + (REAL / "realistic.nft").read_text())
+    family = assessed(capsys, "--against", str(listing), "--only", "K05/forwarded/inside")
+    assert found(family) == {"K05": {"whatever is forwarded"}}
+    assert any("left out" in one for one in family["assumed"])
+
+
 def test_a_flow_of_no_such_name_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words(*given()), "--known-only", "--only", "nobody"]) == 2
     assert "'nobody'" in capsys.readouterr().err

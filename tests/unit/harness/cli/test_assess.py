@@ -32,6 +32,14 @@ def test_bad_input(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixt
     assert said in capsys.readouterr().err
 
 
+def test_a_snapshot_without_nftables_is_no_ruleset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "iptables-save").write_bytes(Path(RULES).read_bytes())
+    assert main(["assess", RULES, "--against", str(tmp_path)]) == 2
+    assert "nft.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words", [("--kubernetes", "soon"), ("--service-range", "10.0.0.0/99"), ("--format", "html")]
 )
