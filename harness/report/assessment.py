@@ -117,8 +117,10 @@ def _use(findings: Iterable[Finding]) -> str:
         return "not known: the dump has no counters (iptables-save -c)"
     used = sorted(((p, f.subject) for p, f in known if p), reverse=True)
     if not used:
-        return "no packet was counted"
-    return ", ".join(f"{subject}: {packets} packets" for packets, subject in used[:_SUBJECTS])
+        return "no packet has met these lines"
+    shown = [f"{subject}: {packets} packets" for packets, subject in used[:_SUBJECTS]]
+    hidden = len(used) - _SUBJECTS
+    return f"{', '.join(shown)}{f' and {hidden} more' if hidden > 0 else ''} met these lines"
 
 
 def _leak(leak: Leak, family: Family) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_the_text_says_what_changes_for_whom_and_shows_it(summary: Summary) -> N
         "tcp 198.51.100.7:1 > 10.0.0.1:30080 in eth0",
         "leaves by cni0, as 198.51.100.7:1 > 10.244.0.5:80",
         "to the node's own sockets, as it was sent",
-        "a/b:c: 3 packets",
+        "a/b:c: 3 packets met these lines",
         "--only K01/a/b:c/outside",
         "UNEXPLAINED",
         "LEAK  an address",
