@@ -46,11 +46,11 @@ def _lines(summary: Summary) -> Iterator[str]:
     yield ""
     for assessment in summary.assessments:
         family = assessment.facts.family
-        many = len(summary.assessments) > 1
+        where = f" (IPv{family.version})" if len(summary.assessments) > 1 else ""
         for group in summary.groups(assessment):
-            yield from _group(group, family, many=many)
+            yield from _group(group, family, where)
         for leak in assessment.leaks:
-            yield from _leak(leak, family)
+            yield from _leak(leak, family, where)
         for finding in assessment.unexplained[:_UNEXPLAINED]:
             yield from _unexplained(finding, family)
         hidden = len(assessment.unexplained) - _UNEXPLAINED
@@ -62,9 +62,8 @@ def _lines(summary: Summary) -> Iterator[str]:
     yield from _verdict(summary)
 
 
-def _group(group: Group, family: Family, *, many: bool) -> Iterator[str]:
+def _group(group: Group, family: Family, where: str) -> Iterator[str]:
     entry = group.entry
-    where = f" (IPv{family.version})" if many else ""
     yield f"{entry.id}  {entry.title}{where}"
     yield from _field("today", entry.today)
     yield from _field("then", entry.then)
@@ -123,9 +122,9 @@ def _use(findings: Iterable[Finding]) -> str:
     return f"{', '.join(shown)}{f' and {hidden} more' if hidden > 0 else ''} met these lines"
 
 
-def _leak(leak: Leak, family: Family) -> Iterator[str]:
+def _leak(leak: Leak, family: Family, where: str) -> Iterator[str]:
     seen = leak.seen[0]
-    yield f"LEAK  {leak.kind}: leaves by the default route ({leak.device}) today"
+    yield f"LEAK  {leak.kind}: leaves by the default route ({leak.device}) today{where}"
     yield from _witness(seen, family)
     after = "it still will" if leak.remains else "it no longer will"
     yield from _field("then", after)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.contract import Availability
 from harness.cli.main import main
 
 CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
@@ -48,3 +49,18 @@ def test_bad_options(words: tuple[str, ...], capsys: pytest.CaptureFixture[str])
         main(["assess", RULES, *words])
     assert ended.value.code == 2
     assert words[0] in capsys.readouterr().err
+
+
+class Unable:
+    """A side that cannot run here."""
+
+    name = "iptables-legacy"
+
+    def probe(self) -> Availability:
+        return Availability(ok=False, reason="it needs root")
+
+
+def test_what_the_machine_lacks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.assess.snapshots.today_backend", Unable)
+    assert main(["assess", RULES]) == 3
+    assert "iptables-legacy cannot run here: it needs root" in capsys.readouterr().err
