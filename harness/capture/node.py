@@ -34,10 +34,10 @@ def capture_node(
     tools = Tools(notes, path)
     rules = Rules(tools, notes, proc)
     rules.read()
-    if not rules.asked:
+    files = {**rules.files, **read_network(tools, notes, sys)}
+    if rules.unread and not rules.files and "nft.json" not in files:
         why = "; ".join(notes.lines)
         raise CaptureError(f"no rules can be read here (as root, with iptables?): {why}", MACHINE)
-    files = {**rules.files, **read_network(tools, notes, sys)}
     files["sysctl.json"] = _text(read_switches(proc))
     node = os.uname()
     files["meta.json"] = _text(

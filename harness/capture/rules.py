@@ -30,14 +30,14 @@ class Rules:
     """Reads rules with the tools that there are.
 
     After :meth:`read`, ``files`` has the texts by the names that a snapshot has for them, ``stacks`` says for
-    each family which stack holds rules (``legacy``, ``nft`` or ``both``), and ``asked`` how many of the four
-    could be asked.
+    each family which stack holds rules (``legacy``, ``nft`` or ``both``), and ``unread`` how many of the four
+    could not be asked.
     """
 
     def __init__(self, tools: Tools, notes: Notes, proc: Path) -> None:
         self.files: dict[str, bytes] = {}
         self.stacks: dict[str, str] = {}
-        self.asked = 0
+        self.unread = 0
         self._tools = tools
         self._notes = notes
         self._proc = proc
@@ -48,10 +48,10 @@ class Rules:
             texts: dict[str, bytes] = {}
             for stack in STACKS:
                 text = self._read(family, stack)
-                if text is not None:
-                    self.asked += 1
-                    if text.strip():
-                        texts[stack] = text
+                if text is None:
+                    self.unread += 1
+                elif text.strip():
+                    texts[stack] = text
             held = [stack for stack in texts if holds_rules(texts[stack])]
             if len(held) > 1:
                 self.stacks[family] = "both"

@@ -79,8 +79,10 @@ def test_legacy_tools_are_not_asked_where_there_are_no_tables(machine: Machine, 
     if loaded:
         machine.tables()
     machine.tool("iptables-legacy-save", RULES.format("DROP"))
+    machine.tool("iptables-nft-save", "")
+    machine.tool("ip6tables-nft-save", EMPTY)
     files, _ = machine.captured()
-    assert machine.ran.read_text() == ""
+    assert "legacy" not in machine.ran.read_text()
     assert "iptables-save" not in files
 
 
@@ -163,6 +165,21 @@ def test_sets_are_not_asked_for_where_the_kernel_has_none(machine: Machine) -> N
     files, _ = machine.captured()
     assert "ipset-save" not in files
     assert "ipset save" not in machine.ran.read_text()
+
+
+def test_a_node_of_nftables_alone_is_captured(machine: Machine) -> None:
+    machine.tool("nft", '{"nftables": []}')
+    files, notes = machine.captured()
+    assert "nft.json" in files
+    assert {"iptables-nft-save is missing", "ip6tables-nft-save is missing"} <= set(notes)
+
+
+def test_who_may_not_look_gets_no_snapshot(machine: Machine) -> None:
+    for name in ("iptables-nft-save", "ip6tables-nft-save", "nft"):
+        machine.tool(name, "", status=4)
+    with pytest.raises(CaptureError, match="iptables-nft-save -c failed: exit status 4") as caught:
+        machine.captured()
+    assert caught.value.status == 3
 
 
 def test_without_any_rules_there_is_no_snapshot(machine: Machine) -> None:
