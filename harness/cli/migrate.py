@@ -71,6 +71,8 @@ are empty get the rules from before the plan was applied, others stay as whoever
 """
 
 _LONGEST: Final = 86400.0
+_SHORTEST: Final = 120.0
+"""Seconds to confirm in, where nobody has said how many."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -114,8 +116,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--confirm-within",
         metavar="SECONDS",
         type=_seconds,
-        default=120.0,
-        help="how long to wait for verify --confirm before rolling back; default: 120",
+        help="how long to wait for verify --confirm before rolling back; default: 120, or twice as long as "
+        "the plan's packets took",
     )
     verify = add("verify", "whether it is in force, and right", "Look at what is in force.", _VERIFY)
     verify.add_argument(
@@ -203,14 +205,17 @@ def _apply(arguments: argparse.Namespace) -> int:
     plan = _read_plan(arguments.plan)
     migration = _migration(arguments)
     _say_undone(migration.settle().undone)
-    record = migration.apply(plan, arguments.confirm_within)
+    within = arguments.confirm_within
+    if within is None:
+        within = max(_SHORTEST, 2 * plan.seconds)
+    record = migration.apply(plan, within)
     _show(
         arguments,
-        {**_record_data(record, migration), "confirm within": arguments.confirm_within},
+        {**_record_data(record, migration), "confirm within": within},
         [
             "applied: the translation alone is in force",
-            f"it is rolled back unless nfparity migrate verify --confirm comes "
-            f"within {arguments.confirm_within:g} s",
+            f"it is rolled back unless nfparity migrate verify --confirm comes within {within:.0f} s",
+            f"(that sends the plan's packets again, which took {plan.seconds:.0f} s; with --live it does not)",
         ],
     )
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -95,6 +96,11 @@ class MigrationPlan:
     trial: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def seconds(self) -> float:
+        """How long its packets took, all in all."""
+        return float(sum(one["seconds"] for one in self.trial.values()))
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of all of it."""
         return hashlib.sha256(self.text().encode(errors="surrogateescape")).hexdigest()
@@ -117,12 +123,15 @@ class MigrationPlan:
             data = json.loads(text)
             if data["nfparity-migration"] != _FORM:
                 raise ValueError(f"a plan of form {data['nfparity-migration']!r}, not {_FORM}")
-            return cls(
+            made = cls(
                 families=tuple(FamilyPlan.from_data(one) for one in data["families"]),
                 node=data["node"],
                 seed=data["seed"],
                 trial=data["trial"],
             )
+            if not math.isfinite(made.seconds):
+                raise ValueError("its packets took no time that can be told")
+            return made
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             said = f"not a plan of nfparity migrate: {type(e).__name__}: {e}"
             raise ParseError((Diagnostic(Origin(name), said),)) from e

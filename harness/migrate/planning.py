@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -43,6 +44,8 @@ class PlannedFamily:
     output: NftOutput
     notes: tuple[Note, ...]
     report: ParityReport
+    seconds: float
+    """How long the packets took, from making them to their report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +120,7 @@ def make_plan(
         one.plan.family.value: {
             "flows": one.report.flows,
             "different": {b.name: b.differing for b in one.report.backends},
+            "seconds": round(one.seconds, 1),
         }
         for one in made
     }
@@ -158,12 +162,14 @@ def _plan_family(
 ) -> PlannedFamily:
     plan, ruleset, output = translate_live(family, stack, level)
     told(f"{_WORDS[family]}: making packets from the rules")
+    began = time.monotonic()
     flows = corpus(ruleset, node, seed)
     told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
     report = try_both(ruleset, node, flows, stack, level, progress)
+    seconds = time.monotonic() - began
     if digest_of(split(save(stack, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
-    return PlannedFamily(plan=plan, output=output, notes=output.notes, report=report)
+    return PlannedFamily(plan=plan, output=output, notes=output.notes, report=report, seconds=seconds)
 
 
 def _read(text: str, family: Family, name: str) -> Ruleset:

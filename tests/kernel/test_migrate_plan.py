@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import run
+from backends.kernel.command import find_tool, run
 from backends.kernel.worker import Worker
 from backends.kernel.xtables import IptablesBackend
 from harness.traffic.host import Host, Ip, Request, Start
@@ -44,7 +44,8 @@ class Planned(Request):
 
     def run(self, host: Host) -> tuple[int, str, str, str | None]:
         for program, text in self.rules:
-            done = run((f"{program}-restore",), text)
+            restore = ("ipset", "restore") if program == "ipset" else (f"{program}-restore",)
+            done = run(restore, text)
             assert not done.returncode, done.stderr
         path = Path("/run/node.plan")
         ended = subprocess.run(
@@ -64,6 +65,8 @@ def node() -> Iterator[Worker]:
         found = IptablesBackend(name).probe()
         if not found.ok:
             pytest.skip(f"{name}: {found.reason}")
+    if find_tool("ipset") is None:
+        pytest.skip("ipset is not installed")
     with Worker(Start("node", {"net/ipv4/ip_forward": "1"})) as worker:
         worker.ask(Ip(DEVICES))
         yield worker
@@ -100,6 +103,18 @@ def test_a_rule_that_toggles_is_refused_with_its_line(node: Worker) -> None:
     assert "toggles bits 0x1 of the mark" in err
     assert "-A PREROUTING -j MARK --set-xmark 0x1/0x0" in err
     assert text is None
+
+
+def test_rules_that_ask_live_ipsets(node: Worker) -> None:
+    sets = "create allowed hash:ip family inet\nadd allowed 10.0.0.7\nadd allowed 10.0.0.9\n"
+    rules = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -m set --match-set allowed src -j ACCEPT\nCOMMIT\n"
+    status, out, err, text = node.ask(
+        Planned((("ipset", sets), ("iptables-legacy", rules)), ("--format", "json"))
+    )
+    assert status == 0, err
+    assert json.loads(out)["families"]["ip"]["loaded"]["elements"] == 2
+    assert text is not None
+    assert "add allowed 10.0.0.7" in json.loads(text)["families"][0]["ipsets"]
 
 
 def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> None:

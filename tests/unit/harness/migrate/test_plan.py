@@ -32,6 +32,8 @@ COMMIT
 COMMIT
 """
 
+TRIAL = {"ip": {"flows": 1, "seconds": 2.5}, "ip6": {"flows": 1, "seconds": 1}}
+
 
 def made() -> MigrationPlan:
     output = emit(lower(read_ruleset(RULES.encode(), name="rules"), level=2))
@@ -44,7 +46,12 @@ def made() -> MigrationPlan:
         load=output.text,
         meaning=Meaning(flags=(), chains={}, collections={}, others={}),
     )
-    return MigrationPlan(families=(family,), node="{}", seed=3, trial={"ip": {"flows": 1}})
+    return MigrationPlan(
+        families=(family,),
+        node="{}",
+        seed=3,
+        trial=TRIAL,
+    )
 
 
 def test_a_plan_comes_back_from_its_file() -> None:
@@ -52,6 +59,7 @@ def test_a_plan_comes_back_from_its_file() -> None:
     again = MigrationPlan.from_text(plan.text(), name="plan")
     assert again == plan
     assert again.digest == plan.digest
+    assert again.seconds == 3.5
 
 
 def test_tables_that_hold_something_are_emptied_those_that_forbid_last() -> None:
