@@ -215,7 +215,7 @@ def _apply(arguments: argparse.Namespace) -> int:
         [
             "applied: the translation alone is in force",
             f"it is rolled back unless nfparity migrate verify --confirm comes within {within:.0f} s",
-            f"(that sends the plan's packets again, which took {plan.seconds:.0f} s; with --live it does not)",
+            f"(it sends the plan's packets again, which took {plan.seconds:.0f} s; with --live it does not)",
         ],
     )
     return 0
