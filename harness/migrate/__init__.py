@@ -2,8 +2,8 @@
 
 ``tables`` reads and writes the live iptables tables, with ``tool``; ``owned`` is the nftables table that
 nfparity owns, ``meaning`` what its listing says, ``drift`` how two of these differ. ``plan`` is what is to be
-done; ``planning`` makes it of the live rules and the ``livenode``, refuses what is not ``repeatable``, and has
-``trial`` send packets, also with both rulesets in force at once (``overlap``). ``place``, ``record`` and
+done; ``planning`` makes it of the live rules and the ``livenode``, refuses what is not ``repeatable``, and
+has ``trial`` send packets, also with both rulesets in force at once (``overlap``). ``place``, ``record`` and
 ``journal`` are what is kept on disk, ``deadman`` the process that rolls back unless somebody says that all is
 well; ``steps`` are the changes of the kernel, each of which may be done again, ``migration`` puts them in
 order, ``undoing`` goes back; ``verifying`` looks at what is in force. Acts on the network namespace that it
