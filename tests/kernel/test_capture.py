@@ -28,7 +28,7 @@ ip route add default via 172.18.0.1
 ip route add 10.244.1.0/24 via 172.18.0.4
 ip route add blackhole 10.99.0.0/16
 ip rule add fwmark 0x1 lookup 100 priority 100
-sysctl -qw net.ipv4.conf.all.route_localnet=1
+echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet
 """
 
 
