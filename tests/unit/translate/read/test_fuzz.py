@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,8 @@ def as_printed_by_s(text: str) -> str:
         if line.startswith(":"):
             name, policy = line[1:].split()[:2]
             lines.append(f"-N {name}" if policy == "-" else f"-P {name} {policy}")
-        elif line.startswith("-A"):
-            lines.append(line)
+        elif rule := re.match(r"(?:\[\d+:\d+\] )?(-A.*)", line):
+            lines.append(rule[1])
     return "\n".join(lines) + "\n"
 
 
