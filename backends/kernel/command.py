@@ -7,12 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["die_with_parent", "find_tool", "run"]
+__all__ = ["die_with_parent", "find_tool", "own_xtables_lock", "run"]
 
 _PLACES: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin")
 
@@ -44,6 +47,19 @@ def run(
         check=False,
         preexec_fn=die_with_parent,
     )
+
+
+@contextmanager
+def own_xtables_lock() -> Iterator[dict[str, str]]:
+    """Yield the environment in which iptables takes a lock that is nobody else's.
+
+    Its own is one file for the whole machine, network namespaces or not (iptables(8), ``XTABLES_LOCKFILE``).
+    """
+    folder = tempfile.mkdtemp(prefix="nfparity-")
+    try:
+        yield {"XTABLES_LOCKFILE": str(Path(folder, "lock"))}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _LIBC: Final = ctypes.CDLL(None)

@@ -7,8 +7,6 @@ what the simulator is judged by.
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from typing import Final
 
 from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
-from backends.kernel.command import find_tool, run
+from backends.kernel.command import find_tool, own_xtables_lock, run
 from backends.kernel.loader import Loader, RuleId
 from backends.kernel.netlink import Accounting
 from backends.kernel.session import KernelSession, open_session
@@ -80,13 +78,8 @@ class IptablesLoader(Loader):
         return read_counters(self._run(f"{self._variant}-save", "", "-c"))
 
     def _run(self, command: str, text: str, *arguments: str) -> str:
-        # The lock is one file for the whole machine, namespaces or not; ours is nobody else's.
-        folder = tempfile.mkdtemp(prefix="nfparity-")
-        try:
-            lock = {"XTABLES_LOCKFILE": str(Path(folder, "lock"))}
+        with own_xtables_lock() as lock:
             done = run((command, *arguments), text, environment=lock)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         if done.returncode:
             # Its last line only advises to try --help.
             said = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+from backends.kernel.command import own_xtables_lock
 from harness.migrate.tool import run_tool
 from harness.snapshot.stack import Stack
 from translate.errors import MachineError
@@ -107,12 +105,8 @@ def restore_table(stack: Stack, family: Family, text: str, *, counters: bool = F
 
 def _run(command: str, text: str, *arguments: str) -> str:
     # Whoever changes tables here holds the lock of iptables-legacy already (place.Place.tables_locked).
-    folder = tempfile.mkdtemp(prefix="nfparity-")
-    try:
-        lock = {"XTABLES_LOCKFILE": str(Path(folder, "lock"))}
+    with own_xtables_lock() as lock:
         done = run_tool((command, *arguments), text, lock)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     if done.returncode:
         said = "; ".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
         raise MachineError(f"{command}: {said or f'status {done.returncode}'}")

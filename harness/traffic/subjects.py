@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from backends.kernel.command import run
+from backends.kernel.command import own_xtables_lock, run
 from backends.kernel.libnftables import NftHandle
 from backends.kernel.tc_ebpf.counters import read_counters
 from backends.kernel.tc_ebpf.installed import Installed, Outcome
@@ -264,12 +262,8 @@ def installable(family: Family, text: str, connections: int = CONNECTIONS) -> In
 
 def _restore(family: Family, text: str) -> None:
     command = "iptables-legacy-restore" if family is Family.IP else "ip6tables-legacy-restore"
-    # The lock is one file for the whole machine, namespaces or not; ours is nobody else's.
-    folder = tempfile.mkdtemp(prefix="nfparity-")
-    try:
-        done = run((command,), text, environment={"XTABLES_LOCKFILE": str(Path(folder, "lock"))})
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with own_xtables_lock() as lock:
+        done = run((command,), text, environment=lock)
     if done.returncode:
         raise MachineError(f"{command} does not take the rules: {done.stderr.strip()}")
 

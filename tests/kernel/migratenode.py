@@ -325,3 +325,13 @@ def migrate_node(stack: Stack) -> Iterator[Worker]:
     with Worker(Start("node", sysctls)) as worker:
         worker.ask(Prepare(stack))
         yield worker
+
+
+def look(node: Worker, stack: Stack, *phases: Phase) -> Seen:
+    seen: Seen = node.ask(Look(stack, phases))
+    return seen
+
+
+def do(node: Worker, *arguments: object, **more: object) -> Said:
+    said: Said = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
+    return said

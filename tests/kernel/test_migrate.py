@@ -14,13 +14,11 @@ from tests.kernel.migratenode import (
     FOREIGN,
     OLD,
     STATE,
-    Do,
     Forget,
-    Look,
     MakePlan,
-    Said,
-    Seen,
     Shell,
+    do,
+    look,
     migrate_node,
 )
 from translate.ir import Family
@@ -47,16 +45,6 @@ def node(stack: Stack) -> Iterator[Worker]:
 def plan(node: Worker, stack: Stack) -> str:
     text: str = node.ask(MakePlan(stack))
     return text
-
-
-def look(node: Worker, stack: Stack, *phases: Phase) -> Seen:
-    seen: Seen = node.ask(Look(stack, phases))
-    return seen
-
-
-def do(node: Worker, *arguments: object, **more: object) -> Said:
-    said: Said = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
-    return said
 
 
 def test_nobody_confirms(node: Worker, stack: Stack, plan: str) -> None:

@@ -10,7 +10,7 @@ from backends.kernel.worker import Worker
 from backends.kernel.xtables import IptablesBackend
 from harness.migrate.record import Phase
 from harness.snapshot import Stack
-from tests.kernel.migratenode import OLD, Do, Look, MakePlan, Said, Seen, migrate_node
+from tests.kernel.migratenode import OLD, MakePlan, Said, Seen, do, look, migrate_node
 
 TABLES = ("raw", "mangle", "nat", "filter")
 APPLY = ("load ip", "check ip", *(f"empty ip {t}" for t in TABLES), "look ip", "applied")
@@ -39,16 +39,6 @@ def node(stack: Stack) -> Iterator[Worker]:
 def plan(node: Worker, stack: Stack) -> str:
     text: str = node.ask(MakePlan(stack))
     return text
-
-
-def look(node: Worker, stack: Stack, *phases: Phase) -> Seen:
-    seen: Seen = node.ask(Look(stack, phases))
-    return seen
-
-
-def do(node: Worker, *arguments: object, **more: object) -> Said:
-    said: Said = node.ask(Do(*arguments, **more))  # type: ignore[arg-type]
-    return said
 
 
 @pytest.fixture(autouse=True)
