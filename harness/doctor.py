@@ -41,6 +41,7 @@ _TOOLS: Final = {
 }
 _LIBRARIES: Final = {
     "deepdiff": "nfparity diff",
+    "distributed": "nfparity assess of several snapshots",
     "pyroute2": "kernel backends",
     "rich": "tables and progress on a terminal",
     "scapy": "pcap import and export",

@@ -95,7 +95,7 @@ make_venv() {
     say "making .venv with $("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
     "$python" -m venv --clear .venv || die "cannot make .venv (see above)"
     # Once in silence; when that fails, again with everything pip has to say.
-    set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm]'
+    set -- .venv/bin/python -m pip install --disable-pip-version-check --editable '.[test,check,vm,fleet]'
     "$@" -qq 2>/dev/null || "$@" ||
         die "cannot install the Python packages (see above); where from is your pip's own configuration"
     printf '%s\n' "$wanted" >$stamp

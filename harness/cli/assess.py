@@ -21,12 +21,19 @@ _EXAMPLE = """\
 example:
   nfparity assess worker.tar.gz
   nfparity assess rules.iptables-save --node node.json --against kube-proxy.nft
+  nfparity assess snapshots/ --workers 4
 
 Every known difference is looked for with packets of its own, and every other one with a corpus made from
 the rules. Packets are sent through the rules as they are, by iptables-legacy, and through kube-proxy's
 nftables rules beside what stays of the others; only what they show is reported.
 
-exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something
+Several snapshots, or a folder of them, are assessed in several processes (dask.distributed). What comes of
+each is a line on standard error, and one summary puts nodes with the same findings together. A snapshot that
+cannot be assessed does not end the run. Workers read the snapshots themselves: those of --scheduler need them
+under the same path, nfparity of this version, and root.
+
+exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something; of several snapshots
+the highest of any
 """
 
 
@@ -34,9 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     parser.add_argument(
-        "snapshot",
+        "snapshots",
         metavar="SNAPSHOT",
-        help="a folder or a .tar.gz (nfparity capture), or a file with rules as iptables-save prints them",
+        nargs="+",
+        help="a folder or a .tar.gz (nfparity capture), or a file with rules as iptables-save prints them; "
+        "or a folder of snapshots",
     )
     parser.add_argument(
         "--against",
@@ -79,6 +88,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_only(parser)
     add_format(parser, "text", "json", "sarif")
+    group = parser.add_argument_group("several snapshots")
+    place = group.add_mutually_exclusive_group()
+    place.add_argument(
+        "--workers",
+        metavar="N",
+        type=_count,
+        help="so many processes on this machine; default: one for each processor",
+    )
+    place.add_argument(
+        "--scheduler", metavar="ADDRESS", help="the workers of this dask scheduler, as tcp://host:8786"
+    )
 
 
 def _version(text: str) -> Version:
@@ -86,6 +106,12 @@ def _version(text: str) -> Version:
     if not (major.isdigit() and minor.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no Kubernetes version such as 1.30")
     return int(major), int(minor)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes")
+    return int(text)
 
 
 def _interval(text: str) -> tuple[Family, Interval]:
@@ -99,7 +125,14 @@ def _interval(text: str) -> tuple[Family, Interval]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; 0 when nothing changes, 1 for findings."""
-    summary = _summary(arguments)
+    from harness.fleet.places import is_collection
+
+    if len(arguments.snapshots) > 1 or is_collection(arguments.snapshots[0]):
+        return _run_fleet(arguments)
+    for option in ("workers", "scheduler"):
+        if getattr(arguments, option) is not None:
+            raise InputError(f"--{option} is for several snapshots, or a folder of them")
+    summary = _summary(arguments, arguments.snapshots[0])
     match arguments.format:
         case "json":
             from harness.report.assessjson import assessment_json
@@ -117,22 +150,70 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if summary.changes else 0
 
 
-def _summary(arguments: argparse.Namespace) -> Summary:
+def _run_fleet(arguments: argparse.Namespace) -> int:
+    from harness.files import read_text
+    from harness.fleet.daskpool import dask_pool
+    from harness.fleet.gathering import gather_answers
+    from harness.fleet.grouping import fleet_of
+    from harness.fleet.node import Answer
+    from harness.fleet.order import Order
+    from harness.fleet.places import snapshot_paths
+    from harness.report.fleet import answer_line, fleet_json, print_fleet
+    from harness.report.progress import progress
+
+    if arguments.node is not None:
+        raise InputError("--node is one node's, and these are several snapshots")
+    if arguments.format == "sarif":
+        raise InputError("--format sarif is about the lines of one snapshot; give one, or take json")
+    paths = snapshot_paths(arguments.snapshots)
+    order = Order(
+        version=arguments.kubernetes,
+        against=arguments.against,
+        given=None if arguments.against is None else _ruleset_in(arguments.against),
+        family=arguments.family,
+        stack=arguments.rules_of,
+        objects=None if arguments.objects is None else read_text(arguments.objects),
+        service_ranges=_ranges(arguments),
+        corpus=not arguments.known_only,
+        only=tuple(arguments.only),
+        options=_options(arguments),
+    )
+    with progress(sys.stderr) as told:
+
+        def tell(answer: Answer, done: int, again: bool) -> None:
+            print(answer_line(answer, again=again), file=sys.stderr)
+            told("nodes", done, len(paths))
+
+        with dask_pool(order, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
+            answers = gather_answers(pool, paths, tell)
+    fleet = fleet_of(answers, order.options)
+    if arguments.format == "json":
+        sys.stdout.write(fleet_json(fleet))
+    else:
+        print_fleet(fleet, sys.stdout)
+    return fleet.status
+
+
+def _ranges(arguments: argparse.Namespace) -> dict[Family, Interval]:
+    ranges = dict(arguments.service_range)
+    if len(ranges) < len(arguments.service_range):
+        raise InputError("--service-range: more than one of a family")
+    return ranges
+
+
+def _summary(arguments: argparse.Namespace, path: str) -> Summary:
     from harness.assess.snapshots import Question, assess_snapshot
     from harness.batches import load_node
     from harness.files import read_text
     from harness.report.progress import progress
     from harness.snapshot import load_snapshot
 
-    snapshot = load_snapshot(arguments.snapshot)
+    snapshot = load_snapshot(path)
     node: Node | None = None
     if arguments.node is not None:
         node = load_node(
             arguments.node, snapshot.ruleset(arguments.family or snapshot.families[0], arguments.rules_of)
         )
-    ranges = dict(arguments.service_range)
-    if len(ranges) < len(arguments.service_range):
-        raise InputError("--service-range: more than one of a family")
     question = Question(
         snapshot=snapshot,
         version=arguments.kubernetes,
@@ -142,7 +223,7 @@ def _summary(arguments: argparse.Namespace) -> Summary:
         family=arguments.family,
         stack=arguments.rules_of,
         objects=snapshot.objects if arguments.objects is None else read_text(arguments.objects),
-        service_ranges=ranges,
+        service_ranges=_ranges(arguments),
         corpus=not arguments.known_only,
         only=tuple(arguments.only),
         options=_options(arguments),

@@ -16,7 +16,9 @@ WORDS = {f"backends.{w}" for w in ("packet", "flow", "exchange", "outcome", "con
 
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {
+    "dask": {"harness.fleet.daskpool"},
     "deepdiff": {"harness.compare"},
+    "distributed": {"harness.fleet.daskpool"},
     "rich": {"harness.report.assessment", "harness.report.progress", "harness.report.text"},
     "scapy": {"harness.corpus.capturefile"},
 }
@@ -167,9 +169,16 @@ def test_nobody_below_imports_the_harness() -> None:
 
 
 def test_assess_is_asked_by_commands_and_reports_alone() -> None:
-    allowed = ("harness.assess", "harness.cli", "harness.report")
+    allowed = ("harness.assess", "harness.cli", "harness.fleet", "harness.report")
     wrong = [i for i in IMPORTS if _within(i.target, "harness.assess") and not _within(i.module, *allowed)]
     assert not wrong
+
+
+def test_fleets_are_asked_for_by_commands_and_told_by_reports() -> None:
+    allowed = ("harness.fleet", "harness.cli", "harness.report")
+    users = {i.module for i in IMPORTS if _within(i.target, "harness.fleet")}
+    assert users
+    assert not [user for user in users if not _within(user, *allowed)]
 
 
 @pytest.mark.parametrize("library", sorted(LIBRARIES))
@@ -186,7 +195,7 @@ def test_every_other_library_stays_in_few_modules() -> None:
         library = one.target.partition(".")[0]
         if library not in sys.stdlib_module_names and library not in ROOMS:
             users.setdefault(library, set()).add(one.module)
-    assert set(users) <= {"deepdiff", "rich", "scapy", "pyroute2", "nftables", "bcc"}
+    assert set(users) <= {"dask", "deepdiff", "distributed", "rich", "scapy", "pyroute2", "nftables", "bcc"}
     crowded = {k: v for k, v in users.items() if len(v) > MOST_IMPORTERS}
     assert not crowded
 
