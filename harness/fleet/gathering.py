@@ -45,7 +45,9 @@ def gather_answers(pool: Pool, paths: Sequence[str], tell: Tell, *, tries: int =
         if not again:
             break
         if len(again) == len(round_) > 1 and len({a.failure for a in again}) == 1:
-            done.update((a.path, a) for a in again)
+            for answer in again:
+                done[answer.path] = answer
+                tell(answer, len(done), False)
             break
         waiting = [answer.path for answer in again]
     return tuple(done[path] for path in paths)

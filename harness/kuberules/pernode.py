@@ -66,9 +66,15 @@ def _seen(endpoint: Endpoint, own: Interval) -> Endpoint:
 def node_files(cluster: Cluster, *, hostname: str) -> dict[str, bytes]:
     """Return the files of a snapshot of the cluster's node."""
     four = cluster.family is Family.IP
+    # ip lists the routes that the kernel adds for networks; an address without one has no network.
+    connected = [
+        {"dst": prefix_text(a.family, a.network), "dev": i.name, "protocol": "kernel"}
+        for i in cluster.node.interfaces
+        for a in i.addresses
+    ]
     data: dict[str, object] = {
         "addr.json": [_device(i) for i in cluster.node.interfaces],
-        "route.json" if four else "route6.json": [_listed(r) for r in cluster.node.routes],
+        "route.json" if four else "route6.json": [*map(_listed, cluster.node.routes), *connected],
         "sysctl.json": {"net.ipv4.conf.all.route_localnet": "1"},
         "meta.json": {"hostname": hostname, "kernel": {"release": "6.1.0"}},
     }
