@@ -105,7 +105,8 @@ def _told(answer: Answer) -> Failure | None:
     failure = answer.failure
     if failure is None:
         return None
-    return Failure(failure.status, failure.reason.replace(answer.path, "…"), failure.again)
+    reason = failure.reason.removeprefix(f"{answer.path}: ").replace(answer.path, "…")
+    return Failure(failure.status, reason, failure.again)
 
 
 def _spread(answers: Sequence[Answer]) -> tuple[Spread, ...]:

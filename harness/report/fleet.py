@@ -28,7 +28,7 @@ def answer_line(answer: Answer, *, again: bool) -> str:
     """Return what is said of one node when its answer comes."""
     failure = answer.failure
     if failure is not None:
-        reason = failure.reason.splitlines()[0]
+        reason = failure.reason.partition("\n")[0].removeprefix(f"{answer.path}: ")
         return f"{answer.path}: {'to be tried again' if again else 'not assessed'}: {reason}"
     found = ", ".join(answer.ids) if answer.found else "nothing changes"
     return f"{answer.path}: {found}; {answer.flows} flows"
@@ -51,13 +51,16 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         for k, subjects in one.subjects().items():
             yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
         if one.found:
-            yield from _field("packets", shlex.join(["nfparity", "assess", one.paths[0], *fleet.options]))
+            # On one line however long, to be copied.
+            words = shlex.join(["nfparity", "assess", one.paths[0], *fleet.options])
+            yield f"  {'packets':<12} {words}"
         yield ""
     if fleet.spread:
         yield "by difference"
     for spread in fleet.spread:
         title = spread.title or _OWN.get(spread.id, "")
-        yield from _field(spread.id, f"{_nodes(spread.nodes)}, {spread.subjects} subjects: {title}")
+        of = f"{spread.subjects} subject{'s' if spread.subjects != 1 else ''}"
+        yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
     failed = f", {fleet.failed} not assessed" if fleet.failed else ""
     known = [one.id for one in fleet.spread if one.id not in _OWN]
     unexplained = sum(one.nodes for one in fleet.spread if one.id == UNEXPLAINED)

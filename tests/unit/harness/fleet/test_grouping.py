@@ -87,7 +87,7 @@ def test_the_text_names_nodes_findings_and_how_to_see_more(fleet: Fleet) -> None
         f"  K02          {WEB}\n",
         "  packets      nfparity assess s/n1.tar.gz --known-only\n",
         "1 node: calm\n               nothing changes\n",
-        "2 nodes: cut, torn\n  not assessed …: not a .tar.gz more of it\n",
+        "2 nodes: cut, torn\n  not assessed not a .tar.gz more of it\n",
         "  K01          3 nodes, 2 subjects: title of K01\n",
         "6 nodes in 4 groups, 2 not assessed: 2 known differences, 0 with unexplained ones; 40 flows\n",
     ):
