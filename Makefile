@@ -5,13 +5,14 @@ LEVELS ?= 0 1 2
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
 SOAK ?=
+FLEET ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
 DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak golden capture clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak fleet-bench golden capture clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,10 @@ bench: ## loads, changes and packets side by side at growing sizes, into bench/R
 soak: ## ten minutes of real connections through a tc program that changes, into bench/SOAK.md (SOAK=options); needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m bench.soak $(SOAK)
+
+fleet-bench: ## 1,000 snapshots assessed in dask workers, one of which is killed (FLEET=options); needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m bench.fleet $(FLEET)
 
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
 	@harness/setup.sh check

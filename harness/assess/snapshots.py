@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from backends.contract import Job
@@ -16,7 +17,7 @@ from harness.assess.facts import Facts, gather
 from harness.assess.sides import Then, today_backend
 from harness.assess.summary import Summary
 from harness.corpus.generate import generate_corpus
-from harness.kubeproxy import KubeProxyState, Mode, read_objects, recover
+from harness.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from harness.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
 from harness.replay import Progress
 from harness.snapshot import Snapshot, Stack
@@ -107,7 +108,7 @@ def assess_snapshot(question: Question, *, progress: Progress) -> Summary:
 
 def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
     snapshot = question.snapshot
-    objects = None if question.objects is None else read_objects(question.objects, name="objects")
+    objects = None if question.objects is None else _objects(question.objects)
     wanted = snapshot.families if question.family is None else (question.family,)
     found = []
     modes: dict[Mode, None] = {}
@@ -121,6 +122,12 @@ def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
         other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
         raise InputError(f"{snapshot.name}: {other} of its iptables mode, whose change this command tells")
     return found
+
+
+# A cluster's objects, and the rules that come, are the same for one node after the other.
+@lru_cache(maxsize=1)
+def _objects(text: str) -> ApiObjects:
+    return read_objects(text, name="objects")
 
 
 def _facts(question: Question, family: Family, ruleset: Ruleset, state: KubeProxyState) -> Facts:
@@ -168,6 +175,7 @@ def _then(question: Question, facts: Facts) -> tuple[Then, tuple[str, ...]] | No
     return Then(listing, facts.foreign.ruleset), made.assumptions
 
 
+@lru_cache(maxsize=1)
 def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
     """A given ruleset, without tables of iptables-nft's, which nft does not list as they are."""
     try:

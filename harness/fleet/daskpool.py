@@ -3,14 +3,14 @@
 Each worker takes one snapshot at a time. Half of the work is the simulator's, in pure Python, so that
 processes are what helps; and the replay of a snapshot has network namespaces of its own, in children of the
 worker that end with it. A worker that dies is started anew (by its nanny), and what it had is given to
-another; whatever ends several workers is given up.
+another; whatever ends several workers is given up, and asked once more when all else is done.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,12 +21,15 @@ from translate.errors import InputError, MachineError
 if TYPE_CHECKING:
     from harness.fleet.pool import Pool
 
-__all__ = ["DaskPool", "dask_pool"]
+__all__ = ["Ask", "DaskPool", "dask_pool"]
 
-_DEATHS: Final = 3
-"""How many workers a snapshot may end before it is given up; distributed's own default, said here."""
+_DEATHS: Final = 2
+"""How many workers a snapshot may end before it is given up for now."""
 
 _SECONDS: Final = 30
+
+Ask = Callable[[Order, str], Answer]
+"""As :func:`harness.fleet.order.answer`; importable where the workers are."""
 
 
 def _same(order: Order) -> Order:
@@ -36,17 +39,18 @@ def _same(order: Order) -> Order:
 class DaskPool:
     """A :class:`harness.fleet.pool.Pool`. ``client`` is a ``distributed.Client``."""
 
-    def __init__(self, client: Any, order: Order) -> None:
+    def __init__(self, client: Any, order: Order, ask: Ask) -> None:
         self._client = client
+        self._ask = ask
         # A task is computed again when the worker that has its result is lost; scattered data would be gone.
         self._order = client.submit(_same, order, pure=False)
 
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
         """Yield an answer for each path as it comes."""
-        from distributed import KilledWorker, as_completed
+        from distributed import CancelledError, KilledWorker, as_completed
 
         futures = {
-            self._client.submit(answer, self._order, os.path.abspath(path), pure=False): path
+            self._client.submit(self._ask, self._order, os.path.abspath(path), pure=False): path
             for path in paths
         }
         for future in as_completed(futures):
@@ -60,9 +64,11 @@ class DaskPool:
                     flows=got.flows,
                     failure=_renamed(got, path),
                 )
+            except CancelledError as e:
+                raise MachineError(f"the scheduler is gone, or forgot what it was asked: {e}") from e
             except KilledWorker:
                 ended = f"given up: it has ended {_DEATHS + 1} workers (of too little memory?)"
-                yield Answer(path=path, failure=Failure(3, ended))
+                yield Answer(path=path, failure=Failure(3, ended, again=True))
             except Exception as e:
                 # Not the snapshot's: that is an answer. Pickle's, the scheduler's, another version there.
                 yield Answer(path=path, failure=Failure(3, f"{type(e).__name__}: {e}", again=True))
@@ -79,16 +85,22 @@ def _renamed(got: Answer, path: str) -> Failure | None:
 
 
 @contextmanager
-def dask_pool(order: Order, *, workers: int | None, scheduler: str | None) -> Iterator[Pool]:
+def dask_pool(
+    order: Order, *, workers: int | None, scheduler: str | None, ask: Ask = answer
+) -> Iterator[Pool]:
     """Yield a pool: of ``workers`` processes here, or of the workers that ``scheduler`` has.
 
-    None for both: a process for each processor. Raises InputError for an address that is none, and
-    MachineError when nobody answers there.
+    None for both: a process for each processor. ``ask`` is what a worker does with a path.
+    Raises InputError for an address that is none, and MachineError when nobody answers there.
     """
     import dask
     from distributed import Client, LocalCluster
 
-    settings = {"distributed.scheduler.allowed-failures": _DEATHS}
+    settings = {
+        "distributed.scheduler.allowed-failures": _DEATHS,
+        # One snapshot at a worker, and none waiting there: what waits would be blamed for its death, too.
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
     with dask.config.set(settings), ExitStack() as stack:
         if scheduler is None:
             count = workers or len(os.sched_getaffinity(0))
@@ -105,13 +117,19 @@ def dask_pool(order: Order, *, workers: int | None, scheduler: str | None) -> It
         else:
             client = _connected(scheduler, Client)
         stack.enter_context(client)
-        yield DaskPool(client, order)
+        yield DaskPool(client, order, ask)
 
 
 def _connected(scheduler: str, client: Any) -> Any:
     try:
-        return client(scheduler, timeout=_SECONDS)
+        connected = client(scheduler, timeout=_SECONDS)
     except ValueError as e:
         raise InputError(f"--scheduler {scheduler}: {e}") from e
     except OSError as e:
         raise MachineError(f"--scheduler {scheduler}: nobody answers there: {e}") from e
+    try:
+        connected.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as e:
+        connected.close()
+        raise MachineError(f"--scheduler {scheduler}: it has no worker (dask worker {scheduler})") from e
+    return connected

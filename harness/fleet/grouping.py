@@ -54,9 +54,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What was found of all nodes: ``alike`` has those with findings first, the largest group first."""
+    """What was found of all nodes: ``alike`` has those with findings first, the largest group first.
+
+    ``shared`` is what all groups with findings have in common, None when there are fewer than two such:
+    nodes differ in the endpoints that they have, and what they differ in would be lost among the rest.
+    """
 
     alike: tuple[Alike, ...]
+    shared: Alike | None
     spread: tuple[Spread, ...]
     nodes: int
     flows: int
@@ -88,6 +93,7 @@ def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:
     alike.sort(key=lambda one: (one.failure is not None, not one.found, -len(one.answers)))
     return Fleet(
         alike=tuple(alike),
+        shared=_shared([one for one in alike if one.found]),
         spread=_spread(answers),
         nodes=len(answers),
         flows=sum(answer.flows for answer in answers),
@@ -107,6 +113,14 @@ def _told(answer: Answer) -> Failure | None:
         return None
     reason = failure.reason.removeprefix(f"{answer.path}: ").replace(answer.path, "…")
     return Failure(failure.status, reason, failure.again)
+
+
+def _shared(groups: Sequence[Alike]) -> Alike | None:
+    if len(groups) < 2:
+        return None
+    common = set(groups[0].found).intersection(*(one.found for one in groups[1:]))
+    answers = tuple(answer for one in groups for answer in one.answers)
+    return Alike(answers=answers, found=tuple(sorted(common))) if common else None
 
 
 def _spread(answers: Sequence[Answer]) -> tuple[Spread, ...]:

@@ -84,8 +84,8 @@ def _found(assessment: Assessment) -> Iterator[Found]:
         assert finding.entry is not None
         yield Found(finding.entry.id, family, finding.subject, finding.in_use)
     for leak in assessment.leaks:
-        after = "then, too" if leak.remains else "not then"
-        yield Found(LEAK, family, f"{leak.kind}, {after}")
+        after = "then, too" if leak.remains else "no longer then"
+        yield Found(LEAK, family, f"{leak.kind} ({after})")
     # Ids of flows have the node's addresses in them. Where packets end is the same on every node.
     ends = Counter(_ends(seen) for finding in assessment.unexplained for seen in finding.seen)
     for text, count in ends.items():

@@ -2,8 +2,8 @@
 
 ``cluster`` is what kube-proxy is told: services, endpoints, where they are. ``rules`` writes the
 iptables-save text that its iptables mode makes of a cluster. ``shape`` draws a cluster of a wanted size and
-mixture; ``uses`` makes flows that use every service of one. ``python -m harness.kuberules`` prints rules and
-the node to go with them.
+mixture; ``uses`` makes flows that use every service of one; ``pernode`` is a cluster as each of its nodes has
+it. ``python -m harness.kuberules`` prints rules and the node to go with them, or writes snapshots of nodes.
 Imported by tests and benchmarks; needs no root and no kernel.
 """
 

@@ -1,4 +1,4 @@
-"""Print the rules that a kube-proxy would write for a cluster of the wanted shape."""
+"""Print the rules that a kube-proxy would write for a drawn cluster, or write snapshots of its nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from backends.node import node_to_json
+from harness.capture.errors import CaptureError
 from harness.files import write_text
+from harness.kuberules.pernode import write_fleet
 from harness.kuberules.rules import kube_proxy_rules
 from harness.kuberules.shape import Shape, draw_cluster
 from translate.errors import InputError
@@ -18,6 +20,8 @@ _EXAMPLE = """\
 example:
   python -m harness.kuberules --services 200 --node-ports 20 --external-local 5 --node node.json > rules
   nfparity diff rules --node node.json --random 1000
+  python -m harness.kuberules --services 20 --node-ports 4 --snapshots nodes/ --nodes 100
+  nfparity assess nodes/ --known-only
 """
 
 
@@ -38,14 +42,22 @@ def main() -> int:
         else:
             parser.add_argument(name, type=int, metavar="N", default=field.default)
     parser.add_argument("--node", metavar="FILE", help="write the node to run them on, as JSON")
+    parser.add_argument("--snapshots", metavar="DIR", help="write a snapshot of each node into it instead")
+    parser.add_argument("--nodes", type=int, metavar="N", default=3, help="so many of them; default: 3")
     given = vars(parser.parse_args())
-    node = given.pop("node")
+    node, snapshots, nodes = given.pop("node"), given.pop("snapshots"), given.pop("nodes")
     try:
         cluster = draw_cluster(Shape(**given))
         if node is not None:
             write_text(Path(node), node_to_json(cluster.node))
-        write_text("-", kube_proxy_rules(cluster))
-    except InputError as e:
+        if snapshots is None:
+            write_text("-", kube_proxy_rules(cluster))
+        else:
+            folder = Path(snapshots)
+            folder.mkdir(exist_ok=True)
+            for path in write_fleet(cluster, folder, nodes):
+                print(path)
+    except (InputError, CaptureError, OSError) as e:
         print(f"nfparity: {e}", file=sys.stderr)
         return 2
     return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 from harness.fleet.grouping import Alike, Fleet
-from harness.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, Answer
+from harness.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, Answer, Found
 from harness.fleet.places import labels
 
 __all__ = ["answer_line", "fleet_json", "print_fleet"]
@@ -42,14 +42,19 @@ def print_fleet(fleet: Fleet, stream: TextIO) -> None:
 
 def _lines(fleet: Fleet) -> Iterator[str]:
     short = _short(fleet)
+    shared: frozenset[Found] = frozenset()
+    if fleet.shared is not None:
+        shared = frozenset(fleet.shared.found)
+        yield f"all {len(fleet.shared.answers)} nodes with findings"
+        yield from _findings(fleet.shared)
+        yield ""
     for one in fleet.alike:
         yield f"{_nodes(len(one.answers))}: {_named([short[path] for path in one.paths])}"
         if one.failure is not None:
             yield from _field("not assessed", one.failure.reason)
         elif not one.found:
             yield from _field("", "nothing changes")
-        for k, subjects in one.subjects().items():
-            yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
+        yield from _findings(one, shared)
         if one.found:
             # On one line however long, to be copied.
             words = shlex.join(["nfparity", "assess", one.paths[0], *fleet.options])
@@ -70,6 +75,15 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     )
 
 
+def _findings(one: Alike, shared: frozenset[Found] = frozenset()) -> Iterator[str]:
+    """What is found of a group, but for what all groups share."""
+    own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
+    for k, subjects in own.subjects().items():
+        yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
+    if one.found and not own.found:
+        yield from _field("", "nothing besides")
+
+
 def _short(fleet: Fleet) -> dict[str, str]:
     paths = sorted(path for one in fleet.alike for path in one.paths)
     return dict(zip(paths, labels(paths), strict=True))
@@ -86,12 +100,12 @@ def _named(names: Sequence[str]) -> str:
 
 def _some(subjects: Sequence[str]) -> str:
     more = f" and {len(subjects) - _SUBJECTS} more" if len(subjects) > _SUBJECTS else ""
-    return ", ".join(subjects[:_SUBJECTS]) + more
+    return "; ".join(subjects[:_SUBJECTS]) + more
 
 
 def _use(one: Alike, k: str) -> str:
     used = one.in_use(k)
-    return "" if used is None else f"; in use on {used} of {len(one.answers)}"
+    return "" if used is None else f" (in use on {used} of {len(one.answers)})"
 
 
 def _field(name: str, text: str) -> Iterator[str]:

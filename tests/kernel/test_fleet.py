@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.fleet import replaying_worker
 from harness.cli.main import main
 from harness.fleet.daskpool import dask_pool
 from harness.fleet.gathering import gather_answers
@@ -42,31 +43,12 @@ def fleet(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _children() -> dict[int, int]:
-    """The processes that are below this one: pid, parent."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            words = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(words[1])
-    return parents
-
-
-def _replaying_worker() -> int | None:
-    """A worker of ours that has a child which replays."""
-    parents = _children()
-    ours = {pid for pid, parent in parents.items() if parent == os.getpid()}
-    return next((parent for pid, parent in parents.items() if parent in ours), None)
-
-
 def test_a_killed_worker_loses_nothing(fleet: Path) -> None:
     killed: list[int] = []
 
     def kill() -> None:
         for _ in range(6000):
-            worker = _replaying_worker()
+            worker = replaying_worker()
             if worker is not None:
                 os.kill(worker, signal.SIGKILL)
                 killed.append(worker)

@@ -32,7 +32,7 @@ def fleet() -> Fleet:
         node("calm"),
         node("n2", found("K02", WEB), found("K01", WEB, 7)),
         Answer(path="s/cut.tar.gz", failure=Failure(2, "s/cut.tar.gz: not a .tar.gz\nmore of it")),
-        node("n3", found("K01", DNS), found(LEAK, "an address, not then")),
+        node("n3", found("K01", DNS), found(LEAK, "an address (no longer then)")),
         Answer(path="s/torn.tar.gz", failure=Failure(2, "s/torn.tar.gz: not a .tar.gz\nmore of it")),
     ]
     return fleet_of(answers, ("--known-only",))
@@ -83,7 +83,7 @@ def test_the_text_names_nodes_findings_and_how_to_see_more(fleet: Fleet) -> None
     text = stream.getvalue()
     for words in (
         "2 nodes: n1, n2\n",
-        f"  K01          {WEB}; in use on 1 of 2\n",
+        f"  K01          {WEB} (in use on 1 of 2)\n",
         f"  K02          {WEB}\n",
         "  packets      nfparity assess s/n1.tar.gz --known-only\n",
         "1 node: calm\n               nothing changes\n",
@@ -129,3 +129,30 @@ def test_json_has_failures_and_what_is_in_use(fleet: Fleet) -> None:
 )
 def test_a_line_for_each_node(answer: Answer, again: bool, said: str) -> None:
     assert answer_line(answer, again=again) == said
+
+
+def test_what_all_groups_share_is_told_once() -> None:
+    groups = [
+        node("a", found("K01", WEB, 3), found("K20", WEB)),
+        node("b", found("K01", WEB, 0), found("K20", DNS)),
+        node("c", found("K01", WEB, 1)),
+        node("calm"),
+    ]
+    fleet = fleet_of(groups)
+    assert fleet.shared is not None
+    assert fleet.shared.found == (found("K01", WEB),)
+    assert fleet.shared.in_use("K01") == 2
+    stream = io.StringIO()
+    print_fleet(fleet, stream)
+    text = stream.getvalue()
+    assert text.startswith(
+        f"all 3 nodes with findings\n  K01          {WEB} (in use on 2 of 3)\n\n1 node: a\n  K20"
+    )
+    assert text.count(f"K01          {WEB}") == 1
+    assert "1 node: c\n               nothing besides\n" in text
+    assert len(json.loads(fleet_json(fleet))["alike"][0]["found"]) == 2
+
+
+def test_one_group_shares_with_nobody() -> None:
+    assert fleet_of([node("a", found("K01", WEB)), node("b", found("K01", WEB)), node("calm")]).shared is None
+    assert fleet_of([node("a", found("K01", WEB)), node("b", found("K02", WEB))]).shared is None

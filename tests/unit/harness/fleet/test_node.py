@@ -53,7 +53,7 @@ def test_every_kind_of_finding_is_kept() -> None:
     answer = answer_of(summary("192.168.0.2", 3), "n1")
     assert answer.found == (
         Found("K01", Family.IP, "a/b:c"),
-        Found(LEAK, Family.IP, "an address, not then"),
+        Found(LEAK, Family.IP, "an address (no longer then)"),
         Found(NOT_JUDGED, Family.IP, "flows of which simulator and kernel disagree (1)"),
         Found(UNEXPLAINED, Family.IP, "service today, dropped then, by verdict (2)"),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,3 +57,14 @@ def test_a_fleet_reads_as_snapshots_of_its_nodes(shape: Shape, tmp_path: Path) -
     assert {s.cluster_ip for s in state.services} >= {s.cluster_ip for s in there.services if s.endpoints}
     with pytest.raises(CaptureError):
         list(write_fleet(cluster, tmp_path, 11))
+
+
+def test_the_command_writes_snapshots(tmp_path: Path) -> None:
+    folder = tmp_path / "nodes"
+    words = ("--services", "4", "--node-ports", "1", "--snapshots", str(folder), "--nodes", "2")
+    command = (sys.executable, "-m", "harness.kuberules", *words)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [str(folder / f"node-{n}.tar.gz") for n in range(2)]
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
