@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from backends.contract import Job
+from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.node import Node
 from harness.assess.assessing import Assessment, assess, witnesses
@@ -55,14 +55,17 @@ class Question:
     options: tuple[str, ...] = ()
 
 
-def assess_snapshot(question: Question, *, progress: Progress) -> Summary:
+def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | None = None) -> Summary:
     """Return what will change on the node.
 
+    ``able`` names the sides that have been found to run here, which are not probed again; others are added.
+    For many snapshots: a probe is a node of its own, and takes as long as the replay of a small snapshot.
     Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for flows in ``only``
     that there are not; MachineError when the machine cannot replay, or does not take the rules.
     """
     if question.given is None and question.version is None:
         question = replace(question, version=_NEWEST)
+    known = set() if able is None else able
     assessments: list[Assessment] = []
     for family, ruleset, state in _served(question):
         facts = _facts(question, family, ruleset, state)
@@ -72,12 +75,7 @@ def assess_snapshot(question: Question, *, progress: Progress) -> Summary:
         then, notes = coming
         facts = replace(facts, assumed=(*facts.assumed, *notes))
         today = today_backend()
-        for side in (today, then):
-            able = side.probe()
-            if not able.ok:
-                raise MachineError(
-                    f"{side.name} cannot run here: {able.reason}\nnfparity doctor says what to install"
-                )
+        _probe(today, then, known=known)
         corpus: tuple[Flow, ...] = ()
         if question.corpus and not _all_are_witnesses(question.only, facts):
             corpus = generate_corpus(Job(ruleset=ruleset, node=facts.node), seed=0).flows
@@ -104,6 +102,18 @@ def assess_snapshot(question: Question, *, progress: Progress) -> Summary:
         assessments=tuple(assessments),
         options=question.options,
     )
+
+
+def _probe(*sides: Backend, known: set[str]) -> None:
+    for side in sides:
+        if side.name in known:
+            continue
+        found = side.probe()
+        if not found.ok:
+            raise MachineError(
+                f"{side.name} cannot run here: {found.reason}\nnfparity doctor says what to install"
+            )
+        known.add(side.name)
 
 
 def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:

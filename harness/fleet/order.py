@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from harness.assess.catalogue import Version
 from harness.assess.snapshots import Question, assess_snapshot
@@ -15,6 +16,9 @@ from translate.errors import InputError, MachineError
 from translate.ir import Family, Interval
 
 __all__ = ["Order", "answer"]
+
+_ABLE: Final[set[str]] = set()
+"""What this process has found to run on its machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ def _assess(order: Order, path: str) -> Summary:
         only=order.only,
         options=order.options,
     )
-    return assess_snapshot(question, progress=_silent)
+    return assess_snapshot(question, progress=_silent, able=_ABLE)
 
 
 def _silent(backend: str, done: int, total: int) -> None:

@@ -35,6 +35,7 @@ def test_a_snapshot_that_cannot_be_read_is_bad_for_good(tmp_path: Path) -> None:
 
 def test_what_the_machine_lacks_may_be_there_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.assess.snapshots.today_backend", Unable)
+    monkeypatch.setattr(orders, "_ABLE", set())
     got = answer(Order(), str(REAL))
     assert got.failure is not None
     assert (got.failure.status, got.failure.again) == (3, True)
@@ -62,3 +63,25 @@ def test_it_is_sent_to_other_processes(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(got)) == got
     order = Order(version=(1, 30), only=("a",))
     assert pickle.loads(pickle.dumps(order)) == order
+
+
+class Counting(Unable):
+    """Says how often it was asked, and that it can run."""
+
+    asked = 0
+
+    def probe(self) -> Availability:
+        Counting.asked += 1
+        return Availability(ok=True)
+
+
+def test_a_process_probes_its_machine_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.assess.snapshots.today_backend", Counting)
+    monkeypatch.setattr("harness.assess.snapshots.Then.probe", lambda then: Counting().probe())
+    monkeypatch.setattr("harness.assess.snapshots.assess", lambda *words, **more: 1 / 0)
+    monkeypatch.setattr(orders, "_ABLE", set())
+    for _ in range(3):
+        got = answer(Order(corpus=False), str(REAL))
+        assert got.failure is not None
+        assert "ZeroDivisionError" in got.failure.reason
+    assert Counting.asked == 2
