@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from harness.fleet.daskpool import dask_pool
 from harness.fleet.node import Answer, Failure
 from harness.fleet.order import Order
-from translate.errors import InputError
+from translate.errors import InputError, MachineError
 
 pytest.importorskip("distributed")
 
@@ -52,5 +54,50 @@ def test_an_address_that_is_none() -> None:
     with (
         pytest.raises(InputError, match="--scheduler"),
         dask_pool(Order(), workers=None, scheduler="nowhere::x"),
+    ):
+        pass
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Any]:
+    """A scheduler without workers, in this process."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=0,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address=None,
+    ) as cluster:
+        yield cluster
+
+
+def test_a_scheduler_that_runs_already_lends_its_workers_and_keeps_them(scheduler: Any) -> None:
+    scheduler.scale(1)
+    address = scheduler.scheduler_address
+    for _ in range(2):
+        with dask_pool(Order(), workers=None, scheduler=address, ask=deadly) as pool:
+            assert {one.path for one in pool.answers(["one", "two"])} == {"one", "two"}
+
+
+def test_a_scheduler_without_workers_is_not_waited_for_for_ever(
+    scheduler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.fleet.daskpool._SECONDS", 0.5)
+    address = scheduler.scheduler_address
+    with (
+        pytest.raises(MachineError, match="no worker"),
+        dask_pool(Order(), workers=None, scheduler=address),
+    ):
+        pass
+
+
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.fleet.daskpool._SECONDS", 0.5)
+    with (
+        pytest.raises(MachineError, match="nobody answers"),
+        dask_pool(Order(), workers=None, scheduler="tcp://127.0.0.1:1"),
     ):
         pass
