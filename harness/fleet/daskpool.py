@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.fleet.node import Answer, Failure
@@ -96,12 +97,15 @@ def dask_pool(
     import dask
     from distributed import Client, LocalCluster
 
+    # dask would leave a folder behind, and those of workers that were killed.
+    scratch = TemporaryDirectory(prefix="nfparity-fleet-", ignore_cleanup_errors=True)
     settings = {
+        "temporary-directory": scratch.name,
         "distributed.scheduler.allowed-failures": _DEATHS,
         # One snapshot at a worker, and none waiting there: what waits would be blamed for its death, too.
         "distributed.scheduler.worker-saturation": 1.0,
     }
-    with dask.config.set(settings), ExitStack() as stack:
+    with scratch, dask.config.set(settings), ExitStack() as stack:
         if scheduler is None:
             count = workers or len(os.sched_getaffinity(0))
             cluster = LocalCluster(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +36,10 @@ def deadly(order: Order, path: str) -> Answer:
     return Answer(path=path, flows=order.only.count("three") * 3)
 
 
-def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them() -> None:
+def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     paths = ["one", "kills", "raises", "fails", "two"]
     with dask_pool(Order(only=("three",)), workers=1, scheduler=None, ask=deadly) as pool:
         answers = {one.path: one for one in pool.answers(paths)}
@@ -48,6 +52,7 @@ def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them() -> None:
     assert killed is not None
     assert (killed.status, killed.again) == (3, True)
     assert "it has ended 3 workers" in killed.reason
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_address_that_is_none() -> None:
