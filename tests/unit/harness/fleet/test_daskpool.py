@@ -64,18 +64,23 @@ def test_an_address_that_is_none() -> None:
 
 
 @pytest.fixture
-def scheduler() -> Iterator[Any]:
+def scheduler(tmp_path: Path) -> Iterator[Any]:
     """A scheduler without workers, in this process."""
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=0,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp://",
-        host="127.0.0.1",
-        dashboard_address=None,
-    ) as cluster:
+    settings = {"temporary-directory": str(tmp_path)}
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp://",
+            host="127.0.0.1",
+            dashboard_address=None,
+        ) as cluster,
+    ):
         yield cluster
 
 
