@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from harness.fleet.node import Answer, Failure
 from harness.fleet.order import Order, answer
@@ -28,6 +30,7 @@ _DEATHS: Final = 2
 """How many workers a snapshot may end before it is given up for now."""
 
 _SECONDS: Final = 30
+_SCHEMES: Final = ("tcp", "tls")
 
 Ask = Callable[[Order, str], Answer]
 """As :func:`harness.fleet.order.answer`; importable where the workers are."""
@@ -125,12 +128,20 @@ def dask_pool(
 
 
 def _connected(scheduler: str, client: Any) -> Any:
+    # Found out without dask: a Client that could not connect is taken apart by the garbage collector, and may
+    # then wait for ever for a lock that its own thread holds (distributed 2026.8).
+    parts = urlsplit(scheduler)
     try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in _SCHEMES or not host or port is None:
+        raise InputError(f"--scheduler {scheduler}: no address such as tcp://host:8786")
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
         connected = client(scheduler, timeout=_SECONDS)
-    except ValueError as e:
-        raise InputError(f"--scheduler {scheduler}: {e}") from e
     except OSError as e:
-        raise MachineError(f"--scheduler {scheduler}: nobody answers there: {e}") from e
+        raise MachineError(f"--scheduler {scheduler}: no scheduler answers there: {e}") from e
     try:
         connected.wait_for_workers(1, timeout=_SECONDS)
     except TimeoutError as e:
