@@ -7,7 +7,8 @@ anonymization", 2002). So a prefix becomes a prefix of the same length, and long
 
 Some nodes of that tree are never turned:
 
-* above and inside of what is special to every host (loopback, link-local, multicast …), which stays as it is;
+* above and inside of what is special to every host (loopback, link-local, multicast …), which stays as it is,
+  but for the last 24 bits of a solicited-node group, which are those of someone's address (RFC 4291 §2.7.1);
 * above the blocks whose members stay members: private and shared addresses, and IPv6's kinds, by which
   the kernel chooses source addresses (RFC 6724);
 * that a range ``a-b`` is only partly in, below the first bit in which its ends differ. All that is wholly
@@ -63,6 +64,7 @@ BLOCKS = {
 """By the number of bits. Of fe80::/64 only the prefix stays: the rest is made of hardware addresses."""
 
 _FIXED_INSIDE = {32: BLOCKS[32].fixed, 128: ((0, 8), (0xFF00 << 112, 8))}
+_SOLICITED = (0xFF02 << 112 | 0x1FF << 24, 104)
 _EMBEDDING = (0xFFFF, 0x0064FF9B << 64)
 """The upper 96 bits of addresses that hold one of IPv4: mapped (RFC 4291) and translated (RFC 6052)."""
 
@@ -161,9 +163,7 @@ class Addresses:
             return True
         blocks = BLOCKS[bits]
         kept = blocks.kept if self._private or bits == 128 else ()
-        return _above((*blocks.fixed, *kept), bits, length, prefix) or _inside(
-            _FIXED_INSIDE[bits], bits, length, prefix
-        )
+        return _above((*blocks.fixed, *kept), bits, length, prefix) or _fixed(bits, length, prefix)
 
 
 def is_well_known(bits: int, value: int, length: int) -> bool:
@@ -173,7 +173,14 @@ def is_well_known(bits: int, value: int, length: int) -> bool:
     whole = any(
         length <= n and block >> (bits - length) == value >> (bits - length) for block, n in all_blocks
     )
-    return whole or _inside(_FIXED_INSIDE[bits], bits, length, value >> (bits - length))
+    return whole or _fixed(bits, length - 1, value >> (bits - length + 1))
+
+
+def _fixed(bits: int, length: int, prefix: int) -> bool:
+    """Whether the bit that follows a prefix is that of what is special to every host."""
+    if bits == 128 and _inside((_SOLICITED,), bits, length, prefix):
+        return False
+    return _inside(_FIXED_INSIDE[bits], bits, length, prefix)
 
 
 def _above(blocks: Iterable[tuple[int, int]], bits: int, length: int, prefix: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.capture.anonymise.addresses import BLOCKS, Addresses, Ranges
+from harness.capture.anonymise.addresses import BLOCKS, Addresses, Ranges, is_well_known
 from translate.ir import Family, format_address, parse_address
 
 KEYS = st.binary(min_size=16, max_size=32)
@@ -89,6 +89,19 @@ def test_link_local_addresses_of_ipv6_do_not_keep_the_hardware_address() -> None
     text = format_address(Family.IP6, made.address(128, parse_address(Family.IP6, "fe80::fc:ff:fe00:1")))
     assert text.startswith("fe80::")
     assert "ff:fe00" not in text
+
+
+def test_a_solicited_node_group_stays_one_but_of_another_address() -> None:
+    made = Addresses(bytes(range(16)), Ranges())
+    for text in ("ff02::1:ff00:1", "ff02::1:ffab:cdef"):
+        old = parse_address(Family.IP6, text)
+        assert made.address(128, old) >> 24 == old >> 24
+        assert made.address(128, old) != old
+        assert not is_well_known(128, old, 128)
+    group = parse_address(Family.IP6, "ff02::1:ff00:0")
+    assert made.prefix(128, group, 104) == group
+    assert is_well_known(128, group, 104)
+    assert not is_well_known(128, group, 105)
 
 
 def test_a_range_that_is_a_prefix_forces_nothing() -> None:
