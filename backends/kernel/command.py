@@ -7,10 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from translate.errors import MachineError
@@ -54,12 +52,13 @@ def own_xtables_lock() -> Iterator[dict[str, str]]:
     """Yield the environment in which iptables takes a lock that is nobody else's.
 
     Its own is one file for the whole machine, network namespaces or not (iptables(8), ``XTABLES_LOCKFILE``).
+    This one has no place in any folder, so that nothing of it stays when this process is killed.
     """
-    folder = tempfile.mkdtemp(prefix="nfparity-")
+    lock = os.memfd_create("xtables.lock")
     try:
-        yield {"XTABLES_LOCKFILE": str(Path(folder, "lock"))}
+        yield {"XTABLES_LOCKFILE": f"/proc/{os.getpid()}/fd/{lock}"}
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 _LIBC: Final = ctypes.CDLL(None)
