@@ -97,7 +97,7 @@ class Node:
 
 
 def node_from_json(text: str, *, name: str) -> Node:
-    """Read a node file (see the README for the format).
+    """Read a node file (``docs/inputs.md`` has the format).
 
     Raises ParseError for text that is not JSON, for unknown keys, bad addresses and routes
     through interfaces that do not exist.
