@@ -100,20 +100,20 @@ def _first(flow: Flow, now: FlowResult, later: FlowResult) -> Seen:
 def _measured(
     facts: Facts, flow: Flow, measure: Measure, now: FlowResult, later: FlowResult
 ) -> Iterable[Seen]:
-    told = measure(facts, flow, now, later)
-    if told is None:
+    found = measure(facts, flow, now, later)
+    if found is None:
         return
-    last = flow.steps[-1]
-    assert isinstance(last, Send)
+    send = flow.steps[found.step]
+    assert isinstance(send, Send)
     yield Seen(
         flow=flow,
-        step=len(flow.steps) - 1,
-        packet=last.packet,
-        entry=last.entry,
-        today=now.branches[0].outcomes[-1],
-        then=later.branches[0].outcomes[-1],
+        step=found.step,
+        packet=send.packet,
+        entry=send.entry,
+        today=found.today,
+        then=found.then,
         fields=("measure",),
-        told=told,
+        told=found.told,
     )
 
 

@@ -13,7 +13,7 @@ from harness.assess.facts import Facts
 from harness.kubeproxy.service import Line
 from translate.ir import Origin, Rule
 
-__all__ = ["Claim", "Detector", "Evidence", "Measure", "Seen", "Traced", "evidence"]
+__all__ = ["Claim", "Detector", "Evidence", "Measure", "Measured", "Seen", "Traced", "evidence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,17 @@ class Claim:
     counted: bool = True
 
 
-Measure = Callable[[Facts, Flow, FlowResult, FlowResult], str | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """How a whole flow of sends differs: by one of them (an index) with its ends, and in words if need be."""
+
+    step: int
+    today: Outcome
+    then: Outcome
+    told: str = ""
+
+
+Measure = Callable[[Facts, Flow, FlowResult, FlowResult], Measured | None]
 """Compares what a whole flow came to, today and then; says the difference, or None if there is none."""
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from backends.flow import Flow, Send
 from backends.outcome import FlowResult
 from harness.assess.facts import Facts
-from harness.assess.seen import Claim, Detector, Seen, evidence
+from harness.assess.seen import Claim, Detector, Measured, Seen, evidence
 from harness.kubeproxy.service import Part, Service
 from translate.ir import Family, parse_address
 
@@ -50,13 +50,18 @@ def _k25(facts: Facts) -> Iterator[Flow]:
         yield Flow(id=flow.id, steps=rounds, why=flow.why, source=flow.source)
 
 
-def _measure(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> str | None:
+def _measure(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> Measured | None:
     """Say how many clients came back to their endpoint, where that differs."""
     kept = [_kept(flow, result) for result in (today, then)]
     clients = len(flow.steps) // 2
     if kept[0] == kept[1] or kept[1] < clients:
         return None
-    return f"of {clients} clients, {kept[0]} came back to their endpoint; then {kept[1]}"
+    return Measured(
+        told=f"of {clients} clients, {kept[0]} came back to their endpoint; then {kept[1]}",
+        step=len(flow.steps) - 1,
+        today=today.branches[0].outcomes[-1],
+        then=then.branches[0].outcomes[-1],
+    )
 
 
 def _kept(flow: Flow, result: FlowResult) -> int:

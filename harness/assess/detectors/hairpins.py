@@ -2,30 +2,78 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from typing import Final
 
-from backends.flow import Flow
-from harness.assess.ends import End
+from backends.flow import Flow, Send
+from backends.outcome import FlowResult, Outcome
+from harness.assess.ends import End, end_of
 from harness.assess.facts import Client, Facts
-from harness.assess.seen import Claim, Detector, Seen, evidence
+from harness.assess.seen import Claim, Detector, Measured, Seen, evidence
 from harness.kubeproxy.service import Part, Service
 from translate.ir import Dnat, format_address
 
 __all__ = ["HAIRPINS"]
 
 
+_SOURCE_PORTS: Final = 20000
+
+_DRAWS: Final = 14
+"""So many times as there are endpoints, at each place: that nobody draws itself is e^-14 at most."""
+
+_MOST: Final = 4096
+
+
 def _k20(facts: Facts) -> Iterator[Flow]:
-    """Pods of other nodes that come with their own address; each in turn, as chance picks the endpoint."""
+    """Pods of other nodes come with their own address until one of them, surely, is sent to itself.
+
+    Not at every place can every endpoint be reached, so each is asked so often. Of services with hundreds of
+    endpoints it may be missed.
+    """
     for service in facts.services:
-        for endpoint in service.endpoints:
-            entry = facts.places.behind(endpoint.address)
-            if not entry or endpoint.local:
-                continue
-            client = Client(f"from-{format_address(facts.family, endpoint.address)}", endpoint.address, entry)
-            for address, port in _places(facts, service):
-                packet = facts.packet(client, address, service, port)
-                about = f"{facts.label(service)}/{format_address(facts.family, address)}"
-                yield facts.flow("K20", client, packet, about=about, why="a remote pod, perhaps to itself")
+        clients = tuple(_remote_endpoints(facts, service))
+        places = tuple(_places(facts, service))
+        if not clients or not places:
+            continue
+        rounds = range(_DRAWS * len(service.endpoints))
+        asked = ((clients[number % len(clients)], place) for number in rounds for place in places)
+        sends = tuple(
+            Send(
+                packet=facts.packet(client, address, service, port).changed(sport=_SOURCE_PORTS + number),
+                entry=client.entry,
+            )
+            for number, (client, (address, port)) in enumerate(itertools.islice(asked, _MOST))
+        )
+        yield Flow(
+            id=f"K20/{facts.label(service)}/remote-endpoints",
+            steps=sends,
+            why="remote pods of the service use it, and one is sent to itself",
+            source="witness",
+        )
+
+
+def _remote_endpoints(facts: Facts, service: Service) -> Iterator[Client]:
+    for endpoint in service.endpoints:
+        entry = facts.places.behind(endpoint.address)
+        if entry and not endpoint.local:
+            yield Client(format_address(facts.family, endpoint.address), endpoint.address, entry)
+
+
+def _measure_k20(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> Measured | None:
+    """Compare those that were sent to themselves, which are others each time."""
+    before = (outcome for _, outcome in _sent_to_themselves(flow, today) if outcome.snat)
+    after = ((step, outcome) for step, outcome in _sent_to_themselves(flow, then) if not outcome.snat)
+    masqueraded, lost = next(before, None), next(after, None)
+    if masqueraded is None or lost is None:
+        return None
+    return Measured(step=lost[0], today=masqueraded, then=lost[1])
+
+
+def _sent_to_themselves(flow: Flow, result: FlowResult) -> Iterator[tuple[int, Outcome]]:
+    for number, (step, outcome) in enumerate(zip(flow.steps, result.branches[0].outcomes, strict=True)):
+        if isinstance(step, Send) and end_of(outcome) is End.SERVICE and outcome.dst == step.packet.src:
+            yield number, outcome
 
 
 def _places(facts: Facts, service: Service) -> Iterator[tuple[int, int | None]]:
@@ -111,6 +159,6 @@ def _claim_k23(facts: Facts, seen: Seen) -> Claim | None:
 HAIRPINS = (
     Detector(k="K22", witnesses=_k22, claims=_claim_k22),
     Detector(k="K23", witnesses=_k23, claims=_claim_k23),
-    Detector(k="K20", witnesses=_k20, claims=_claim_k20),
+    Detector(k="K20", witnesses=_k20, claims=_claim_k20, measure=_measure_k20),
     Detector(k="K21", witnesses=_k21, claims=_claim_k21),
 )
