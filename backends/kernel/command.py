@@ -25,12 +25,18 @@ def find_tool(name: str) -> str | None:
 
 
 def run(
-    command: tuple[str, ...], text: str = "", *, environment: Mapping[str, str] | None = None
+    command: tuple[str, ...],
+    text: str = "",
+    *,
+    environment: Mapping[str, str] | None = None,
+    inherit: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end with ``text`` on its input, in the C locale.
 
-    For the process that holds the node alone, which has one thread: the tool dies with it.
-    Raises MachineError when there is no such tool; its exit status is for the caller to judge.
+    For a process of one thread: the tool dies with it (``PR_SET_PDEATHSIG``), but a moment later. With
+    ``inherit`` it has every descriptor that is inheritable here, so that who waits for a lock that this
+    process holds waits for the tool, too. Raises MachineError when there is no such tool; its exit status
+    is for the caller to judge.
     """
     path = find_tool(command[0])
     if path is None:
@@ -40,9 +46,11 @@ def run(
         (path, *command[1:]),
         input=text,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         env=full,
         check=False,
+        close_fds=not inherit,
         preexec_fn=die_with_parent,
     )
 

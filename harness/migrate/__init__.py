@@ -1,6 +1,6 @@
 """A node's iptables rules in the kernel, replaced by their nftables translation while packets pass.
 
-``tables`` reads and writes the live iptables tables, with ``tool``; ``owned`` is the nftables table that
+``tables`` reads and writes the live iptables tables; ``owned`` is the nftables table that
 nfparity owns, ``meaning`` what its listing says, ``drift`` how two of these differ. ``plan`` is what is to be
 done; ``planning`` makes it of the live rules and the ``livenode``, refuses what is not ``repeatable``, and
 has ``trial`` send packets, also with both rulesets in force at once (``overlap``). ``place``, ``record`` and

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+from backends.kernel.command import run
 from backends.node import Node
-from harness.migrate.tool import run_tool
 from harness.snapshot.nodefacts import read_node
 from translate.errors import MachineError
 
@@ -27,7 +27,7 @@ def live_node() -> Node:
     """Return the node. What of it packets in a copy cannot have is among its assumptions. MachineError."""
     files = {}
     for name, command in _COMMANDS.items():
-        done = run_tool(command)
+        done = run(command, inherit=True)
         if done.returncode:
             raise MachineError(f"{' '.join(command)}: {done.stderr.strip()}")
         files[name] = (done.stdout or "[]").encode()

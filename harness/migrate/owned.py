@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
-from harness.migrate.tool import run_tool
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import TABLE
@@ -48,7 +48,7 @@ def is_there(family: Family) -> bool:
 
 def list_table(family: Family) -> str | None:
     """Return what ``nft -j list table`` prints, None when there is no table. MachineError."""
-    done = run_tool(("nft", "-j", "list", "table", family.value, TABLE))
+    done = run(("nft", "-j", "list", "table", family.value, TABLE), inherit=True)
     if done.returncode:
         if _ABSENT in done.stderr:
             return None
@@ -57,7 +57,7 @@ def list_table(family: Family) -> str | None:
 
 
 def _list(what: str) -> list[dict[str, dict[str, str]]]:
-    done = run_tool(("nft", "-j", "list", what))
+    done = run(("nft", "-j", "list", what), inherit=True)
     if done.returncode:
         raise MachineError(f"nft: {done.stderr.strip()}")
     found: list[dict[str, dict[str, str]]] = json.loads(done.stdout)["nftables"]

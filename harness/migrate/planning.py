@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backends.kernel.command import find_tool
+from backends.kernel.command import find_tool, run
 from backends.node import Node, node_to_json
 from harness.inputs import InputOptions, read_some
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.migrate.repeatable import insist_on_repeatable
 from harness.migrate.tables import digest_of, save, split
-from harness.migrate.tool import run_tool
 from harness.migrate.trial import corpus, expected_meaning, try_both
 from harness.parity import ParityReport
 from harness.replay import Progress
@@ -177,7 +176,7 @@ def _read(text: str, family: Family, name: str) -> Ruleset:
 
 
 def _ipsets() -> str:
-    done = run_tool(("ipset", "save"))
+    done = run(("ipset", "save"), inherit=True)
     if done.returncode:
         raise MachineError(f"ipset save: {done.stderr.strip()}")
     return done.stdout

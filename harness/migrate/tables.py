@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from backends.kernel.command import own_xtables_lock
-from harness.migrate.tool import run_tool
+from backends.kernel.command import own_xtables_lock, run
 from harness.snapshot.stack import Stack
 from translate.errors import MachineError
 from translate.ir import Family
@@ -106,7 +105,7 @@ def restore_table(stack: Stack, family: Family, text: str, *, counters: bool = F
 def _run(command: str, text: str, *arguments: str) -> str:
     # Whoever changes tables here holds the lock of iptables-legacy already (place.Place.tables_locked).
     with own_xtables_lock() as lock:
-        done = run_tool((command, *arguments), text, lock)
+        done = run((command, *arguments), text, environment=lock, inherit=True)
     if done.returncode:
         said = "; ".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
         raise MachineError(f"{command}: {said or f'status {done.returncode}'}")
