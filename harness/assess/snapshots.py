@@ -25,7 +25,7 @@ from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
 from translate.nftlisting import Listing, read_listing
 
-__all__ = ["Question", "assess_snapshot"]
+__all__ = ["Question", "assess_snapshot", "check_shared"]
 
 _NEWEST: Final = max((int(a), int(b)) for a, _, b in (v.partition(".") for v in LAYOUTS))
 _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
@@ -132,6 +132,14 @@ def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
         other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
         raise InputError(f"{snapshot.name}: {other} of its iptables mode, whose change this command tells")
     return found
+
+
+def check_shared(against: str | None, given: str | None, objects: str | None) -> None:
+    """Read what every node of a cluster is assessed with. Raises ParseError where that cannot be read."""
+    if against is not None and given is not None:
+        _given(against, given)
+    if objects is not None:
+        _objects(objects)
 
 
 # A cluster's objects, and the rules that come, are the same for one node after the other.

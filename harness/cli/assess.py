@@ -151,6 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_fleet(arguments: argparse.Namespace) -> int:
+    from harness.assess.snapshots import check_shared
     from harness.files import read_text
     from harness.fleet.daskpool import dask_pool
     from harness.fleet.gathering import gather_answers
@@ -178,6 +179,7 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
         only=tuple(arguments.only),
         options=_options(arguments),
     )
+    check_shared(order.against, order.given, order.objects)
     with progress(sys.stderr) as told:
 
         def tell(answer: Answer, done: int, again: bool) -> None:

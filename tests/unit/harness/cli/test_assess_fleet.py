@@ -19,6 +19,7 @@ from translate.ir import Family
 
 CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
 RULES = str(CORPUS / "kube-real/rules.iptables-save")
+NO_RULESET = str(CORPUS / "kube-real/node.json")
 RANGE = ("--service-range", "10.0.0.0/8")
 IPVS = str(CORPUS / "kube-ipvs/rules.iptables-save")
 
@@ -86,6 +87,8 @@ def test_a_folder_of_one_snapshot_is_a_fleet(
         ((RULES, IPVS, "--format", "sarif"), "--format sarif"),
         ((RULES, IPVS, "--node", "node.json"), "--node"),
         ((RULES, IPVS, "--against", "missing.nft"), "missing.nft"),
+        ((RULES, IPVS, "--against", NO_RULESET), "node.json"),
+        ((RULES, IPVS, "--objects", RULES), "objects"),
         ((RULES, "--workers", "2"), "--workers is for several"),
         ((RULES, "--scheduler", "tcp://x:1"), "--scheduler is for several"),
         ((RULES, IPVS, *RANGE, *RANGE), "more than one of a family"),
