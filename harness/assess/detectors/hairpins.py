@@ -20,7 +20,7 @@ __all__ = ["HAIRPINS"]
 _SOURCE_PORTS: Final = 20000
 
 _DRAWS: Final = 14
-"""So many times as there are endpoints, at each place: that nobody draws itself is e^-14 at most."""
+"""So many times as there are endpoints: that a client does not draw itself once is e^-14 at most."""
 
 _MOST: Final = 4096
 
@@ -28,15 +28,15 @@ _MOST: Final = 4096
 def _k20(facts: Facts) -> Iterator[Flow]:
     """Pods of other nodes come with their own address until one of them, surely, is sent to itself.
 
-    Not at every place can every endpoint be reached, so each is asked so often. Of services with hundreds of
-    endpoints it may be missed.
+    Not every client keeps its address at every place, so each asks each place so often, up to a limit: of
+    services with hundreds of endpoints it may be missed.
     """
     for service in facts.services:
         clients = tuple(_remote_endpoints(facts, service))
         places = tuple(_places(facts, service))
         if not clients or not places:
             continue
-        rounds = range(_DRAWS * len(service.endpoints))
+        rounds = range(_DRAWS * len(service.endpoints) * len(clients))
         asked = ((clients[number % len(clients)], place) for number in rounds for place in places)
         sends = tuple(
             Send(
