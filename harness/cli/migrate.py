@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.node import node_from_json
 from harness.cli.options import add_format, add_level, print_assumptions, print_notes
 from harness.files import STDIN_NAME, read_text, write_text
-from translate.errors import InputError, MachineError
-from translate.ir import Family
+from translate.errors import InputError, MachineError, ParseError, UnsupportedError
+from translate.ir import Family, TableName
 
 if TYPE_CHECKING:
     from harness.migrate.migration import Migration
@@ -38,11 +38,12 @@ _PLAN = """\
 example:
   nfparity migrate plan -o node.plan
   nfparity migrate plan --family ip --stack legacy -o node.plan
+  nfparity migrate plan --leave filter --leave raw -o node.plan
 
 Nothing is changed. Packets made from the rules go through copies of this node in namespaces of their own:
 with the translation alone, and with both in force, as they are while apply switches. Exit status 1 when one
 is treated differently; no plan is written then. Rules that cannot be translated, or may not be asked
-twice, are refused with their lines (2).
+twice, are refused with their lines (2); --leave TABLE has the table that they are in stay in iptables.
 """
 
 _APPLY = """\
@@ -104,6 +105,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--stack",
         choices=("legacy", "nft"),
         help="whose rules to replace, where iptables-legacy and iptables-nft both hold some",
+    )
+    plan.add_argument(
+        "--leave",
+        metavar="TABLE",
+        action="append",
+        default=[],
+        choices=tuple(TableName),
+        help="a table that stays in iptables, as it is (may be repeated)",
     )
     plan.add_argument(
         "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: as they are now"
@@ -172,25 +181,32 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     asked = Stack(arguments.stack) if arguments.stack else None
     families = (arguments.family,) if arguments.family else tuple(Family)
-    chosen = {family: choose_stack(family, asked) for family in families}
+    left = tuple(dict.fromkeys(arguments.leave))
+    chosen = {family: choose_stack(family, asked, left) for family in families}
     stacks = {family: stack for family, stack in chosen.items() if stack is not None}
     if not stacks:
-        raise InputError("no iptables rules are in force in this network namespace")
+        but = f" but those in {', '.join(left)}" if left else ""
+        raise InputError(f"no iptables rules{but} are in force in this network namespace")
     node = (
         live_node()
         if arguments.node is None
         else node_from_json(read_text(arguments.node), name=arguments.node)
     )
     print_assumptions(node)
-    with progress(sys.stderr) as told:
-        planned = make_plan(
-            stacks,
-            node,
-            level=arguments.level,
-            seed=arguments.seed,
-            told=lambda text: print(f"nfparity: {text}", file=sys.stderr),
-            progress=told,
-        )
+    try:
+        with progress(sys.stderr) as told:
+            planned = make_plan(
+                stacks,
+                node,
+                level=arguments.level,
+                seed=arguments.seed,
+                told=lambda text: print(f"nfparity: {text}", file=sys.stderr),
+                progress=told,
+                left=left,
+            )
+    except (ParseError, UnsupportedError):
+        print("nfparity: with --leave TABLE, the table of such rules stays in iptables", file=sys.stderr)
+        raise
     for one in planned.families:
         print_notes(one.notes)
     _show_plan(arguments, planned)

@@ -31,13 +31,13 @@ from harness.migrate.steps import (
     check_loaded,
     empty_table,
     first_difference,
-    live_tables,
+    written_again,
 )
 from harness.migrate.tables import SavedTable, digest_of, save, split
 from harness.migrate.undoing import RolledBack, roll_back
 from translate.errors import InputError, MachineError, NfparityError
 
-__all__ = ["Migration", "RolledBack", "Settled", "rules_again"]
+__all__ = ["Migration", "RolledBack", "Settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +231,5 @@ def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None
 def _insist_replaced(plan: FamilyPlan) -> None:
     """Raise InputError when somebody has written rules meanwhile, MachineError when ours have gone."""
     check_loaded(plan)
-    for name, table in live_tables(plan).items():
-        if not table.is_empty:
-            raise InputError(f"somebody has written rules into table {name} of {plan.family.value} meanwhile")
-
-
-def rules_again(plan: FamilyPlan) -> tuple[str, ...]:
-    """Return the emptied tables that hold rules again. Raises MachineError."""
-    return tuple(name for name, table in live_tables(plan).items() if not table.is_empty)
+    for name in written_again(plan):
+        raise InputError(f"somebody has written rules into table {name} of {plan.family.value} meanwhile")

@@ -2,7 +2,8 @@
 
 A switch is not one step of the kernel: x_tables and nf_tables have no transaction together, nor has
 x_tables one over several tables. What packets meet meanwhile is the whole translation and, besides it, all
-or some of the old tables. A backend of that state, with all of them, is compared like any other.
+or some of the old tables. A backend of that state, with all of them, is compared like any other; and so is
+one of the state afterwards where some tables stay.
 """
 
 from __future__ import annotations
@@ -14,17 +15,24 @@ from backends.kernel.beside import BesideLoader
 from backends.kernel.nftables import NftablesBackend, NftablesLoader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.xtables import IptablesBackend, loader_of
+from harness.migrate.leaving import moved, staying
 from harness.snapshot.stack import Stack
 
 __all__ = ["OverlapBackend"]
 
 
 class OverlapBackend:
-    """Runs packets through the rules in one stack and their translation, one loaded over the other."""
+    """Runs packets through the rules in one stack and their translation, one loaded over the other.
 
-    def __init__(self, stack: Stack) -> None:
+    The tables that are ``left`` are not translated. With ``emptied`` they alone are loaded of the old ones.
+    """
+
+    def __init__(self, stack: Stack, left: tuple[str, ...], *, emptied: bool) -> None:
         self._variant = f"iptables-{stack.value}"
-        self.name = f"{self._variant}+nftables"
+        self._left = left
+        self._emptied = emptied
+        stays = f" {' '.join(left)}" if emptied else ""
+        self.name = f"{self._variant}{stays}+nftables"
 
     def probe(self) -> Availability:
         """Say whether both can run here."""
@@ -39,7 +47,7 @@ class OverlapBackend:
         from translate.nft import emit
         from translate.passes import lower
 
-        output = emit(lower(job.ruleset, level=job.level))
-        old = loader_of(self._variant, job.ruleset)
+        output = emit(lower(moved(job.ruleset, self._left), level=job.level))
+        old = loader_of(self._variant, staying(job.ruleset, self._left) if self._emptied else job.ruleset)
         new = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
         return open_session(job.node, BesideLoader(old, new), limits=output.notes)

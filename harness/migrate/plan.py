@@ -29,6 +29,7 @@ class FamilyPlan:
 
     ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``load`` the nft
     text that is loaded, at optimisation ``level``, and ``meaning`` what a listing of the table says then.
+    ``left`` are the tables that stay in iptables.
     """
 
     family: Family
@@ -38,6 +39,7 @@ class FamilyPlan:
     level: int
     load: str
     meaning: Meaning
+    left: tuple[str, ...] = ()
 
     @property
     def tables(self) -> Mapping[str, SavedTable]:
@@ -54,13 +56,14 @@ class FamilyPlan:
         """The tables that hold something, in the order in which they are emptied."""
         found = self.tables
         order = (*REMOVAL_ORDER, *(n for n in found if n not in REMOVAL_ORDER))
-        return tuple(found[n] for n in order if n in found and not found[n].is_empty)
+        return tuple(found[n] for n in order if n in found and n not in self.left and not found[n].is_empty)
 
     def data(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {
             "family": self.family.value,
             "stack": self.stack.value,
+            "left": list(self.left),
             "digest": self.digest,
             "rules": self.rules,
             "ipsets": self.ipsets,
@@ -75,6 +78,7 @@ class FamilyPlan:
         made = cls(
             family=Family(data["family"]),
             stack=Stack(data["stack"]),
+            left=tuple(data["left"]),
             rules=data["rules"],
             ipsets=data["ipsets"],
             level=data["level"],

@@ -6,29 +6,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backends.kernel.command import find_tool, run
+from backends.kernel.command import find_tool
 from backends.node import Node, node_to_json
-from harness.inputs import InputOptions, read_some
 from harness.migrate.plan import FamilyPlan, MigrationPlan
 from harness.migrate.repeatable import insist_on_repeatable
+from harness.migrate.rules import Rules, read_rules
 from harness.migrate.tables import digest_of, save, split
 from harness.migrate.trial import corpus, expected_meaning, try_both
 from harness.parity import ParityReport
 from harness.replay import Progress
 from harness.snapshot.stack import Stack
-from translate.errors import InputError, MachineError, Note
-from translate.ir import Family, Ruleset
+from translate.errors import InputError, Note
+from translate.ir import Family
 from translate.nft import NftOutput, emit
 from translate.passes import lower
-from translate.read import read_ipsets, with_sets
 
 __all__ = [
     "Planned",
     "PlannedFamily",
     "choose_stack",
-    "live_ruleset",
     "make_plan",
-    "ruleset_of",
     "translate_live",
 ]
 
@@ -60,8 +57,8 @@ class Planned:
         return all(one.report.parity for one in self.families)
 
 
-def choose_stack(family: Family, asked: Stack | None) -> Stack | None:
-    """Return the stack that holds rules of a family, None when neither does.
+def choose_stack(family: Family, asked: Stack | None, left: tuple[str, ...] = ()) -> Stack | None:
+    """Return the stack that holds rules of a family in tables that are not ``left``; None if neither does.
 
     Raises InputError when both do and nobody has ``asked`` for one.
     """
@@ -70,7 +67,8 @@ def choose_stack(family: Family, asked: Stack | None) -> Stack | None:
         program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
         if find_tool(program) is None:
             continue
-        if any(not one.is_empty for one in split(save(stack, family)).values()):
+        tables = split(save(stack, family)).items()
+        if any(name not in left and not one.is_empty for name, one in tables):
             holding.append(stack)
     if len(holding) > 1:
         raise InputError(
@@ -78,23 +76,6 @@ def choose_stack(family: Family, asked: Stack | None) -> Stack | None:
             "say with --stack whose are to be replaced: the others stay as they are"
         )
     return holding[0] if holding else None
-
-
-def live_ruleset(stack: Stack, family: Family) -> tuple[Ruleset, str, str]:
-    """Return the live rules as read, as printed, and the ipsets that they ask. Raises ParseError."""
-    text = save(stack, family)
-    program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
-    ruleset = _read(text, family, program)
-    sets = _ipsets() if any(ruleset.set_tests()) else ""
-    return ruleset_of(text, family, sets, program), text, sets
-
-
-def ruleset_of(text: str, family: Family, ipsets: str, name: str) -> Ruleset:
-    """Read rules with the ipsets that they ask. Raises ParseError."""
-    ruleset = _read(text, family, name)
-    if not ipsets:
-        return ruleset
-    return with_sets(ruleset, read_ipsets(ipsets.encode(errors="surrogateescape"), name="ipset save"))
 
 
 def make_plan(
@@ -105,14 +86,17 @@ def make_plan(
     seed: int,
     told: Callable[[str], None],
     progress: Progress,
+    left: tuple[str, ...] = (),
 ) -> Planned:
     """Translate the live rules of each family, and try them. ``told`` hears what is being done.
+
+    The tables that are ``left`` stay in iptables.
 
     Raises UnsupportedError with all that cannot be translated, and with the rules that may not be asked
     twice; MachineError where the trial cannot run.
     """
     made = tuple(
-        _plan_family(family, stack, node, level=level, seed=seed, told=told, progress=progress)
+        _plan_family(family, stack, left, node, level=level, seed=seed, told=told, progress=progress)
         for family, stack in stacks.items()
     )
     shown = {
@@ -129,29 +113,34 @@ def make_plan(
     return Planned(plan=plan, families=made)
 
 
-def translate_live(family: Family, stack: Stack, level: int) -> tuple[FamilyPlan, Ruleset, NftOutput]:
+def translate_live(
+    family: Family, stack: Stack, level: int, left: tuple[str, ...] = ()
+) -> tuple[FamilyPlan, Rules, NftOutput]:
     """Return one family's plan with the rules that it was made from, and their translation; no packets.
 
     Raises as :func:`make_plan`.
     """
-    ruleset, text, ipsets = live_ruleset(stack, family)
-    output = emit(lower(ruleset, level=level))
-    insist_on_repeatable(ruleset)
+    program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
+    rules = read_rules(save(stack, family), family, program, left, None)
+    output = emit(lower(rules.moved, level=level))
+    insist_on_repeatable(rules.moved)
     plan = FamilyPlan(
         family=family,
         stack=stack,
-        rules=text,
-        ipsets=ipsets,
+        left=left,
+        rules=rules.text,
+        ipsets=rules.ipsets,
         level=level,
         load=output.text,
         meaning=expected_meaning(family, output.text),
     )
-    return plan, ruleset, output
+    return plan, rules, output
 
 
 def _plan_family(
     family: Family,
     stack: Stack,
+    left: tuple[str, ...],
     node: Node,
     *,
     level: int,
@@ -159,24 +148,16 @@ def _plan_family(
     told: Callable[[str], None],
     progress: Progress,
 ) -> PlannedFamily:
-    plan, ruleset, output = translate_live(family, stack, level)
+    plan, rules, output = translate_live(family, stack, level, left)
+    for table in plan.tables:
+        if table in left and all(table != one.name for one in rules.tried.tables):
+            told(f"{_WORDS[family]}: table {table} is not read: packets are tried without it")
     told(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
-    flows = corpus(ruleset, node, seed)
+    flows = corpus(rules.tried, node, seed)
     told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
-    report = try_both(ruleset, node, flows, stack, level, progress)
+    report = try_both(rules, node, flows, stack, level, progress)
     seconds = time.monotonic() - began
     if digest_of(split(save(stack, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
     return PlannedFamily(plan=plan, output=output, notes=output.notes, report=report, seconds=seconds)
-
-
-def _read(text: str, family: Family, name: str) -> Ruleset:
-    return read_some(text.encode(errors="surrogateescape"), name=name, options=InputOptions(family=family))
-
-
-def _ipsets() -> str:
-    done = run(("ipset", "save"), inherit=True)
-    if done.returncode:
-        raise MachineError(f"ipset save: {done.stderr.strip()}")
-    return done.stdout

@@ -21,6 +21,7 @@ __all__ = [
     "insist_restored",
     "live_tables",
     "restore",
+    "written_again",
 ]
 
 
@@ -42,6 +43,12 @@ class Restored(Enum):
 def live_tables(plan: FamilyPlan) -> dict[str, SavedTable]:
     """Return the tables of the plan's stack as they are now. Raises MachineError."""
     return split(save(plan.stack, plan.family))
+
+
+def written_again(plan: FamilyPlan) -> tuple[str, ...]:
+    """Return the replaced tables that hold rules now. Raises MachineError."""
+    live = live_tables(plan).items()
+    return tuple(name for name, table in live if name not in plan.left and not table.is_empty)
 
 
 def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:

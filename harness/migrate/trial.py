@@ -14,6 +14,7 @@ from harness.batches import Batch
 from harness.migrate.meaning import Meaning, read_listing
 from harness.migrate.overlap import OverlapBackend
 from harness.migrate.owned import list_table, load
+from harness.migrate.rules import Rules
 from harness.parity import ParityReport, Plan, run_parity
 from harness.replay import Progress
 from harness.snapshot.stack import Stack
@@ -31,20 +32,27 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
 
 
 def try_both(
-    ruleset: Ruleset, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
 ) -> ParityReport:
     """Send flows through the translation, and through both rulesets in force together.
 
     Raises UnsupportedError for what nftables cannot express, MachineError where they cannot run.
     """
-    return _parity(ruleset, node, flows, (NftablesBackend(), OverlapBackend(stack)), level, progress)
+    both = OverlapBackend(stack, rules.left, emptied=False)
+    return _parity(rules, node, flows, (_afterwards(rules, stack), both), level, progress)
 
 
 def try_alone(
-    ruleset: Ruleset, node: Node, flows: tuple[Flow, ...], level: int, progress: Progress
+    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
 ) -> ParityReport:
-    """Send flows through the translation alone. Raises as :func:`try_both`."""
-    return _parity(ruleset, node, flows, (NftablesBackend(),), level, progress)
+    """Send flows through what is in force afterwards. Raises as :func:`try_both`."""
+    return _parity(rules, node, flows, (_afterwards(rules, stack),), level, progress)
+
+
+def _afterwards(rules: Rules, stack: Stack) -> Backend:
+    if rules.staying.tables:
+        return OverlapBackend(stack, rules.left, emptied=True)
+    return NftablesBackend()
 
 
 def expected_meaning(family: Family, text: str) -> Meaning:
@@ -80,7 +88,7 @@ class _Lister:
 
 
 def _parity(
-    ruleset: Ruleset,
+    rules: Rules,
     node: Node,
     flows: tuple[Flow, ...],
     backends: tuple[Backend, ...],
@@ -91,6 +99,7 @@ def _parity(
         found = one.probe()
         if not found.ok:
             raise MachineError(f"{one.name} cannot run here: {found.reason}")
+    ruleset = rules.tried
     batch = Batch(rules_path=ruleset.source, ruleset=ruleset, node=node, flows=flows, corpus=None)
     return run_parity(
         Plan(batches=(batch,), level=level),

@@ -10,9 +10,9 @@ from backends.node import node_from_json
 from harness.migrate.drift import Drift
 from harness.migrate.migration import Migration
 from harness.migrate.plan import FamilyPlan, MigrationPlan
-from harness.migrate.planning import ruleset_of
 from harness.migrate.record import Phase, Record
-from harness.migrate.steps import drifts, live_tables
+from harness.migrate.rules import read_rules
+from harness.migrate.steps import drifts, written_again
 from harness.migrate.trial import corpus, try_alone
 from harness.parity import ParityReport
 from harness.replay import Progress
@@ -90,12 +90,12 @@ def send_packets(found: Found, progress: Progress) -> dict[Family, ParityReport]
     node = node_from_json(found.plan.node, name="the plan's node")
     reports = {}
     for one in found.plan.families:
-        ruleset = ruleset_of(one.rules, one.family, one.ipsets, f"{one.family.value} rules before")
-        flows = corpus(ruleset, node, found.plan.seed)
-        reports[one.family] = try_alone(ruleset, node, flows, one.level, progress)
+        name = f"{one.family.value} rules before"
+        rules = read_rules(one.rules, one.family, name, one.left, one.ipsets)
+        flows = corpus(rules.tried, node, found.plan.seed)
+        reports[one.family] = try_alone(rules, node, flows, one.stack, one.level, progress)
     return reports
 
 
 def _live(plan: FamilyPlan) -> Live:
-    again = tuple(name for name, table in live_tables(plan).items() if not table.is_empty)
-    return Live(family=plan.family, differences=drifts(plan), again=again)
+    return Live(family=plan.family, differences=drifts(plan), again=written_again(plan))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from harness.migrate.planning import PlannedFamily
+from harness.migrate.tables import SavedTable
 from harness.migrate.undoing import RolledBack
 from harness.migrate.verifying import Found
 
@@ -31,6 +32,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
             "elements": sum(len(each.elements) for each in table.maps),
         },
         "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
+        "left": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},
         "packets": {
             "flows": one.report.flows,
             "different": {b.name: b.differing for b in one.report.backends},
@@ -49,6 +51,8 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
         own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
         yield f"  removed   {table.name}: {table.rules} rules{own}"
+    for table in _left(one):
+        yield f"  stays     {table.name}: {table.rules} rules, in iptables"
     lists = sorted(
         {name for table in one.plan.removed for line in table.lines for name in _LIST.findall(line)}
     )
@@ -61,6 +65,11 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         yield f"            {difference.expected}, observed {difference.observed}"
     told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
     yield f"  packets   {one.report.flows} flows: {told}"
+
+
+def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
+    tables = one.plan.tables
+    return tuple(tables[n] for n in one.plan.left if n in tables and not tables[n].is_empty)
 
 
 def live_data(found: Found) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from harness.migrate.place import here
 from harness.migrate.planning import translate_live
 from harness.migrate.record import Phase, Record
 from harness.migrate.tables import save, split
+from harness.migrate.verifying import look as look_live
 from harness.snapshot import Stack
 from harness.traffic.host import Host, Ip, Request, Start
 from translate.ir import Family
@@ -107,10 +108,19 @@ class MakePlan(Request):
 
     stack: Stack
     families: tuple[Family, ...] = (Family.IP,)
+    left: tuple[str, ...] = ()
 
     def run(self, host: Host) -> str:
-        made = tuple(translate_live(family, self.stack, 2)[0] for family in self.families)
+        made = tuple(translate_live(family, self.stack, 2, self.left)[0] for family in self.families)
         return MigrationPlan(families=made, node="{}", seed=0).text()
+
+
+@dataclass(frozen=True)
+class Live(Request):
+    """Returns how what is loaded compares with what was applied."""
+
+    def run(self, host: Host) -> str:
+        return look_live(Migration(here(STATE))).state.value
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,15 @@ import pytest
 from backends.kernel.worker import Worker
 from backends.kernel.xtables import IptablesBackend
 from harness.migrate.record import Phase
+from harness.migrate.tables import split
 from harness.snapshot import Stack
 from tests.kernel.migratenode import (
     FOREIGN,
     OLD,
+    RULES,
     STATE,
     Forget,
+    Live,
     MakePlan,
     Shell,
     do,
@@ -97,6 +100,34 @@ def test_both_families(node: Worker, stack: Stack) -> None:
     assert not any(line.startswith("-A") for family in seen.iptables for line in family)
     assert do(node, "rollback").error is None
     assert look(node, stack).is_old
+
+
+def test_tables_that_stay_are_not_touched(node: Worker, stack: Stack) -> None:
+    """Not when the plan is applied, not by what others do to them meanwhile, and not on the way back."""
+    plan = node.ask(MakePlan(stack, left=("filter", "raw")))
+    before = look(node, stack)
+    assert do(node, "apply", plan, at="done look ip").killed  # and rolled back
+    assert look(node, stack, Phase.ROLLED_BACK).is_old
+    said = do(node, "apply", plan)
+    assert said.error is None
+    assert not [point for point in said.points if "filter" in point or "raw" in point]
+    seen = look(node, stack)
+    assert seen.answered
+    assert seen.nft == (True, False)
+    staying = [line for line in seen.iptables[0] if line.startswith("-A")]
+    assert staying == [
+        line for name in ("filter", "raw") for line in split(RULES)[name].meaning if line.startswith("-A")
+    ]
+    assert node.ask(Live()) == "same"
+    node.ask(Shell((f"iptables-{stack}", "-A", "FORWARD", "-j", "DROP")))
+    assert node.ask(Live()) == "same"
+    node.ask(Shell((f"iptables-{stack}", *FOREIGN)))
+    assert node.ask(Live()) == "drift"
+    assert do(node, "rollback").error is None
+    after = look(node, stack)
+    assert set(after.iptables[0]) == {*before.iptables[0], "-A FORWARD -j DROP"}
+    assert after.nft == (False, False)
+    assert after.answered
 
 
 def test_the_rules_changed_since_the_plan(node: Worker, stack: Stack, plan: str) -> None:

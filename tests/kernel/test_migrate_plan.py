@@ -122,7 +122,36 @@ def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> Non
     status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
     assert status == 2
     assert "-m length" in err
+    assert "with --leave TABLE" in err
     assert text is None
+
+
+def test_a_table_that_stays_need_not_be_translated(node: Worker) -> None:
+    mangle = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n")
+    stays = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m length --length 10 -j DROP\nCOMMIT\n"
+    words = ("--leave", "filter", "--format", "json")
+    status, out, err, text = node.ask(Planned((("iptables-legacy", mangle + stays),), words))
+    assert status == 0, err
+    assert "table filter is not read: packets are tried without it" in err
+    found = json.loads(out)["families"]["ip"]
+    assert list(found["removed"]) == ["mangle"]
+    assert found["left"] == {"filter": {"chains": 0, "rules": 1}}
+    assert text is not None
+    assert json.loads(text)["families"][0]["left"] == ["filter"]
+
+
+def test_packets_meet_a_table_that_stays(node: Worker) -> None:
+    """The mark is set by the one, and asked by the other."""
+    rules = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n") + DROPS
+    words = ("--leave", "filter", "--format", "json")
+    status, out, err, _ = node.ask(Planned((("iptables-legacy", rules),), words))
+    assert status == 0, err
+    packets = json.loads(out)["families"]["ip"]["packets"]
+    assert packets["different"] == {"iptables-legacy filter+nftables": 0, "iptables-legacy+nftables": 0}
+    assert packets["flows"] > 0
+    status, _, err, _ = node.ask(Planned((), ("--leave", "filter", "--leave", "mangle")))
+    assert status == 2
+    assert "no iptables rules but those in filter, mangle are in force" in err
 
 
 def test_both_stacks_hold_rules(node: Worker) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,15 @@ def made() -> MigrationPlan:
         seed=3,
         trial=TRIAL,
     )
+
+
+def test_tables_that_stay_are_not_removed() -> None:
+    (family,) = made().families
+    assert [table.name for table in family.removed] == ["raw", "nat", "filter"]
+    left = replace(family, left=("filter", "raw"))
+    assert [table.name for table in left.removed] == ["nat"]
+    assert left.digest == family.digest
+    assert FamilyPlan.from_data(left.data()) == left
 
 
 def test_a_plan_comes_back_from_its_file() -> None:

@@ -1,0 +1,73 @@
+"""Tables that stay in iptables, because somebody says so: the others are replaced beside them.
+
+Each table is asked at priorities of its own, so that it means the same wherever the others are. What tables
+have in common is the packet's mark and what conntrack knows, which iptables and nftables share; lists of
+``-m recent`` they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import AnyOf, Recent, Rule, Ruleset, Table, Test
+
+__all__ = ["insist_on_separate", "moved", "moved_text", "staying"]
+
+_WHERE = "a table that stays"
+
+
+def moved(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
+    """Return the tables that are replaced."""
+    return _only(ruleset, [table for table in ruleset.tables if table.name not in left]) if left else ruleset
+
+
+def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
+    """Return the tables that stay."""
+    return _only(ruleset, [table for table in ruleset.tables if table.name in left])
+
+
+def moved_text(text: str, left: Collection[str]) -> str:
+    """Return what iptables-save printed without the tables that stay, each line where it was."""
+    lines = []
+    table = ""
+    for line in text.splitlines():
+        if line.startswith("*"):
+            table = line[1:]
+        lines.append("#" if table in left else line)
+        if line == "COMMIT":
+            table = ""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def insist_on_separate(ruleset: Ruleset, left: Collection[str]) -> None:
+    """Raise UnsupportedError with the rules that ask a list of ``-m recent`` of a table that stays."""
+    lists = {name for table in staying(ruleset, left).tables for _, name in _asked(table)}
+    refusals = tuple(
+        Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
+        for table in moved(ruleset, left).tables
+        for rule, name in _asked(table)
+        if name in lists
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
+
+
+def _only(ruleset: Ruleset, tables: list[Table]) -> Ruleset:
+    return replace(ruleset, tables=tuple(tables))
+
+
+def _asked(table: Table) -> list[tuple[Rule, str]]:
+    rules = (rule for chain in table.chains for rule in chain.rules)
+    return [(rule, name) for rule in rules for test in rule.tests for name in _lists(test)]
+
+
+def _lists(test: Test) -> tuple[str, ...]:
+    match test:
+        case Recent(name=name):
+            return (name,)
+        case AnyOf():
+            return tuple(name for inner in test.tests for name in _lists(inner))
+        case _:
+            return ()
