@@ -4,6 +4,7 @@ CASES ?= tests/corpus/cases tests/corpus/cases6
 LEVELS ?= 0 1 2
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
+RULES ?=
 SOAK ?=
 FLEET ?=
 SERVICES ?= 10000
@@ -12,7 +13,7 @@ PYTHON_RUN := .venv/bin/python
 DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-large shares mutation translators bench soak fleet-bench golden capture clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-rules-vm diff-test-large shares mutation translators bench soak fleet-bench golden capture clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,7 +41,11 @@ diff-test-host: ## the same on the running kernel, in network namespaces; needs 
 
 diff-test-rules: ## clusters of every kind and their generated corpora, on the running kernel; needs root
 	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.selfcheck
+	$(PYTHON_RUN) -m harness.selfcheck $(RULES)
+
+diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=options); hours where it is emulated; no root
+	@harness/setup.sh vm
+	$(PYTHON_RUN) -m vm --kernel $(KERNEL) --limit 86400 -- $(PYTHON_RUN) -m harness.selfcheck $(RULES)
 
 diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
 	@harness/setup.sh test

@@ -24,11 +24,13 @@ _REQUEST: Final = 0x1
 _ACK: Final = 0x4
 _DUMP: Final = 0x300
 _CREATE: Final = 0x400
+_REPLACE: Final = 0x100
 _EXCL: Final = 0x200
 
 _RTM_NEWLINK: Final = 16
 _RTM_NEWADDR: Final = 20
 _RTM_NEWROUTE: Final = 24
+_RTM_NEWQDISC: Final = 36
 _IFF_UP: Final = 0x1
 _IFF_NOARP: Final = 0x80
 _IFLA_ADDRESS: Final = 1
@@ -45,6 +47,8 @@ _SCOPE_UNIVERSE: Final = 0
 _SCOPE_LINK: Final = 253
 _RTN_UNICAST: Final = 1
 _RTNH_ONLINK: Final = 4
+_TCA_KIND: Final = 1
+_TC_H_ROOT: Final = 0xFFFFFFFF
 
 _NETLINK_NETFILTER: Final = 12
 _ACCT_NEW: Final = 7 << 8 | 0  # NFNL_SUBSYS_ACCT, NFNL_MSG_ACCT_NEW
@@ -129,6 +133,15 @@ class Routing(Netlink):
         if queue is not None:
             body += attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
         self.demand(_RTM_NEWLINK, 0, body)
+
+    def send_at_once(self, index: int) -> None:
+        """Have a link send without a queue (``noqueue``).
+
+        With one, whoever finds that another CPU is sending leaves the packet to it (``__dev_xmit_skb``).
+        """
+        body = struct.pack("=BxHiIII", socket.AF_UNSPEC, 0, index, 0, _TC_H_ROOT, 0)
+        body += attribute(_TCA_KIND, b"noqueue\0")
+        self.demand(_RTM_NEWQDISC, _CREATE | _REPLACE, body)
 
     def add_address(self, index: int, family: Family, value: int, length: int) -> None:
         """Give a link an address, of IPv6 without asking others whether they have it."""

@@ -2,7 +2,8 @@
 
 A TAP per interface, its other end held here, makes this process the rest of the world. Writing a
 frame runs the stack to the end before ``write`` returns (``tun_get_user`` calls
-``netif_receive_skb`` itself), so what came of it is already waiting:
+``netif_receive_skb`` itself, and no TAP has a queueing discipline, in which packets would wait for another
+CPU that is sending a listener report), so what came of it is already waiting:
 
 * frames that left are read from the TAPs, and once more from a packet socket, which knows the
   mark (``SO_RCVMARK``) with which they passed the device;
@@ -258,6 +259,7 @@ class TapNode:
                 index = self._open_tap(name)
                 try:
                     routing.set_up(index, mac=mac_of_device(number), queue=QUEUE, arp=False)
+                    routing.send_at_once(index)
                 except OSError as e:
                     raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
                 self._headers[name] = (

@@ -16,6 +16,7 @@ from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.coverage import CoverageReport, count_in_kernel, coverage
 from harness.parity import Plan, run_parity
 from harness.repeat import repetitions
+from tests.kernel.reports import told
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"
@@ -68,7 +69,7 @@ def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     report = run_parity(
         plan, (backend(name),), reference=SimulatorBackend(), rules=lambda *_: (), progress=lambda *_: None
     )
-    assert report.parity, report.differences[:3]
+    assert report.parity, told(report)
     assert report.flows > len(made.flows) + REPEAT
 
 
@@ -111,4 +112,4 @@ def test_parity_on_a_cluster(cluster: Job, name: str) -> None:
         rules=lambda *_: (),
         progress=lambda *_: None,
     )
-    assert report.parity, report.differences[:3]
+    assert report.parity, told(report)

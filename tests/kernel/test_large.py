@@ -13,6 +13,7 @@ import pytest
 
 from harness.backends import backend
 from harness.large import Expected, Subject, large_shape, large_subject, run_one
+from tests.kernel.reports import told
 from translate.ir import Family
 
 SERVICES = 1000
@@ -32,7 +33,7 @@ def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
     if not availability.ok:
         pytest.skip(f"{name}: {availability.reason}")
     report = run_one(subject, expected, carrier, level)
-    assert report.parity, report.differences[:3]
+    assert report.parity, told(report)
     (mine,) = report.backends
     assert (mine.flows, mine.skipped) == (len(subject.batch.flows), None)
     assert mine.flows > 3 * SERVICES

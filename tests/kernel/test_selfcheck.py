@@ -17,6 +17,7 @@ from harness.batches import load_node, load_rules
 from harness.kuberules import Shape
 from harness.parity import choose_backends
 from harness.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
+from tests.kernel.reports import told
 from translate.errors import InputError
 from translate.ir import Family
 
@@ -87,5 +88,5 @@ def _assert_parity(subject: Subject, *, repeat: int) -> None:
     for level in LEVELS:
         able = [b for b in able if level == 0 or not b.name.startswith("iptables-")]
         for report in check(subject, able, level=level, repeat=repeat):
-            assert report.parity, report.differences[:3]
+            assert report.parity, told(report)
             assert {b.name for b in report.backends} <= set(BACKENDS)

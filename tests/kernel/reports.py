@@ -1,0 +1,17 @@
+"""What a failing test says of a report: everything, where pytest would cut a tuple short."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from harness.parity import ParityReport
+from harness.report.text import print_parity
+
+__all__ = ["told"]
+
+
+def told(report: ParityReport) -> str:
+    """Return the report as people are told it."""
+    text = StringIO()
+    print_parity(report, text)
+    return text.getvalue()
