@@ -2,7 +2,7 @@
 
 Each table is asked at priorities of its own, so that it means the same wherever the others are. What tables
 have in common is the packet's mark and what conntrack knows, which iptables and nftables share; lists of
-``-m recent`` they do not.
+``-m recent`` and ipsets they do not.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from harness.migrate.tables import split
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import AnyOf, Recent, Rule, Ruleset, Table, Test
 
@@ -41,14 +42,28 @@ def moved_text(text: str, left: Collection[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def insist_on_separate(ruleset: Ruleset, left: Collection[str]) -> None:
-    """Raise UnsupportedError with the rules that ask a list of ``-m recent`` of a table that stays."""
-    lists = {name for table in staying(ruleset, left).tables for _, name in _asked(table)}
-    refusals = tuple(
-        Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
-        for table in moved(ruleset, left).tables
-        for rule, name in _asked(table)
-        if name in lists
+def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> None:
+    """Raise UnsupportedError with the rules that rest on what a table that stays does.
+
+    They ask a list of ``-m recent`` that it asks, too, or an ipset that it changes, of which a translation
+    has a copy. ``text`` is what iptables-save printed: not every table that stays need have been read.
+    """
+    stay = [table for table in split(text).values() if table.name in left]
+    lists = {name for table in stay for name in table.lists}
+    written = {name for table in stay for name in table.sets_written}
+    replaced = moved(ruleset, left)
+    refusals = (
+        *(
+            Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
+            for table in replaced.tables
+            for rule, name in _asked(table)
+            if name in lists
+        ),
+        *(
+            Refusal(rule.origin, _WHERE, "shared-set", f"the ipset {test.name} is changed there")
+            for rule, test in replaced.set_tests()
+            if test.name in written
+        ),
     )
     if refusals:
         raise UnsupportedError(refusals)

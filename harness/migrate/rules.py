@@ -56,7 +56,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     if sets:
         ruleset = with_sets(ruleset, read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save"))
     if left:
-        insist_on_separate(ruleset, left)
+        insist_on_separate(ruleset, text, left)
     return Rules(text=text, ipsets=sets, left=left, tried=ruleset)
 
 

@@ -20,6 +20,8 @@ from translate.ir import Family
 __all__ = ["SavedTable", "digest_of", "empty", "restore_table", "save", "split"]
 
 _COUNTERS: Final = re.compile(r"^\[\d+:\d+\] (?=-A )|(?<=\S) \[\d+:\d+\]$")
+_LIST: Final = re.compile(r" -m recent .*?--name (\S+)")
+_SET: Final = re.compile(r" --(?:add|del|map)-set (\S+)")
 _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 
@@ -55,6 +57,16 @@ class SavedTable:
     def is_empty(self) -> bool:
         """Whether it does nothing: no rules, no chains that somebody made, every policy ACCEPT."""
         return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
+
+    @property
+    def lists(self) -> frozenset[str]:
+        """The lists of ``-m recent`` that its rules ask; iptables-save always prints their names."""
+        return frozenset(name for line in self.lines for name in _LIST.findall(line))
+
+    @property
+    def sets_written(self) -> frozenset[str]:
+        """The ipsets that its rules change (``-j SET``)."""
+        return frozenset(name for line in self.lines for name in _SET.findall(line))
 
     @property
     def text(self) -> str:

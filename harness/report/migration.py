@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ from harness.migrate.verifying import Found
 
 __all__ = ["live_data", "live_lines", "plan_data", "plan_lines", "undone_data", "undone_lines"]
 
-_LIST: Final = re.compile(r" -m recent .*?--name (\S+)")
 _SHOWN: Final = 4
 """How many chains of a table, and differences, are named."""
 
@@ -53,9 +51,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         yield f"  removed   {table.name}: {table.rules} rules{own}"
     for table in _left(one):
         yield f"  stays     {table.name}: {table.rules} rules, in iptables"
-    lists = sorted(
-        {name for table in one.plan.removed for line in table.lines for name in _LIST.findall(line)}
-    )
+    lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
     if lists:
         yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew"
     if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
