@@ -9,10 +9,10 @@ stand in another one; there the rule is repeated for every alternative, which is
 control never comes back to the next one.
 
 *A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
-(it may have no transport header), or did not come in by a bridge (its device may be of no kind). So the
-rule's other tests jump to a chain of its own, where a packet of which the opposite is true returns and the
-actions follow. With ``Return`` or ``Goto`` as its end the rule goes to that chain instead, and so does all
-else that stands behind it.
+(it may have no transport header), did not come in by a bridge (its device may be of no kind), or came by
+another way than the one back (which takes two matches to say). So the rule's other tests jump to a chain of
+its own, where a packet of which the opposite is true returns and the actions follow. With ``Return`` or
+``Goto`` as its end the rule goes to that chain instead, and so does all else that stands behind it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from translate.ir import (
     SetTest,
     Test,
 )
-from translate.nft.bridges import asks_no_bridge, from_bridge
 from translate.nft.draft import Draft
 from translate.nft.ipsets import ends_the_rule
+from translate.nft.matches import REVERSE_PATHS
 from translate.nft.model import NftChain
 from translate.nft.refusal import CannotSay
 from translate.nft.rules import transport_again, write_rule
@@ -47,6 +47,9 @@ from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
 
 __all__ = ["takes_rules", "write_apply"]
+
+_YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED}
+"""Fields of one bit, of which the matches of one rule say "yes" alone."""
 
 
 def write_apply(draft: Draft, chain: NftChain, apply: Apply) -> NftChain:
@@ -86,8 +89,8 @@ def takes_rules(draft: Draft, test: Test) -> bool:
             return True
         case SetTest():
             return ends_the_rule(test, draft.ipsets)
-        case FieldTest(field=Field.BRIDGED):
-            return asks_no_bridge(test)
+        case FieldTest(field=field) if field in _YES_OR_NO:
+            return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         case _:
             return False
 
@@ -148,7 +151,7 @@ def _opposite(test: Test) -> Test:
     if isinstance(test, SetTest):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
-    return from_bridge()
+    return FieldTest(field=test.field, values=(Interval.point(1),))
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:

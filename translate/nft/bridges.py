@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import AnyOf, Apply, Choose, Field, FieldTest, Interval, Lookup, Origin, Program, Test
+from translate.ir import AnyOf, Apply, Choose, Field, FieldTest, Lookup, Origin, Program, Test
 from translate.nft.refusal import BACKEND
 
-__all__ = ["BRIDGE", "asks_no_bridge", "from_bridge", "notes_on_bridges"]
+__all__ = ["BRIDGE", "notes_on_bridges"]
 
 BRIDGE: Final = '"bridge"'
 """The kind of a bridge, as ``meta iifkind`` is compared."""
@@ -25,16 +25,6 @@ _TEXT: Final = (
     "what comes in by a bridge is taken to have passed br_netfilter: the same while"
     " net.bridge.bridge-nf-call-iptables (IPv6: -ip6tables) is 1"
 )
-
-
-def asks_no_bridge(test: FieldTest) -> bool:
-    """Whether packets pass that came in otherwise than by a bridge."""
-    return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
-
-
-def from_bridge() -> FieldTest:
-    """Return the test that packets from a bridge pass."""
-    return FieldTest(field=Field.BRIDGED, values=(Interval.point(1),))
 
 
 def notes_on_bridges(program: Program) -> tuple[Note, ...]:

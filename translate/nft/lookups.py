@@ -29,10 +29,14 @@ from translate.ir import (
     Lookup,
     MemberEntries,
     Origin,
+    Protocol,
+    Reject,
+    RejectKind,
     Return,
     Test,
 )
 from translate.nft.alternatives import takes_rules
+from translate.nft.apart import kept_apart
 from translate.nft.connmarks import stands_apart
 from translate.nft.datamaps import dnat_map, same_actions
 from translate.nft.draft import Draft
@@ -52,11 +56,11 @@ _FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
     """Write a lookup as a map or a set, and the rule that asks it. Raises CannotSay."""
     _no_alternatives(draft, lookup.tests)
-    parts = matches(lookup.tests, draft.family, draft.named)
+    parts = matches(kept_apart(lookup.tests), draft.family, draft.named)
     known = transports(lookup.tests)
     ports = _PORTS & set(lookup.fields)
     if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
-        parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+        parts.append(protocols(sorted(PORT_PROTOCOLS)))
     # What a member of a family is, is seen from those that the sample has.
     shown = lookup.entries.sample if isinstance(lookup.entries, MemberEntries) else lookup.entries
     entries: list[tuple[Entry, tuple[int, ...], str]] = []
@@ -71,7 +75,7 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
     wide = any(isinstance(v, Interval) and not v.is_point for e in shown for v in e.key)
     key = " . ".join(expression(f, draft.family) for f in lookup.fields)
     same = same_actions(shown)
-    same = () if same is None or stands_apart(same) else same
+    same = () if same is None or stands_apart(same) or _resets_behind_others(same, known) else same
     # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
     asks_fib = not _FIB.isdisjoint(lookup.fields)
     nat = None if same or asks_fib else dnat_map(shown, draft.family)
@@ -85,7 +89,7 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
     # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
     asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
     if asks and not known:
-        parts.insert(0, protocols(sorted({n for _, over, _ in entries for n in over} or PORT_PROTOCOLS)))
+        parts.append(protocols(sorted({n for _, over, _ in entries for n in over} or PORT_PROTOCOLS)))
     if nat is not None:
         parts.append(nat.statement(key, name))
     else:
@@ -101,10 +105,16 @@ def write_lookup(draft: Draft, chain: NftChain, lookup: Lookup) -> None:
     chain.rules.append(NftRule(parts=tuple(parts), targets=targets, origin=lookup.origin))
 
 
+def _resets_behind_others(actions: Sequence[Action], known: Sequence[int]) -> bool:
+    """Whether nft would refuse an answer that is for TCP alone, behind matches on other protocols."""
+    resets = any(isinstance(a, Reject) and a.kind is RejectKind.TCP_RESET for a in actions)
+    return resets and tuple(known) != (Protocol.TCP,)
+
+
 def write_choose(draft: Draft, chain: NftChain, choose: Choose) -> None:
     """Write a draw as a map of numbers, and the rule that draws one. Raises CannotSay."""
     _no_alternatives(draft, choose.tests)
-    parts = matches(choose.tests, draft.family, draft.named)
+    parts = matches(kept_apart(choose.tests), draft.family, draft.named)
     known = transports(choose.tests)
     cells = _Cells(draft, chain, choose.origin)
     elements = []

@@ -12,6 +12,8 @@ Traps that this module knows of:
   asked for. It fails on later fragments (``nft_payload_eval``), as the field does;
 * ``fib daddr type`` gives an address one type; ``addrtype`` of IPv6 calls the node's own UNICAST as well
   (``match_type6``), so that only LOCAL is written there;
+* ``fib saddr . iif oif`` finds a route to a broadcast address, which ``rpfilter`` does not
+  (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so that the type of the address is asked for as well;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
 """
 
@@ -49,7 +51,7 @@ from translate.nft.bridges import BRIDGE
 from translate.nft.ipsets import NamedSets
 from translate.nft.refusal import CannotSay
 
-__all__ = ["CT_PORTS", "expression", "keys", "matches", "protocols", "transports"]
+__all__ = ["CT_PORTS", "REVERSE_PATHS", "expression", "keys", "matches", "protocols", "transports"]
 
 _PROTOCOLS: Final[dict[int, str]] = {
     Protocol.ICMP: "icmp",
@@ -69,6 +71,7 @@ CT_PORTS: Final = frozenset(
 )
 
 
+REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
 _FIB: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
 _STATE_NAMES: Final[dict[int, str]] = {state: state.name.lower() for state in ConnectionState}
 _SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION, *_FIB})
@@ -174,30 +177,32 @@ def protocols(numbers: Sequence[int]) -> str:
     return f"meta l4proto {names[0] if len(names) == 1 else _set(names)}"
 
 
-def matches(tests: Sequence[Test], family: Family, sets: NamedSets) -> list[str]:
-    """Return the matches of a rule with these tests, in order.
+def matches(tests: Sequence[Test], family: Family, sets: NamedSets, before: Sequence[Test] = ()) -> list[str]:
+    """Return the matches of a rule with these tests, in order; ``before`` are those already written.
 
     There is no :class:`AnyOf` among them. One transport protocol and a port of it are written
-    together (``tcp dport 53``); ports without a protocol get the guard that they need. Raises
-    CannotSay.
+    together (``tcp dport 53``), unless a counter stands between them, which the protocol decides about;
+    ports without a protocol get the guard that they need. Raises CannotSay.
     """
-    known = transports(tests)
-    ported = [t for t in tests if isinstance(t, FieldTest) and t.field in _PORTS]
-    joined = len(known) == 1 and known[0] in PORT_PROTOCOLS and bool(ported)
+    known = transports((*before, *tests))
     if any(_is_ct_port(test) for test in tests):
         if not known or any(isinstance(test, Nth) for test in tests):
             raise CannotSay("ct-ports", "ports of the connection need a protocol (-p) in the same rule")
         # nft knows what a port of the connection is only behind the match on the protocol.
         tests = sorted(tests, key=_is_ct_port)
+    port = next((i for i, t in enumerate(tests) if isinstance(t, FieldTest) and t.field in _PORTS), None)
+    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS
+    guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
     found: list[str] = []
-    if ported and not (known and set(known) <= PORT_PROTOCOLS):
-        found.append(protocols(sorted(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS)))
-    for test in tests:
+    for index, test in enumerate(tests):
+        if guarded and index == port:
+            found.append(protocols(sorted(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS)))
         text = sets.match(test) if isinstance(test, SetTest) else _match(test, family)
         if joined and isinstance(test, FieldTest):
             if test.field is Field.L4PROTO and not test.negated:
-                continue
-            if test.field in _PORTS:
+                if not any(isinstance(t, Nth) for t in tests[index:port]):
+                    continue
+            elif test.field in _PORTS:
                 text = text.replace("th ", f"{protocol(known[0])} ", 1)
         found.append(text)
     return found
@@ -229,9 +234,8 @@ def _field_match(test: FieldTest, family: Family) -> str:
     left = expression(field, family)
     if field is Field.CT_STATE and test.mask is None:
         return f"{left} {_states(test)}"
-    if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK):
-        there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
-        return f"{left} {'exists' if there else 'missing'}"
+    if field in REVERSE_PATHS:
+        return f"{left} exists {_NO_BROADCAST}"  # no way back takes two rules: see alternatives
     if field is Field.BRIDGED:
         return f"{left} {BRIDGE}"  # what is no bridge takes two rules: see emit
     if field is Field.FRAGMENT:
@@ -250,6 +254,13 @@ def _field_match(test: FieldTest, family: Family) -> str:
 
 _BITS: Final = frozenset({Field.TCP_FLAGS, Field.CT_STATUS})
 """Fields for which nft takes a value without an operator for a bit test."""
+
+
+_NO_BROADCAST: Final = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+"""The route back to a broadcast address is none for ``rpfilter``, but one for ``fib … oif``.
+
+0.0.0.0/8 and 255.255.255.255 have the type by themselves (``__inet_dev_addr_type``), whatever their route is.
+"""
 
 
 def _states(test: FieldTest) -> str:

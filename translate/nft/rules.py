@@ -34,6 +34,7 @@ from translate.ir import (
     SetTest,
     Test,
 )
+from translate.nft.apart import kept_apart
 from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.draft import Draft
 from translate.nft.matches import CT_PORTS, matches, protocols, transports
@@ -58,7 +59,7 @@ def write_rule(draft: Draft, chain: NftChain, apply: Apply) -> None:
         return
     parts = _parts(draft, apply.tests)
     if any(needs_transport(action) for action in apply.actions) and not transports(apply.tests):
-        parts.insert(0, protocols(sorted(PORT_PROTOCOLS)))
+        parts.append(protocols(sorted(PORT_PROTOCOLS)))
     targets: list[str] = []
     for action in apply.actions:
         parts.append(statement(action, draft.family, draft.called))
@@ -68,16 +69,17 @@ def write_rule(draft: Draft, chain: NftChain, apply: Apply) -> None:
         chain.rules.append(NftRule(parts=tuple(parts), targets=tuple(targets), origin=apply.origin))
 
 
-def _parts(draft: Draft, tests: Sequence[Test]) -> list[str]:
-    """The matches of a rule, in the order of its tests."""
+def _parts(draft: Draft, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[str]:
+    """The matches of a rule, in the order of its tests; ``before`` are those that the rule has already."""
     parts: list[str] = []
-    start = 0
+    start = len(before)
+    tests = kept_apart((*before, *tests))
     for index, test in enumerate(tests):
-        if isinstance(test, Recent | Account):
+        if index >= start and isinstance(test, Recent | Account):
             said = _seen(draft, test) if isinstance(test, Recent) else _counted(draft, test)
-            parts += [*matches(tests[start:index], draft.family, draft.named), said]
+            parts += [*matches(tests[start:index], draft.family, draft.named, tests[:start]), said]
             start = index + 1
-    return parts + matches(tests[start:], draft.family, draft.named)
+    return parts + matches(tests[start:], draft.family, draft.named, tests[:start])
 
 
 def _counted(draft: Draft, test: Account) -> str:
@@ -123,7 +125,8 @@ def _recent(draft: Draft, chain: NftChain, apply: Apply, index: int) -> None:
         raise CannotSay("recent-twice", f"--{test.mode.value} stands before another test that changes a list")
     targets = tuple(draft.called[a.chain] for a in apply.actions if isinstance(a, Jump | Goto))
     actions = [statement(action, draft.family, draft.called) for action in apply.actions]
-    parts = (*_parts(draft, (*before, seen)), *changes, *_parts(draft, behind), *actions)
+    asked = (*before, test)
+    parts = (*_parts(draft, (*before, seen)), *changes, *_parts(draft, behind, asked), *actions)
     chain.rules.append(NftRule(parts=parts, targets=targets, origin=apply.origin))
 
 

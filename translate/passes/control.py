@@ -58,16 +58,19 @@ def terminal(action: Action) -> bool:
 def plain(tests: Iterable[Test]) -> bool:
     """Whether the tests can be evaluated once or often and say the same, in a single condition.
 
-    A negated :class:`SetTest` is true of a packet without ports, and a test for no bridge of one whose
-    device has no kind, which takes nftables two conditions.
+    A negated :class:`SetTest` is true of a packet without ports, a test for no bridge of one whose device has
+    no kind, and one for no way back of two kinds of routes, which takes nftables two conditions.
     """
     return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
 
 
 def _takes_two(test: Test) -> bool:
     if type(test) is FieldTest:
-        return test.field is Field.BRIDGED
+        return test.field in _TWO_CONDITIONS
     return type(test) is SetTest and test.negated
+
+
+_TWO_CONDITIONS: Final = frozenset({Field.BRIDGED, Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
 
 
 def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:

@@ -17,19 +17,37 @@ NODE = """{
 }"""
 
 
+_NO_BROADCAST = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
-    [
-        ("", "fib saddr . iif oif exists"),
-        ("--invert", "fib saddr . iif oif missing"),
-        ("--validmark", "fib saddr . mark . iif oif exists"),
-        ("--validmark --invert", "fib saddr . mark . iif oif missing"),
-    ],
+    [("", "fib saddr . iif oif exists"), ("--validmark", "fib saddr . mark . iif oif exists")],
 )
 @pytest.mark.parametrize("level", [0, 1])
 def test_nftables(options: str, text: str, level: int) -> None:
     chains = nft("raw", f"-A PREROUTING -m rpfilter {options} -j DROP", level=level)
-    assert chains["raw_PREROUTING"] == [f"{text} drop"]
+    assert chains["raw_PREROUTING"] == [f"{text} {_NO_BROADCAST} drop"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--invert", "fib saddr . iif oif exists"),
+        ("--validmark --invert", "fib saddr . mark . iif oif exists"),
+    ],
+)
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_no_way_back_takes_two_rules(options: str, text: str, level: int) -> None:
+    rules = [
+        f"-A PREROUTING -s {source} -m rpfilter {options} -j DROP" for source in ("10.0.0.1", "10.0.0.2")
+    ]
+    chains = nft("raw", *rules, level=level)
+    assert chains["raw_PREROUTING"] == [
+        "ip saddr 10.0.0.1 jump raw_PREROUTING_2",
+        "ip saddr 10.0.0.2 jump raw_PREROUTING_3",
+    ]
+    assert chains["raw_PREROUTING_2"] == [f"{text} {_NO_BROADCAST} return", "drop"]
 
 
 def test_tc_ebpf() -> None:

@@ -130,6 +130,17 @@ def test_a_lookup_that_does_the_same_to_all_is_a_set() -> None:
     ]
 
 
+def test_a_reset_stands_where_nft_can_add_the_protocol() -> None:
+    rules = [
+        f"-A FORWARD -p tcp -m tcp --dport 53 -j {t}" for t in ("REJECT --reject-with tcp-reset", "DROP")
+    ]
+    found = nft("filter", *rules, level=1)
+    assert found["filter_FORWARD"] == [
+        "meta l4proto { tcp, udp, dccp, sctp, udplite } th dport 53 meta l4proto vmap @filter_FORWARD_3"
+    ]
+    assert found["filter_FORWARD_2"] == ["reject with tcp reset"]
+
+
 def test_a_lookup_of_dnat_targets_is_a_data_map() -> None:
     rules = [
         f"-A PREROUTING -d 10.0.0.{n}/32 -p tcp -m tcp --dport 8{n}"

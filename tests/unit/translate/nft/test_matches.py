@@ -44,6 +44,8 @@ def match(options: str) -> str:
         ("-m addrtype --src-type LOCAL ! --dst-type LOCAL", "fib saddr type local fib daddr type != local"),
         ("-m addrtype --dst-type LOCAL --limit-iface-in", "fib daddr . iif type local"),
         ("-p tcp -m conntrack --ctorigdstport 80", "meta l4proto tcp ct original proto-dst 80"),
+        ("-m conntrack --ctproto 17", "ct original protocol & 0xff == udp"),
+        ("-m conntrack ! --ctproto 99", "ct original protocol & 0xff != 99"),
         ("-m conntrack --ctorigdst 10.96.0.10/32", "ct original ip daddr 10.96.0.10"),
         (
             "-m statistic --mode random --probability 0.25000000000",
@@ -56,12 +58,39 @@ def test_matches_as_nft_spells_them(options: str, text: str) -> None:
     assert match(options) == text
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        # nft 1.0.6 would join them into "not both".
+        ("-p tcp -m tcp ! --sport 443 ! --dport 443", "tcp sport != 443 tcp dport & 0xffff != 443"),
+        ("-p sctp -m multiport ! --ports 443", "sctp sport != 443 sctp dport & 0xffff != 443"),
+        ("-p tcp -m tcp ! --dport 1 -m multiport ! --sports 2", "tcp dport != 1 tcp sport & 0xffff != 2"),
+        # These it joins into "both", or leaves alone.
+        ("-p tcp -m tcp --sport 443 --dport 443", "tcp sport 443 tcp dport 443"),
+        ("-p tcp -m tcp ! --sport 443 --dport 443", "tcp sport != 443 tcp dport 443"),
+        ("-p tcp -m tcp ! --sport 1:443 ! --dport 443", "tcp sport != 1-443 tcp dport != 443"),
+        # It would join these across the counter, which then sees other packets.
+        (
+            "-p tcp -m tcp --sport 1 -m statistic --mode nth --every 3 --packet 0 -m multiport --dports 2",
+            "tcp sport 1 numgen inc mod 3 == 0 tcp dport & 0xffff == 2",
+        ),
+        # The counter counts TCP alone.
+        (
+            "-p tcp -m statistic --mode nth --every 3 --packet 0 -m tcp --dport 2",
+            "meta l4proto tcp numgen inc mod 3 == 0 tcp dport 2",
+        ),
+    ],
+)
+def test_matches_that_nft_would_join(options: str, text: str) -> None:
+    assert match(options) == text
+
+
 def test_a_port_asks_for_a_protocol_that_has_ports() -> None:
     port = FieldTest(field=Field.DPORT, values=(Interval.point(53),))
     guard = "meta l4proto { tcp, udp, dccp, sctp, udplite }"
     assert matches((port,), Family.IP, NO_SETS) == [guard, "th dport 53"]
     icmp_too = FieldTest(field=Field.L4PROTO, values=(Interval.point(1), Interval.point(6)))
-    assert matches((icmp_too, port), Family.IP, NO_SETS)[0] == "meta l4proto tcp"
+    assert matches((icmp_too, port), Family.IP, NO_SETS)[1:] == ["meta l4proto tcp", "th dport 53"]
 
 
 def test_a_wildcard_that_fills_the_kernels_buffer_is_no_wildcard() -> None:

@@ -64,8 +64,7 @@ def test_a_list_is_written_behind_just_the_tests_before_it() -> None:
     assert found["filter_INPUT"] == [
         "meta l4proto tcp update @recent_a { ip saddr }",
         "tcp dport 22 accept",
-        "meta l4proto tcp ip saddr @recent_a update @recent_a { ip saddr } "
-        "meta l4proto { tcp, udp, dccp, sctp, udplite } th dport 22 drop",
+        "meta l4proto tcp ip saddr @recent_a update @recent_a { ip saddr } tcp dport 22 drop",
     ]
 
 

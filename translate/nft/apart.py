@@ -1,0 +1,70 @@
+"""Tests written so that nft leaves each as it is, where it would join or misread them.
+
+*Payloads that nft joins.* nft 1.0.6 makes one match of two on neighbouring bytes (``payload_try_merge`` in
+``src/rule.c``). Of two that are negated it makes "not both", where each must hold (1.1.3 leaves them alone).
+And it joins across what stands between them, a counter or a set that packets fill (1.0.6) or ``numgen inc``
+(still in 1.1.3), which then sees other packets. A mask of all bits keeps a match out of it.
+
+*Connections whose protocol is asked for.* After ``ct original protocol udp`` nft takes the packet itself for
+UDP: it leaves out the match that ``udp sport`` implies, and the ICMP error about a connection matches by its
+type and code; or it refuses ``icmp type`` (``ct_expr_pctx_update``). With a mask it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from translate.ir import Account, Field, FieldTest, Interval, Nth, Recent, Test
+
+__all__ = ["kept_apart"]
+
+_NEIGHBOURS: Final = {
+    Field.SPORT: Field.DPORT,
+    Field.DPORT: Field.SPORT,
+    Field.ICMP_TYPE: Field.ICMP_CODE,
+    Field.ICMP_CODE: Field.ICMP_TYPE,
+}
+_ALL_BITS: Final = {
+    Field.SPORT: 0xFFFF,
+    Field.DPORT: 0xFFFF,
+    Field.ICMP_TYPE: 0xFF,
+    Field.ICMP_CODE: 0xFF,
+    Field.CT_PROTO: 0xFF,
+}
+_REMEMBERS: Final = (Nth, Recent, Account)
+
+
+def kept_apart(tests: Sequence[Test]) -> tuple[Test, ...]:
+    """Return the tests of one rule, in order, with masks of all bits where nft needs them."""
+    return tuple(_kept(tests))
+
+
+def _kept(tests: Sequence[Test]) -> Iterator[Test]:
+    for index, test in enumerate(tests):
+        if not isinstance(test, FieldTest) or test.mask is not None or test.field not in _ALL_BITS:
+            yield test
+        elif test.field is Field.CT_PROTO or any(
+            _joined(tests[before], test, tests[before + 1 : index]) for before in range(index)
+        ):
+            yield replace(test, mask=_ALL_BITS[test.field])
+        else:
+            yield test
+
+
+def _joined(first: Test, second: FieldTest, between: Sequence[Test]) -> bool:
+    """Whether nft would join two tests that must not be one."""
+    return (
+        isinstance(first, FieldTest)
+        and first.field is _NEIGHBOURS.get(second.field)
+        and first.negated is second.negated
+        and _is_single(first)
+        and _is_single(second)
+        and (second.negated or any(isinstance(test, _REMEMBERS) for test in between))
+    )
+
+
+def _is_single(test: FieldTest) -> bool:
+    """Whether a test compares with one value."""
+    return len(test.values) == 1 and isinstance(test.values[0], Interval) and test.values[0].is_point
