@@ -6,6 +6,7 @@ BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
 RULES ?=
 SOAK ?=
+SEEDS ?= 0-199
 FLEET ?=
 SERVICES ?= 10000
 
@@ -13,7 +14,7 @@ PYTHON_RUN := .venv/bin/python
 DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-rules-vm diff-test-large shares mutation translators bench soak fleet-bench golden capture clean
+.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-rules-vm diff-test-large bytecode shares mutation translators bench soak fleet-bench golden capture clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +51,10 @@ diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=opt
 diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
 	@harness/setup.sh test
 	$(PYTHON_RUN) -m harness.large --services $(SERVICES)
+
+bytecode: ## what nft 1.0.6 and 1.1.3 make of random rulesets (SEEDS=0-199), statement by statement; needs root
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m harness.bytecode --seeds $(SEEDS) --nft "$$($(PYTHON_RUN) -m vm.nft bookworm)" --nft "$$($(PYTHON_RUN) -m vm.nft trixie)"
 
 shares: ## 200,000 connections per backend: fair shares pass, one hundredth too much is caught; needs root
 	@harness/setup.sh test

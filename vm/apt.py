@@ -1,10 +1,10 @@
 """A private view of Debian's package archive, for packages that are unpacked and never installed.
 
 Debian 12's archive carries both kernels that the differential test needs (6.1 in the release, 6.12 in its
-security suite), so this reads Debian 12's lists whatever the machine itself runs: Debian 12, 13 or Ubuntu.
-Everything apt writes stays under one folder of the build tree, so an ordinary user can do it and the
-machine's own lists, caches and installed packages are never touched. The machine's apt configuration
-(proxies, time limits) still applies.
+security suite), and each release its own nft. So this reads the lists of a named release, whatever the
+machine itself runs: Debian 12, 13 or Ubuntu. Everything apt writes stays under one folder of the build tree,
+so an ordinary user can do it and the machine's own lists, caches and installed packages are never touched.
+The machine's apt configuration (proxies, time limits) still applies.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from translate.errors import MachineError
 __all__ = ["Archive", "Sources", "machine_sources"]
 
 RELEASE = "bookworm"
+"""The release that is read where nobody asks for another."""
+
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TEMPLATES = tuple(Path("/usr/share/python-apt/templates", name) for name in ("Debian.info", "debian.info"))
@@ -34,12 +36,12 @@ class Sources:
     main: str
     security: str
 
-    def render(self) -> str:
-        """Return the ``sources.list`` text for :data:`RELEASE`."""
+    def render(self, release: str = RELEASE) -> str:
+        """Return the ``sources.list`` text for a release."""
         options = f"arch={ARCHITECTURE} signed-by={KEYRING}"
         return (
-            f"deb [{options}] {self.main} {RELEASE} main\n"
-            f"deb [{options}] {self.security} {RELEASE}-security main\n"
+            f"deb [{options}] {self.main} {release} main\n"
+            f"deb [{options}] {self.security} {release}-security main\n"
         )
 
 
@@ -72,10 +74,11 @@ def machine_sources(indextargets: str, template: str) -> Sources | None:
 
 
 class Archive:
-    """Debian 12's archive, as apt sees it from ``folder``."""
+    """The archive of one release, as apt sees it from ``folder``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, release: str = RELEASE) -> None:
         self._folder = folder.resolve()
+        self._release = release
 
     def update(self) -> None:
         """Fetch the package lists; MachineError when they cannot be had."""
@@ -95,7 +98,7 @@ class Archive:
                 "no Debian mirror among apt's sources, and Debian's own list is missing; "
                 "install the package python-apt-common"
             )
-        (self._folder / "sources.list").write_text(sources.render())
+        (self._folder / "sources.list").write_text(sources.render(self._release))
         _run(self._command("apt-get", "update", "-qq"), what="fetch Debian's package lists")
 
     def names(self, prefix: str) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from vm.apt import KEYRING, Sources, machine_sources
 
 TEMPLATE = """\
@@ -44,10 +46,11 @@ def test_without_any_address_there_are_no_sources() -> None:
     assert machine_sources("https://mirror.example/debian\n", "") is None
 
 
-def test_sources_are_signed_and_of_one_release() -> None:
-    lines = DEFAULT.render().splitlines()
+@pytest.mark.parametrize("release", ["bookworm", "trixie"])
+def test_sources_are_signed_and_of_one_release(release: str) -> None:
+    lines = DEFAULT.render(release).splitlines()
     assert [line.split("] ")[1] for line in lines] == [
-        f"{DEFAULT.main} bookworm main",
-        f"{DEFAULT.security} bookworm-security main",
+        f"{DEFAULT.main} {release} main",
+        f"{DEFAULT.security} {release}-security main",
     ]
     assert all(f"signed-by={KEYRING}" in line for line in lines)

@@ -186,7 +186,7 @@ def matches(tests: Sequence[Test], family: Family, sets: NamedSets, before: Sequ
     """
     known = transports((*before, *tests))
     if any(_is_ct_port(test) for test in tests):
-        if not known or any(isinstance(test, Nth) for test in tests):
+        if not known or any(map(_counts, tests)):
             raise CannotSay("ct-ports", "ports of the connection need a protocol (-p) in the same rule")
         # nft knows what a port of the connection is only behind the match on the protocol.
         tests = sorted(tests, key=_is_ct_port)
@@ -200,12 +200,17 @@ def matches(tests: Sequence[Test], family: Family, sets: NamedSets, before: Sequ
         text = sets.match(test) if isinstance(test, SetTest) else _match(test, family)
         if joined and isinstance(test, FieldTest):
             if test.field is Field.L4PROTO and not test.negated:
-                if not any(isinstance(t, Nth) for t in tests[index:port]):
+                if not any(map(_counts, tests[index:port])):
                     continue
             elif test.field in _PORTS:
                 text = text.replace("th ", f"{protocol(known[0])} ", 1)
         found.append(text)
     return found
+
+
+def _counts(test: Test) -> bool:
+    """Whether a test counts the packets that come to it."""
+    return isinstance(test, Nth)
 
 
 def _is_ct_port(test: Test) -> bool:

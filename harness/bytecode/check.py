@@ -1,0 +1,199 @@
+"""Every statement of a Program, as nft would load it, against what it means.
+
+Each statement is written into a chain of its own, followed by a jump to a chain that stands for "what comes
+next", so that what stands before it in its own chain keeps no packet away. Chains that rules call are empty:
+a call is an event, and comes back. All are one text, which nft compiles at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.bytecode.compiler import Nft
+from harness.bytecode.drawing import draw_samples
+from harness.bytecode.expressible import expressible
+from harness.bytecode.listing import Listing
+from harness.bytecode.machine import Names, RecentSet, run
+from harness.bytecode.meaning import World, perform
+from harness.bytecode.samples import Sample, State
+from translate.errors import Refusal
+from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Statement, TableName
+from translate.nft.model import NftChain, NftTable
+from translate.passes.recents import recent_lists
+
+__all__ = ["Checked", "Difference", "check"]
+
+_NEXT = "filter/next"
+_TOLD = 3
+"""How many packets are shown of each statement that differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A packet to which the instructions do something else than the statement says."""
+
+    nft: str
+    statement: Statement
+    rules: tuple[str, ...]
+    sample: Sample
+    wanted: tuple[object, ...]
+    found: tuple[object, ...]
+
+    def render(self) -> str:
+        """Return the difference as lines of text."""
+        values = {f: v for f, v in self.sample.values.items() if f in _fields(self.statement)}
+        shown = ", ".join(
+            f"{f.text}={v:#x}" if isinstance(v, int) else f"{f.text}={v!r}" for f, v in values.items()
+        )
+        more = f"draw={self.sample.draw:#x} count={self.sample.count} ages={self.sample.ages}"
+        lines = (
+            f"{self.nft}: {self.statement.origin.place}: {self.statement.origin.text}",
+            *(f"    {rule}" for rule in self.rules),
+            f"  packet   {shown} {more}",
+            f"  meant    {self.wanted}",
+            f"  happens  {self.found}",
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was checked: how many statements and packets, what differs, and what nftables refuses."""
+
+    statements: int = 0
+    packets: int = 0
+    differences: tuple[Difference, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 0) -> Checked:
+    """Compare every statement that nftables can express with what each nft makes of it.
+
+    ``programs`` are one ruleset at several levels; what they have in common is looked at once. Raises
+    NftError when an nft refuses the text.
+    """
+    statements = {_key(s): s for p in programs for chain in p.chains for s in chain.statements}
+    apart, output, refused = expressible(_apart(programs, list(statements.values())))
+    world, names = _surroundings(apart, output.structure)
+    listings = [(nft, nft.compiled(output.text)) for nft in compilers]
+    # Chains of the text begin with those of the Program, in order.
+    alone = [
+        (chain.statements[0], made)
+        for chain, made in zip(apart.chains, output.structure.chains, strict=False)
+        if len(chain.statements) > 1
+    ]
+    differences: list[Difference] = []
+    packets = 0
+    for number, (statement, chain) in enumerate(alone):
+        told = dict.fromkeys(compilers, 0)
+        for sample in draw_samples(statement, world, seed + number):
+            packets += 1
+            wanted = _meant(statement, sample, world)
+            for nft, listing in listings:
+                found = _happens(listing, chain, sample, names)
+                if found != wanted and told[nft] < _TOLD:
+                    told[nft] += 1
+                    differences.append(
+                        Difference(
+                            nft=nft.name,
+                            statement=statement,
+                            rules=tuple(_written(output.structure, chain)),
+                            sample=sample,
+                            wanted=wanted,
+                            found=found,
+                        )
+                    )
+    return Checked(statements=len(alone), packets=packets, differences=tuple(differences), refused=refused)
+
+
+def _key(statement: Statement) -> object:
+    """What two statements have in common that are written alike."""
+    if isinstance(statement, Lookup):
+        return statement.fields, statement.tests, type(statement.entries), tuple(statement.entries)
+    return statement
+
+
+def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Program:
+    """The statements in a chain of its own each, behind the chains that they call, all empty."""
+    called = {
+        chain.name: replace(chain, statements=(), hook=None, priority=None, policy=None)
+        for program in programs
+        for chain in program.chains
+    }
+    last = LoweredChain(name=_NEXT, table=TableName.FILTER, statements=())
+    onward = Apply(tests=(), actions=(Jump(_NEXT),))
+    alone = [
+        LoweredChain(
+            name=f"filter/#{number}",
+            table=TableName.FILTER,
+            statements=(statement, onward),
+            origin=statement.origin,
+        )
+        for number, statement in enumerate(statements)
+    ]
+    return replace(programs[0], chains=(*called.values(), last, *alone))
+
+
+def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
+    """What statements refer to, by their own names and by nft's."""
+    lists = recent_lists(program)
+    world = World(
+        family=program.family,
+        sets={one.name: one for one in program.sets},
+        lists={name: known.seconds for name, known in lists.items()},
+    )
+    sets = {}
+    for one in table.sets:
+        name = re.sub(r", line \d+$", "", one.note.removeprefix("recent "))
+        sets[one.name] = RecentSet(name, one.timeout)
+    names = Names(
+        chains={
+            made.name: chain.name
+            for made, chain in zip(table.chains, program.chains, strict=False)
+            if not chain.statements
+        },
+        counters={counter.name: counter.note.removeprefix("nfacct ") for counter in table.counters},
+        sets=sets,
+        lists=tuple(world.lists),
+    )
+    return world, names
+
+
+def _meant(statement: Statement, sample: Sample, world: World) -> tuple[object, ...]:
+    state = State(sample)
+    if perform(statement, state, world):
+        state.note("call", _NEXT)
+    return _result(state)
+
+
+def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) -> tuple[object, ...]:
+    state = State(sample)
+    run(listing, chain.name, state, names)
+    return _result(state)
+
+
+def _result(state: State) -> tuple[object, ...]:
+    """What can be seen of a packet's way: what was done, with the marks then, and what lists hold now."""
+    lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
+    return (*state.events, state.mark, state.connmark, state.tracked.name, lists)
+
+
+def _written(table: NftTable, chain: NftChain) -> Iterator[str]:
+    """The rules of a chain and of those that only it leads to."""
+    chains = {c.name: c for c in table.chains}
+    waiting, seen = [chain.name], {chain.name}
+    while waiting:
+        name = waiting.pop()
+        for rule in chains[name].rules:
+            yield f"{name}: {' '.join(rule.parts)}"
+            new = [t for t in rule.targets if t not in seen and chains[t].rules]
+            seen.update(new)
+            waiting += new
+
+
+def _fields(statement: Statement) -> set[Field]:
+    text = repr(statement)
+    found = {f for f in Field if re.search(rf"Field\.{f.name}\b", text)}
+    return found | {Field.L4PROTO, Field.SPORT, Field.CT_STATE}

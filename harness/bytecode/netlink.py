@@ -1,0 +1,71 @@
+"""The messages that nft sends to the kernel, read from what ``nft --debug=mnl`` prints of them.
+
+libmnl prints a message as a table (``mnl_nlmsg_fprintf``): its type, a line for the head of each attribute,
+and four bytes a line of what is in them. ``--debug=netlink`` is easier to read, but does not say how long the
+constants are, so that a match on 172.0.0.0/16 looks there like one on 172.0.0.0/8.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Attributes", "Message", "attributes", "listed", "read_messages"]
+
+_NFTABLES: Final = 10  # NFNL_SUBSYS_NFTABLES
+_TYPE_MASK: Final = 0x3FFF  # NLA_TYPE_MASK
+_NESTED: Final = 0x8000
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_HEAD: Final = re.compile(r"\| (\d{5}) \| .{4} \|\t\|  type \| flags  \|")
+_ATTRIBUTE: Final = re.compile(r"\|(\d{5})\|(.)(.)\|(\d{5})\|\t")
+_DATA: Final = re.compile(r"\| ((?:[0-9a-f]{2} ){4}) \|\t\|      data      \|")
+
+Attributes = Mapping[int, bytes]
+"""What a nest holds, by type. Each type is there once, but in lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to nf_tables: its number (``enum nf_tables_msg_types``) and its attributes."""
+
+    kind: int
+    attributes: Attributes
+
+
+def read_messages(text: str) -> Iterator[Message]:
+    """Yield the messages to nf_tables, in order."""
+    kind, data = -1, bytearray()
+    for line in _COLOUR.sub("", text).split("\n"):
+        if found := _HEAD.match(line):
+            if kind >= 0:
+                yield Message(kind, attributes(bytes(data)))
+            number, data = int(found[1]), bytearray()
+            kind = number & 0xFF if number >> 8 == _NFTABLES else -1
+        elif found := _ATTRIBUTE.match(line):
+            nested = _NESTED if found[2] == "N" else 0
+            data += struct.pack("=HH", int(found[1]), int(found[4]) | nested)
+        elif found := _DATA.match(line):
+            data += bytes.fromhex(found[1])
+    if kind >= 0:
+        yield Message(kind, attributes(bytes(data)))
+
+
+def attributes(data: bytes) -> Attributes:
+    """Return what a nest holds, by type."""
+    return dict(_pairs(data))
+
+
+def listed(data: bytes) -> list[bytes]:
+    """Return the elements of a list, whose attributes all have the same type."""
+    return [value for _, value in _pairs(data)]
+
+
+def _pairs(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, at)
+        yield kind & _TYPE_MASK, data[at + 4 : at + length]
+        at += max(4, length + 3 & ~3)

@@ -1,0 +1,167 @@
+"""Packets to run bytecode on, and what becomes of one.
+
+Every field that a test can ask for has a value, whether or not such a packet could be: the point is what the
+instructions make of it. What the kernel knows together is kept together. The first bytes of a transport
+header are ports or an ICMP type and code, and a packet without a conntrack entry has none of its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from translate.ir import PORT_PROTOCOLS, AddressType, ConnectionState, Family, Field, Protocol
+
+__all__ = ["NEVER_SEEN", "TRACKED", "Sample", "State"]
+
+TRACKED: Final = frozenset({ConnectionState.NEW, ConnectionState.ESTABLISHED, ConnectionState.RELATED})
+"""The states of packets that have a conntrack entry (``nf_ct_get``)."""
+
+NEVER_SEEN: Final = -1
+"""The age of an address that is not in a list of ``-m recent``."""
+
+_BACK: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
+_ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
+_LIMITED_BROADCAST: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A packet as a rule first sees it.
+
+    ``values`` has every field but those of ICMP, which are the two bytes of the source port. ``draw`` is what
+    every random number is made of (0 to 2**31 - 1) and ``count`` where every counter stands. ``ages`` are the
+    seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
+    says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
+    the in-device (``rtnl_link_ops``), None where it has none.
+    """
+
+    family: Family
+    values: Mapping[Field, int | str]
+    draw: int = 0
+    count: int = 0
+    ages: tuple[int, ...] = (NEVER_SEEN,)
+    broadcast_back: bool = False
+    kind: str | None = None
+
+    def having(self, changed: Field, value: int | str) -> Sample:
+        """Return the packet with another value of a field."""
+        match changed:
+            case Field.ICMP_TYPE | Field.ICMP_CODE:
+                assert isinstance(value, int)
+                both = self.number(Field.SPORT)
+                high, low = both >> 8, both & 0xFF
+                both = value << 8 | low if changed is Field.ICMP_TYPE else high << 8 | value
+                return replace(self, values={**self.values, Field.SPORT: both})
+            case Field.BRIDGED:
+                return replace(self, kind="bridge" if value else None)
+            case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
+                values = {**self.values, **dict.fromkeys(_BACK, value)}
+                return replace(self, values=values, broadcast_back=False)
+            case _:
+                return replace(self, values={**self.values, changed: value})
+
+    def number(self, asked: Field) -> int:
+        """Return the value of a field that is a number."""
+        value = self.values[asked]
+        assert isinstance(value, int)
+        return value
+
+    @property
+    def _broadcast_by_itself(self) -> bool:
+        """Whether the source has the type of a broadcast address whatever routes there are."""
+        source = self.number(Field.SADDR)
+        return source >> 24 == 0 or source == _LIMITED_BROADCAST
+
+    def leads_back(self, asked: Field) -> bool:
+        """Return what ``rpfilter`` says: there is a route, and it is not one to a broadcast address."""
+        return bool(self.values[asked]) and (self._broadcast_by_itself or not self.broadcast_back)
+
+    @property
+    def fragment(self) -> bool:
+        """Whether it is a later fragment, which has no transport header."""
+        return bool(self.values[Field.FRAGMENT])
+
+    def address_type(self, asked: Field) -> int:
+        """Return what ``fib … type`` says: the local table alone decides (``__inet_dev_addr_type``)."""
+        said = self.number(asked)
+        if self.family is Family.IP6 or asked not in _SOURCE_TYPES:
+            return said
+        if self._broadcast_by_itself or self.broadcast_back:
+            return AddressType.BROADCAST
+        if asked is Field.FIB_SADDR_TYPE_IIF and said == AddressType.BROADCAST:
+            # A broadcast address of the in-device itself is one that the route back leads to.
+            return AddressType.UNICAST if self.values[Field.REVERSE_PATH] else said
+        return said
+
+
+_SOURCE_TYPES: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_SADDR_TYPE_IIF, Field.FIB_SADDR_TYPE_OIF})
+
+
+@dataclass(slots=True)
+class State:
+    """A packet on its way through rules: what they have changed, and what they have done.
+
+    ``events`` are in order, each with the marks and the state at that time. ``listed`` has what was put into
+    (True) or taken out of (False) the lists of ``-m recent``, by list, timeout and address.
+    """
+
+    sample: Sample
+    mark: int = 0
+    connmark: int = 0
+    tracked: ConnectionState = ConnectionState.NEW
+    events: list[tuple[object, ...]] = field(default_factory=list)
+    listed: dict[tuple[str, int | None, bytes], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.mark = self.sample.number(Field.MARK)
+        self.connmark = self.sample.number(Field.CT_MARK)
+        self.tracked = ConnectionState(self.sample.number(Field.CT_STATE))
+
+    def note(self, *event: object) -> None:
+        """Write down what a rule does."""
+        self.events.append((*event, self.mark, self.connmark, self.tracked.name))
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the packet has a conntrack entry."""
+        return self.tracked in TRACKED
+
+    def get(self, asked: Field) -> int | str | None:
+        """Return the value of a field as tests see it; None where it is absent."""
+        sample = self.sample
+        if asked.is_connection:
+            if not self.has_entry:
+                return None
+            return self.connmark if asked is Field.CT_MARK else sample.values[asked]
+        proto = sample.number(Field.L4PROTO)
+        match asked:
+            case Field.MARK:
+                return self.mark
+            case Field.CT_STATE:
+                return self.tracked
+            case Field.SPORT | Field.DPORT:
+                return None if sample.fragment or proto not in PORT_PROTOCOLS else sample.values[asked]
+            case Field.ICMP_TYPE | Field.ICMP_CODE:
+                if sample.fragment or proto != _ICMP[sample.family]:
+                    return None
+                both = sample.number(Field.SPORT)
+                return both >> 8 if asked is Field.ICMP_TYPE else both & 0xFF
+            case Field.TCP_FLAGS:
+                return None if sample.fragment or proto != Protocol.TCP else sample.values[asked]
+            case Field.REVERSE_PATH | Field.REVERSE_PATH_BY_MARK:
+                return int(sample.leads_back(asked))
+            case Field.BRIDGED:
+                return int(sample.kind == "bridge")
+            case _ if asked.name.startswith("FIB_"):
+                return sample.address_type(asked)
+            case _:
+                return sample.values[asked]
+
+    def seen(self, name: str, timeout: int | None, key: bytes, lists: tuple[str, ...]) -> bool:
+        """Whether an address is in a list, put there no longer than ``timeout`` seconds ago."""
+        if (name, timeout, key) in self.listed:
+            return self.listed[name, timeout, key]
+        age = self.sample.ages[lists.index(name) % len(self.sample.ages)]
+        return age != NEVER_SEEN and (timeout is None or age < timeout)

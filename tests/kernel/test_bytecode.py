@@ -1,0 +1,138 @@
+"""What the nft of Debian 12 and that of Debian 13 make of every statement, against what the rules mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from harness.bytecode import Difference, Nft, NftError, check
+from harness.bytecode.expressible import expressible
+from harness.corpus.randomrules import random_rules
+from harness.inputs import load_rules
+from translate.errors import MachineError
+from translate.ir import Ruleset
+from translate.nft import lookups, matches, rules
+from translate.passes import LEVELS, lower
+from translate.read import read_ruleset
+from vm.nft import RELEASES, ensure_nft
+
+ROOT = Path(__file__).parents[2]
+RULESETS = sorted(
+    path
+    for path in (ROOT / "tests/corpus/rulesets").glob("*/*")
+    if path.name.endswith(("rules", "tables-save"))
+)
+SEEDS = range(20)
+
+
+def _nft(release: str) -> Nft:
+    return Nft(f"nft {RELEASES[release]}", ensure_nft(release, build=ROOT / "build", say=print))
+
+
+@pytest.fixture(scope="module")
+def compilers() -> list[Nft]:
+    """The nft of each release that can be had."""
+    found = []
+    for release in RELEASES:
+        try:
+            found.append(_nft(release))
+        except MachineError as e:
+            print(f"without the nft of {release}: {e}")
+    if not found:
+        pytest.skip("no nft can be had")
+    return found
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_nft_of_a_release_is_there(release: str) -> None:
+    try:
+        nft = _nft(release)
+    except MachineError as e:
+        pytest.skip(str(e))
+    assert RELEASES[release] in nft.version()
+
+
+def _shown(differences: Iterable[Difference]) -> str:
+    return "\n".join(difference.render() for difference in differences)
+
+
+def _same(ruleset: Ruleset, compilers: list[Nft]) -> None:
+    """Every statement means what it says, and the text of every level loads."""
+    programs = [lower(ruleset, level=level) for level in LEVELS]
+    checked = check(programs, compilers)
+    assert checked.statements
+    assert not checked.differences, _shown(checked.differences)
+    for program in programs:
+        text = expressible(program)[1].text
+        for nft in compilers:
+            nft.compiled(text)
+
+
+@pytest.mark.parametrize("path", RULESETS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_ruleset(path: Path, compilers: list[Nft]) -> None:
+    _same(load_rules(str(path)), compilers)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_rules(seed: int, compilers: list[Nft]) -> None:
+    _same(read_ruleset(random_rules(seed).encode(), name=f"seed {seed}"), compilers)
+
+
+def _rules(table: str, *lines: str) -> Ruleset:
+    heads = {"raw": ("PREROUTING",), "filter": ("INPUT", "FORWARD")}[table]
+    text = "\n".join((f"*{table}", *(f":{h} ACCEPT [0:0]" for h in heads), *lines, "COMMIT", ""))
+    return read_ruleset(text.encode(), name="rules")
+
+
+EVERY_THIRD = "-m statistic --mode nth --every 3 --packet 0"
+BOTH = frozenset({"nft 1.0.6", "nft 1.1.3"})
+OLD = frozenset({"nft 1.0.6"})
+JOINED = (
+    ("-p tcp -m tcp ! --sport 443 ! --dport 443 -j DROP", OLD),
+    ("-p sctp -m multiport ! --ports 443 -j DROP", OLD),
+    ("-p udp -m udp ! --sport 443 -m conntrack --ctstate NEW -m multiport ! --dports 443 -j DROP", OLD),
+    ("-p udp -m conntrack --ctproto 17 -m udp --sport 0:1023 -j DROP", BOTH),
+    ("-p tcp -m conntrack --ctproto 6 -m tcp --tcp-flags SYN SYN -j DROP", BOTH),
+    (f"-p tcp -m tcp --sport 1 {EVERY_THIRD} -m multiport --dports 2 -j DROP", BOTH),
+    ("-p tcp -m tcp --sport 1 -m nfacct --nfacct-name a -m multiport --dports 2 -j DROP", OLD),
+    ("-p tcp -m tcp --sport 1 -m recent --update -m multiport --dports 2 -j DROP", OLD),
+)
+
+
+@pytest.mark.parametrize(("rule", "by"), JOINED)
+def test_what_nft_joins_is_seen(
+    rule: str, by: frozenset[str], compilers: list[Nft], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ruleset = _rules("filter", "-A INPUT -m recent --set", f"-A FORWARD {rule}")
+    _same(ruleset, compilers)
+    monkeypatch.setattr(rules, "kept_apart", tuple)
+    found = check([lower(ruleset, level=0)], compilers).differences
+    assert {difference.nft for difference in found} == by & {nft.name for nft in compilers}
+
+
+def test_a_protocol_behind_a_counter_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
+    ruleset = _rules("filter", f"-A FORWARD -p tcp {EVERY_THIRD} -m tcp --dport 2 -j DROP")
+    _same(ruleset, compilers)
+    monkeypatch.setattr(matches, "_counts", lambda _: False)
+    assert check([lower(ruleset, level=0)], compilers).differences
+
+
+def test_a_route_to_a_broadcast_address_is_seen(
+    compilers: list[Nft], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ruleset = _rules("raw", "-A PREROUTING -m rpfilter --invert -j DROP")
+    _same(ruleset, compilers)
+    monkeypatch.setattr(matches, "_NO_BROADCAST", "")
+    assert check([lower(ruleset, level=0)], compilers).differences
+
+
+def test_what_nft_refuses_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = "-A FORWARD -p tcp -m tcp --dport 53 -j"
+    ruleset = _rules("filter", f"{ask} REJECT --reject-with tcp-reset", f"{ask} DROP")
+    _same(ruleset, compilers)
+    monkeypatch.setattr(lookups, "_resets_behind_others", lambda *_: False)
+    for nft in compilers:
+        with pytest.raises(NftError, match="tcp reset"):
+            check([lower(ruleset, level=1)], [nft])
