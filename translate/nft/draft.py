@@ -9,7 +9,6 @@ from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import Family, Hook, IpSet, Jump, LoweredChain, Origin, Program, TableName
 from translate.nft.accounts import counters_of, notes_on
 from translate.nft.bridges import notes_on_bridges
-from translate.nft.depth import too_deep
 from translate.nft.ipsets import NamedSets
 from translate.nft.model import BaseHook, NftChain, NftCounter, NftMap, NftSet, NftTable
 from translate.nft.names import NameGiver
@@ -89,9 +88,8 @@ class Draft:
             maps=[*self.named.made.values(), *self.maps],
             chains=self.chains,
         )
-        refusals = [*self.refusals, *too_deep(table)]
-        if refusals:
-            raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
+        if self.refusals:
+            raise UnsupportedError(tuple(sorted(self.refusals, key=lambda r: r.origin.line)))
         return table
 
     def notes(self) -> tuple[Note, ...]:

@@ -12,6 +12,7 @@ from typing import assert_never
 from translate.errors import Note
 from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
 from translate.nft.alternatives import write_apply
+from translate.nft.depth import MAX_DEPTH, longest_way, shortened, too_deep
 from translate.nft.draft import TABLE, Draft
 from translate.nft.lookups import write_choose, write_lookup
 from translate.nft.model import NftChain, NftTable
@@ -26,10 +27,23 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
 
     Raises UnsupportedError with every rule that nftables cannot express.
     """
+    draft = _drafted(program)
+    while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
+        names = {chain.name: name for name, chain in draft.known.items()}
+        known = [names[name] for name in way if name in names]
+        shorter = shortened(draft.program, known, len(way) - 1 - MAX_DEPTH)
+        if shorter is None:
+            draft.refusals += too_deep(draft.chains)
+            break
+        draft = _drafted(shorter)
+    return draft.table(), draft.notes()
+
+
+def _drafted(program: Program) -> Draft:
     draft = Draft(program)
     for chain in program.chains:
         _fill(draft, chain)
-    return draft.table(), draft.notes()
+    return draft
 
 
 def _fill(draft: Draft, chain: LoweredChain) -> None:

@@ -209,15 +209,40 @@ def test_a_rule_that_no_packet_can_pass_is_not_written() -> None:
     assert found["filter_INPUT"] == ["accept"]
 
 
-def nested(depth: int) -> list[str]:
+def nested(depth: int, call: str) -> list[str]:
     names = [f"c{n}" for n in range(1, depth + 1)]
-    calls = [f"-A {a} -p tcp -j {b}" for a, b in zip(["INPUT", *names], names, strict=False)]
-    return [*calls, f"-A {names[-1]} -j DROP"]
+    calls = [f"-A {a} {call} {b}" for a, b in zip(["INPUT", *names], names, strict=False)]
+    return [*calls, f"-A {names[-1]} -p udp -j ACCEPT", f"-A {names[-1]} -j DROP"]
+
+
+EVERY_SECOND = "-m statistic --mode nth --every 2 --packet 0"
 
 
 def test_chains_nest_as_deep_as_nf_tables_allows() -> None:
-    assert emit(program("filter", *nested(15)))
+    assert emit(program("filter", *nested(15, f"{EVERY_SECOND} -j")))
     with pytest.raises(UnsupportedError) as caught:
-        emit(program("filter", *nested(16)))
+        emit(program("filter", *nested(16, f"{EVERY_SECOND} -j")))
     (refusal,) = caught.value.refusals
-    assert (refusal.feature, refusal.origin.text) == ("jump-depth", "-A c15 -p tcp -j c16")
+    assert (refusal.feature, refusal.origin.text) == ("jump-depth", f"-A c15 {EVERY_SECOND} -j c16")
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("-g", ["meta l4proto udp accept", "drop"]),
+        ("-j", ["meta l4proto udp accept", "drop"]),
+        ("-s 10.0.0.1 -j", ["ip saddr 10.0.0.1 meta l4proto udp accept", "ip saddr 10.0.0.1 drop"]),
+        (
+            "-s 10.0.0.1 -g",
+            [
+                "ip saddr 10.0.0.1 meta l4proto udp accept",
+                "ip saddr 10.0.0.1 drop",
+                "ip saddr 10.0.0.1 return",
+            ],
+        ),
+    ],
+)
+def test_what_lies_deeper_is_written_where_it_is_called(call: str, wanted: list[str]) -> None:
+    found = nft("filter", *nested(16, call))
+    assert found["filter_c15"] == wanted
+    assert nft("filter", *nested(100, call))["filter_c15"][: len(wanted)] == wanted

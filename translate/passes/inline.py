@@ -1,0 +1,102 @@
+"""``inline``: the statements of a chain stand where the chain is called.
+
+*Before*: a chain that calls another, in a Program in which no chain reaches itself.
+
+*After*: it does not call that chain any more.
+
+*Why the meaning is preserved*: each statement of the chain asks the tests of the call before its own. Those
+tests can be asked often (``plain``), and nothing that the chain does, or the call before it, changes a field
+that they ask, so that they hold for all of its statements or for none. Where the chain ends after a goto,
+control returns from the caller, too: a statement behind it says so, with the same tests. A chain that is
+jumped to must come back at its end alone, unless the jump is the last statement of the caller, where
+``Return`` and ``Goto`` lead to the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from translate.ir import (
+    Apply,
+    Field,
+    FieldTest,
+    Goto,
+    Jump,
+    LoweredChain,
+    Return,
+    SetTest,
+    Statement,
+    Test,
+)
+from translate.passes.calls import action_lists, callee
+from translate.passes.control import changed_by, plain
+
+__all__ = ["inline"]
+
+
+def inline(
+    caller: LoweredChain, chain: LoweredChain, changed: Mapping[str, frozenset[Field]]
+) -> LoweredChain | None:
+    """Return ``caller`` with its calls of ``chain`` written out; None where that cannot be.
+
+    ``changed`` has the fields that each chain may change (``control.changed_fields``).
+    """
+    statements = _written_out(caller, chain, changed)
+    return None if statements is None else replace(caller, statements=statements)
+
+
+def _written_out(
+    caller: LoweredChain, chain: LoweredChain, changed: Mapping[str, frozenset[Field]]
+) -> tuple[Statement, ...] | None:
+    written: list[Statement] = []
+    for index, statement in enumerate(caller.statements):
+        if not any(callee(actions) == chain.name for actions in action_lists(statement)):
+            written.append(statement)
+            continue
+        if not isinstance(statement, Apply) or not _holds_on(statement, changed):
+            return None
+        last = index == len(caller.statements) - 1
+        if isinstance(statement.actions[-1], Jump) and not last and not _comes_back(chain):
+            return None
+        written += _called(statement, chain)
+        if isinstance(statement.actions[-1], Goto) and not statement.tests:
+            break  # nothing behind it is reached
+    return tuple(written)
+
+
+def _called(call: Apply, chain: LoweredChain) -> Iterator[Statement]:
+    """The statements that do what a call does."""
+    if call.actions[:-1]:
+        yield replace(call, actions=call.actions[:-1])
+    if not call.tests:
+        yield from chain.statements
+        return
+    for statement in chain.statements:
+        own = (test for test in statement.tests if test not in call.tests)
+        yield replace(statement, tests=(*call.tests, *own))
+    if isinstance(call.actions[-1], Goto):
+        yield replace(call, actions=(Return(),))
+
+
+def _holds_on(call: Apply, changed: Mapping[str, frozenset[Field]]) -> bool:
+    """Whether the tests of a call say the same after what it does."""
+    after = changed_by(call.actions, changed)
+    return plain(call.tests) and not any(_reads(test, after) for test in call.tests)
+
+
+def _reads(test: Test, changed: frozenset[Field]) -> bool:
+    if isinstance(test, SetTest):
+        return False  # addresses and ports, which no effect changes
+    assert isinstance(test, FieldTest)
+    # A packet that is not tracked any more has no data of its connection.
+    return test.field in changed or (test.field.is_connection and Field.CT_STATE in changed)
+
+
+def _comes_back(chain: LoweredChain) -> bool:
+    """Whether a packet that leaves the chain has been through all of it."""
+    return not any(
+        actions and isinstance(actions[-1], Return | Goto)
+        for statement in chain.statements
+        for actions in action_lists(statement)
+    )
