@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
+from translate.nft.logging import definitions
 from translate.nft.model import NftChain, NftElement, NftMap, NftTable
 from translate.nft.render import (
     chain_head,
@@ -79,7 +80,7 @@ def change(old: NftTable, new: NftTable) -> NftChange:
     gone = [*work.gone(), *work.maps()]
     added = list(work.added_elements())
     rules = list(work.rules())
-    lines = [*structure, *deleted, *gone, *added, *rules]
+    lines = [*work.definitions(), *structure, *deleted, *gone, *added, *rules]
     kind = (
         ChangeKind.STRUCTURE
         if structure or gone or rules
@@ -195,6 +196,10 @@ class _Change:
     def _add(self, map_: NftMap, elements: Sequence[NftElement]) -> Iterator[str]:
         if elements:
             yield f"add element {self.where} {map_.name} {{ {', '.join(map(element_text, elements))} }}"
+
+    def definitions(self) -> Iterator[str]:
+        """The variables of the rules that are added."""
+        yield from definitions(part for chain in self.changed for rule in chain.rules for part in rule.parts)
 
     def rules(self) -> Iterator[str]:
         """The rules of chains that are new or change."""

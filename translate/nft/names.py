@@ -12,7 +12,7 @@ MAX_NAME: Final = 128
 """Longest name and comment in bytes (``NFT_NAME_MAXLEN`` and ``NFTNL_UDATA_COMMENT_MAXLEN``)."""
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_./-]")
-_UNPRINTABLE: Final = re.compile(r'["\\\x00-\x1f\x7f]')
+_QUOTES: Final = '"\\'
 _ROOM_FOR_SUFFIX: Final = 12
 
 
@@ -42,9 +42,9 @@ class NameGiver:
 def comment(text: str) -> str:
     """Return ``text`` as a quoted nft comment: no quotes inside, 128 bytes at most.
 
-    nft strings have no escapes, so that quotes become apostrophes.
+    nft strings have no escapes, so that quotes and what cannot be printed become apostrophes.
     """
-    clean = _UNPRINTABLE.sub("'", text)
+    clean = "".join(char if char.isprintable() and char not in _QUOTES else "'" for char in text)
     encoded = clean.encode()
     if len(encoded) > MAX_NAME - 1:
         clean = encoded[: MAX_NAME - 1 - len("…".encode())].decode(errors="ignore") + "…"

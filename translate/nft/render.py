@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
+from translate.nft.logging import definitions
 from translate.nft.members import MemberElements
 from translate.nft.model import NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
@@ -27,7 +28,9 @@ def structure_text(table: NftTable) -> str:
 
     ``add`` before ``delete`` keeps the first load from failing where no table is yet.
     """
-    lines = [f"add table {table.family} {table.name}", delete_text(table.family, table.name).rstrip()]
+    statements = (part for chain in table.chains for rule in chain.rules for part in rule.parts)
+    lines = [*definitions(statements), f"add table {table.family} {table.name}"]
+    lines.append(delete_text(table.family, table.name).rstrip())
     lines.append(f"table {table.family} {table.name} {{")
     blocks = [
         *map(counter_lines, table.counters),

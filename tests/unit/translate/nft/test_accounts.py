@@ -57,6 +57,9 @@ def test_a_note_says_where_it_is_counted() -> None:
             "NFLOG --nflog-prefix a --nflog-size 64 --nflog-threshold 2",
             'log prefix "a" group 0 snaplen 64 queue-threshold 2',
         ),
+        (r'LOG --log-prefix "C:\\ "', r'log prefix "C:\ " level warn'),
+        ('LOG --log-prefix "$x, $_9$"', 'log prefix "$dollar_x, $dollar__9$dollar_" level warn'),
+        ("NFLOG --nflog-prefix a$b-c", 'log prefix "a$dollar_b-c" group 0'),
     ],
 )
 def test_logs(options: str, text: str) -> None:
@@ -66,6 +69,16 @@ def test_logs(options: str, text: str) -> None:
 def test_a_prefix_that_nft_cannot_quote_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="log-prefix"):
         nft("filter", r'-A FORWARD -j LOG --log-prefix "say \"no\""')
+
+
+def test_a_dollar_sign_in_a_prefix_is_no_variable_of_the_users() -> None:
+    rules = [f"-A FORWARD -j LOG --log-prefix {prefix}" for prefix in ("$x", "$x$", "plain")]
+    output = emit(program("filter", *rules))
+    assert output.text.startswith('define dollar_x = "$x"\ndefine dollar_ = "$"\nadd table')
+    assert 'log prefix "$dollar_x$dollar_" level warn' in output.text
+    assert "define" not in emit(program("filter", rules[2])).text
+    change = output.change_from(emit(program("filter", rules[2])))
+    assert change.text.startswith('define dollar_x = "$x"\ndefine dollar_ = "$"\nflush chain')
 
 
 @pytest.mark.parametrize("level", [0, 1])
