@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface, ip_address, ip_interface, ip_network
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface, ip_network
 from types import MappingProxyType
 from typing import Final
 
-from translate.errors import Diagnostic, ParseError
-from translate.ir import Family, Interval, Origin, format_address
+from translate.ir import Family, Interval, format_address
+from translate.jsoninput import JsonObject, Problems, json_kind, read_object
 
-__all__ = ["DEFAULT_SYSCTLS", "Address", "Interface", "Node", "Route", "node_from_json", "node_to_json"]
+__all__ = [
+    "DEFAULT_SYSCTLS",
+    "Address",
+    "Interface",
+    "Node",
+    "Route",
+    "is_device_name",
+    "node_from_json",
+    "node_to_json",
+]
 
 DEFAULT_SYSCTLS: Final = MappingProxyType(
     {
@@ -96,51 +106,39 @@ class Node:
         return None
 
 
-def node_from_json(text: str, *, name: str) -> Node:
+def is_device_name(text: str) -> bool:
+    """Whether a network device can have this name (``dev_valid_name``)."""
+    fits = 0 < len(text.encode(errors="surrogateescape")) < _NAME_BYTES
+    return fits and text not in (".", "..") and not _NOT_IN_NAMES.search(text)
+
+
+_NAME_BYTES: Final = 16
+"""``IFNAMSIZ``, with the NUL at the end."""
+_NOT_IN_NAMES: Final = re.compile(r"[/:\s\0]")
+
+
+def node_from_json(text: str | bytes, *, name: str) -> Node:
     """Read a node file (``docs/inputs.md`` has the format).
 
-    Raises ParseError for text that is not JSON, for unknown keys, bad addresses and routes
-    through interfaces that do not exist.
+    Raises ParseError, with the place of each, for text that is not JSON, for unknown keys, bad addresses and
+    routes through interfaces that do not exist.
     """
-    problems: list[str] = []
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as e:
-        raise _errors(name, [f"not JSON: {e}"]) from e
-    if not isinstance(data, dict):
-        raise _errors(name, ["expected an object with interfaces, routes, sysctls"])
-    problems.extend(f"unknown key {k!r}" for k in data if k not in {"interfaces", "routes", "sysctls"})
-    interfaces: list[Interface] = []
-    given = data.get("interfaces", {})
-    if not isinstance(given, dict) or not given:
-        raise _errors(name, ["interfaces: expected an object of at least one name and its addresses"])
-    for dev, addresses in given.items():
-        if not 0 < len(dev) <= 15 or any(c in dev for c in "/ \t\n:") or dev in (".", "..", "lo"):
-            problems.append(f"interfaces: {dev!r} is not a usable interface name")
-        found = []
-        for one in addresses if isinstance(addresses, list) else [addresses]:
-            try:
-                found.append(_address(ip_interface(one)))
-            except ValueError as e:
-                problems.append(f"interfaces: {dev}: {e}")
-        interfaces.append(Interface(dev, tuple(found)))
-    routes: list[Route] = []
-    listed = data.get("routes", [])
-    if not isinstance(listed, list):
-        problems.append("routes: expected a list")
-        listed = []
-    for i, one in enumerate(listed):
-        try:
-            routes.append(_route(one, set(given)))
-        except (ValueError, TypeError) as e:
-            problems.append(f"routes[{i}]: {e}")
-    sysctls = data.get("sysctls", {})
-    if not isinstance(sysctls, dict):
-        problems.append("sysctls: expected an object")
-        sysctls = {}
-    if problems:
-        raise _errors(name, problems)
-    return Node(tuple(interfaces), tuple(routes), {str(k): str(v) for k, v in sysctls.items()})
+    problems = Problems()
+    data = read_object(
+        text, name=name, problems=problems, expected="an object with interfaces, routes, sysctls"
+    )
+    listed = data.object("interfaces")
+    if listed is None or not listed.data:
+        data.problem("interfaces", "expected an object of at least one name and its addresses")
+        problems.raise_if_any()
+    assert listed is not None
+    interfaces = [Interface(dev, tuple(_addresses(listed, dev))) for dev in listed.data]
+    routes = [route for one in data.objects("routes") for route in _route(one, listed.data)]
+    sysctls = data.object("sysctls")
+    values = {} if sysctls is None else {key: _sysctl(sysctls, key) for key in sysctls.data}
+    data.finish()
+    problems.raise_if_any()
+    return Node(tuple(interfaces), tuple(routes), values)
 
 
 def node_to_json(node: Node) -> str:
@@ -160,34 +158,58 @@ def node_to_json(node: Node) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-def _errors(name: str, messages: list[str]) -> ParseError:
-    return ParseError(tuple(Diagnostic(Origin(name), m) for m in messages))
-
-
-def _family(version: int) -> Family:
-    return Family.IP if version == 4 else Family.IP6
+def _addresses(listed: JsonObject, dev: str) -> Iterator[Address]:
+    if dev == "lo" or not is_device_name(dev):
+        listed.problem(dev, f"{dev!r} is not a usable interface name")
+    given = listed.data[dev]
+    for index, text in enumerate(given if isinstance(given, list) else [given]):
+        item = index if isinstance(given, list) else None
+        try:
+            yield _address(ip_interface(text if isinstance(text, str) else ""))
+        except ValueError:
+            listed.problem(
+                dev, f"expected an address and its prefix length, found {json_kind(text)}", index=item
+            )
 
 
 def _address(given: IPv4Interface | IPv6Interface) -> Address:
     return Address(_family(given.version), int(given.ip), given.network.prefixlen)
 
 
-def _route(one: dict[str, str], devices: set[str]) -> Route:
-    if not isinstance(one, dict) or "dst" not in one:
-        raise ValueError("expected an object with dst, dev and perhaps via")
-    unknown = set(one) - {"dst", "via", "dev"}
-    if unknown:
-        raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
-    if one.get("dev") not in devices:
-        raise ValueError(f"dev {one.get('dev')!r} is not among the interfaces")
-    via = ip_address(one["via"]) if one.get("via") is not None else None
-    if one["dst"] == "default":
-        family = Family.IP if via is None else _family(via.version)
-        dst = Interval.prefix(0, 0, family.bits)
+def _sysctl(sysctls: JsonObject, key: str) -> str:
+    value = sysctls.data[key]
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        sysctls.problem(key, f"expected a number or a string, found {json_kind(value)}")
+    return str(value)
+
+
+def _family(version: int) -> Family:
+    return Family.IP if version == 4 else Family.IP6
+
+
+def _route(one: JsonObject, devices: Collection[str]) -> Iterator[Route]:
+    """Yield the route, if it is one."""
+    dst, dev = one.text("dst", None), one.text("dev", None)
+    via = None if one.take("via") is None else one.address("via")
+    one.finish()
+    if dst is None or dev is None:
+        if one.ok:
+            one.problem(None, "expected an object with dst, dev and perhaps via")
+        return
+    if dev not in devices:
+        one.problem("dev", f"{dev!r} is not among the interfaces")
+    if dst == "default":
+        family = Family.IP if via is None else via[0]
+        interval = Interval.prefix(0, 0, family.bits)
     else:
-        network = ip_network(one["dst"])
+        try:
+            network = ip_network(dst)
+        except ValueError as e:
+            one.problem("dst", str(e))
+            return
         family = _family(network.version)
-        dst = Interval.prefix(int(network.network_address), network.prefixlen, family.bits)
-    if via is not None and _family(via.version) is not family:
-        raise ValueError(f"via {via} and dst {one['dst']} are of different families")
-    return Route(family=family, dst=dst, dev=one["dev"], via=None if via is None else int(via))
+        interval = Interval.prefix(int(network.network_address), network.prefixlen, family.bits)
+    if via is not None and via[0] is not family:
+        one.problem("via", "via and dst are of different families")
+    elif one.ok:
+        yield Route(family=family, dst=interval, dev=dev, via=None if via is None else via[1])

@@ -27,8 +27,8 @@ from fractions import Fraction
 
 from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Port, PortClass
-from harness.jsonfields import MISSING, JsonObject, Problems, json_lines
 from translate.ir import Family, format_address
+from translate.jsoninput import MISSING, JsonObject, Problems, json_lines
 
 __all__ = [
     "assumption_to_json",

@@ -22,9 +22,9 @@ from backends.node import Node
 from backends.packet import Packet
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
-from harness.jsonfields import parse_any_address
 from translate.errors import Diagnostic, ParseError
 from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol
+from translate.jsoninput import parse_any_address
 
 __all__ = ["DEFAULT_SPORT", "parse_packet"]
 

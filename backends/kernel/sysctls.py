@@ -72,7 +72,8 @@ def _set(name: str, value: str, *, missing_ok: bool) -> None:
     # As sysctl(8): where the first separator is a dot, dots separate, and "/" stands for a dot.
     first = min((i for i in (name.find("."), name.find("/")) if i >= 0), default=0)
     path = name.translate(_SWAPPED) if name[first : first + 1] == "." else name
-    if not path.startswith("net/"):
+    parts = path.split("/")
+    if parts[0] != "net" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in path:
         raise MachineError(f"sysctl {name}: only net.* belongs to a network namespace")
     try:
         Path("/proc/sys", path).write_text(value)

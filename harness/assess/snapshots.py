@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,6 +22,7 @@ from harness.replay import Progress
 from harness.snapshot import Snapshot, Stack
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
+from translate.jsoninput import Problems, read_object
 from translate.nftlisting import Listing, read_listing
 
 __all__ = ["Question", "assess_snapshot", "check_shared"]
@@ -36,9 +36,10 @@ class Question:
     """What is asked of a snapshot.
 
     ``given`` is the text of the nftables ruleset that comes, ``against`` its name; None: as kube-proxy of
-    ``version`` would make it. ``node``, ``objects`` and ``service_ranges`` take the place of the snapshot's.
-    ``corpus`` False leaves differences alone that are not in the catalogue; ``only`` names flows.
-    ``options`` are words of the command line that a repetition needs.
+    ``version`` would make it. ``objects`` is the text of the file ``objects_name``. ``node``, ``objects`` and
+    ``service_ranges`` take the place of the snapshot's. ``corpus`` False leaves differences alone that are
+    not in the catalogue; ``only`` names flows. ``options`` are words of the command line that a repetition
+    needs.
     """
 
     snapshot: Snapshot
@@ -49,6 +50,7 @@ class Question:
     family: Family | None = None
     stack: Stack | None = None
     objects: str | None = None
+    objects_name: str = "objects"
     service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
     corpus: bool = True
     only: tuple[str, ...] = ()
@@ -118,7 +120,7 @@ def _probe(*sides: Backend, known: set[str]) -> None:
 
 def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
     snapshot = question.snapshot
-    objects = None if question.objects is None else _objects(question.objects)
+    objects = None if question.objects is None else _objects(question.objects, question.objects_name)
     wanted = snapshot.families if question.family is None else (question.family,)
     found = []
     modes: dict[Mode, None] = {}
@@ -134,18 +136,18 @@ def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
     return found
 
 
-def check_shared(against: str | None, given: str | None, objects: str | None) -> None:
+def check_shared(against: str | None, given: str | None, objects: str | None, objects_name: str) -> None:
     """Read what every node of a cluster is assessed with. Raises ParseError where that cannot be read."""
     if against is not None and given is not None:
         _given(against, given)
     if objects is not None:
-        _objects(objects)
+        _objects(objects, objects_name)
 
 
 # A cluster's objects, and the rules that come, are the same for one node after the other.
 @lru_cache(maxsize=1)
-def _objects(text: str) -> ApiObjects:
-    return read_objects(text, name="objects")
+def _objects(text: str, name: str) -> ApiObjects:
+    return read_objects(text, name=name)
 
 
 def _facts(question: Question, family: Family, ruleset: Ruleset, state: KubeProxyState) -> Facts:
@@ -169,10 +171,13 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
     if snapshot.nft is None:
         return ()
     found: dict[str, None] = {}
-    for one in json.loads(snapshot.nft).get("nftables", ()):
-        table = one.get("table", {})
-        if table and table["name"] not in set(TableName):
-            found[f"{table['family']} {table['name']}"] = None
+    problems = Problems()
+    listing = read_object(snapshot.nft, name=f"{snapshot.name}/nft.json", problems=problems)
+    for one in listing.objects("nftables"):
+        table = one.object("table")
+        if table is not None and table.text("name", None) not in set(TableName):
+            found[f"{table.text('family', '')} {table.text('name', '')}"] = None
+    problems.raise_if_any()
     if not found:
         return ()
     return (f"tables of nftables besides decide nothing, and are not loaded: {', '.join(found)}",)

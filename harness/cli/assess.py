@@ -174,12 +174,13 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
         family=arguments.family,
         stack=arguments.rules_of,
         objects=None if arguments.objects is None else read_text(arguments.objects),
+        objects_name=arguments.objects or "",
         service_ranges=_ranges(arguments),
         corpus=not arguments.known_only,
         only=tuple(arguments.only),
         options=_options(arguments),
     )
-    check_shared(order.against, order.given, order.objects)
+    check_shared(order.against, order.given, order.objects, order.objects_name)
     with progress(sys.stderr) as told:
 
         def tell(answer: Answer, done: int, again: bool) -> None:
@@ -225,6 +226,7 @@ def _summary(arguments: argparse.Namespace, path: str) -> Summary:
         family=arguments.family,
         stack=arguments.rules_of,
         objects=snapshot.objects if arguments.objects is None else read_text(arguments.objects),
+        objects_name=arguments.objects or f"{snapshot.name}/objects.json",
         service_ranges=_ranges(arguments),
         corpus=not arguments.known_only,
         only=tuple(arguments.only),

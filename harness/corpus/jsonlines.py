@@ -21,8 +21,8 @@ from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.node import Node
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import flags_to_text, icmp_kinds, packet_fields, parse_flags, read_packet
-from harness.jsonfields import JsonObject, Problems, json_lines
 from translate.ir import Family, TcpFlag, format_address
+from translate.jsoninput import JsonObject, Problems, json_lines
 
 __all__ = ["flow_to_json", "read_flows", "write_flows"]
 
@@ -64,7 +64,7 @@ def _read_flow(obj: JsonObject, node: Node | None) -> Flow | None:
     obj.finish()
     if not obj.ok or flow_id is None:
         return None
-    return Flow(id=flow_id, steps=tuple(steps), why=why, source=obj.origin.place)
+    return Flow(id=flow_id, steps=tuple(steps), why=why, source=obj.place)
 
 
 def _read_send(obj: JsonObject, node: Node | None) -> Send | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from backends.packet import DEFAULT_TTL, Packet
-from harness.jsonfields import MISSING, JsonObject
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
+from translate.jsoninput import MISSING, JsonObject
 
 __all__ = [
     "flags_to_text",

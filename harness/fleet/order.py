@@ -31,6 +31,7 @@ class Order:
     family: Family | None = None
     stack: Stack | None = None
     objects: str | None = None
+    objects_name: str = ""
     service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
     corpus: bool = True
     only: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ def _assess(order: Order, path: str) -> Summary:
         family=order.family,
         stack=order.stack,
         objects=snapshot.objects if order.objects is None else order.objects,
+        objects_name=f"{path}/objects.json" if order.objects is None else order.objects_name,
         service_ranges=order.service_ranges,
         corpus=order.corpus,
         only=order.only,

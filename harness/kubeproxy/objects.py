@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
 
 from harness.kubeproxy.chains import Protocol
+from harness.kubeproxy.objectshapes import SHAPES
 from harness.kubeproxy.service import Endpoint, Service
-from translate.errors import Diagnostic, ParseError
-from translate.ir import Family, Interval, Origin, parse_address
+from translate.ir import Family, Interval, parse_address
+from translate.jsoninput import json_kind, read_json
 
 __all__ = ["ApiObjects", "read_objects"]
 
@@ -129,36 +129,31 @@ class ApiObjects:
 def read_objects(text: str | bytes, *, name: str) -> ApiObjects:
     """Read ``{"services": […], "endpointslices": […], "nodes": […]}`` or a List of ``kubectl get -o json``.
 
-    Objects of other kinds are passed over. Raises ParseError when the text is not JSON, or when an object
-    lacks what every one of its kind has.
+    Objects of other kinds are passed over. Raises ParseError, with its place, when the text is not JSON, or
+    when an object lacks what every one of its kind has.
     """
-    try:
-        whole = json.loads(text)
-    except ValueError as e:
-        line = getattr(e, "lineno", 0)
-        raise ParseError((Diagnostic(Origin(name, line), f"not JSON: {e}"),)) from e
+    document = read_json(text, name=name)
+    whole = document.value
     if not isinstance(whole, dict):
-        raise ParseError((Diagnostic(Origin(name), "expected an object with API objects"),))
-    kinds: dict[str, list[Json]] = {"Service": [], "EndpointSlice": [], "Node": []}
-    for key, kind in (("services", "Service"), ("endpointslices", "EndpointSlice"), ("nodes", "Node")):
-        kinds[kind] += _objects(whole.get(key, []), name, kind)
-    for one in _objects(whole.get("items", []), name, None):
-        kinds.setdefault(str(one.get("kind")), []).append(one)
-    try:
-        made = ApiObjects(tuple(kinds["Service"]), tuple(kinds["EndpointSlice"]), tuple(kinds["Node"]))
-        for family in Family:
-            made.of(family)
-    except (KeyError, TypeError, ValueError, AttributeError) as e:
-        message = f"not an API object as the API server gives it: {type(e).__name__}: {e}"
-        raise ParseError((Diagnostic(Origin(name), message),)) from e
-    return made
+        raise document.error((), f"expected an object with API objects, found {json_kind(whole)}")
+    kinds: dict[str, list[Json]] = {kind: [] for kind in _LISTS.values()}
+    for key in (*_LISTS, "items"):
+        listed = whole.get(key, [])
+        if not isinstance(listed, list):
+            raise document.error((key,), f"{key}: expected a list of API objects, found {json_kind(listed)}")
+        for index, one in enumerate(listed):
+            if not isinstance(one, dict):
+                raise document.error((key, index), f"expected an API object, found {json_kind(one)}")
+            kind = _LISTS.get(key, str(one.get("kind")))
+            if kind not in kinds or one.get("addressType") == "FQDN":
+                continue  # kube-proxy serves addresses, no names
+            for path, fault in SHAPES[kind].faults(one, (key, index)):
+                raise document.error(path, f"not a {kind} as the API server gives it: {fault}")
+            kinds[kind].append(one)
+    return ApiObjects(tuple(kinds["Service"]), tuple(kinds["EndpointSlice"]), tuple(kinds["Node"]))
 
 
-def _objects(value: object, name: str, kind: str | None) -> list[Json]:
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        what = "API" if kind is None else kind
-        raise ParseError((Diagnostic(Origin(name), f"expected a list of {what} objects"),))
-    return value
+_LISTS = {"services": "Service", "endpointslices": "EndpointSlice", "nodes": "Node"}
 
 
 def _port_name(service: Json, port: Json) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -13,7 +12,8 @@ from harness.migrate.meaning import Meaning
 from harness.migrate.tables import SavedTable, digest_of, split
 from harness.snapshot.stack import Stack
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Family, Origin
+from translate.ir import Family
+from translate.jsoninput import TEXT, Fields, Items, Leaf, read_json
 
 __all__ = ["REMOVAL_ORDER", "FamilyPlan", "MigrationPlan"]
 
@@ -74,7 +74,10 @@ class FamilyPlan:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Return what :meth:`data` was made from. ValueError when the rules are not those of the digest."""
+        """Return what :meth:`data` was made from. ValueError when the rules are not those of the digest.
+
+        ``data`` must have the shape that :meth:`MigrationPlan.from_text` has checked.
+        """
         made = cls(
             family=Family(data["family"]),
             stack=Stack(data["stack"]),
@@ -102,7 +105,7 @@ class MigrationPlan:
     @property
     def seconds(self) -> float:
         """How long its packets took, all in all."""
-        return float(sum(one["seconds"] for one in self.trial.values()))
+        return float(sum(one["seconds"] for one in self.trial.values() if one))
 
     @property
     def digest(self) -> str:
@@ -122,20 +125,81 @@ class MigrationPlan:
 
     @classmethod
     def from_text(cls, text: str, *, name: str) -> Self:
-        """Read a plan file. Raises ParseError for anything else."""
+        """Read a plan file. Raises ParseError, with the place of what is wrong, for anything else."""
         try:
-            data = json.loads(text)
-            if data["nfparity-migration"] != _FORM:
-                raise ValueError(f"a plan of form {data['nfparity-migration']!r}, not {_FORM}")
-            made = cls(
-                families=tuple(FamilyPlan.from_data(one) for one in data["families"]),
-                node=data["node"],
-                seed=data["seed"],
-                trial=data["trial"],
-            )
-            if not math.isfinite(made.seconds):
-                raise ValueError("its packets took no time that can be told")
-            return made
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
-            said = f"not a plan of nfparity migrate: {type(e).__name__}: {e}"
-            raise ParseError((Diagnostic(Origin(name), said),)) from e
+            document = read_json(text, name=name, bytes_as_text=True)
+        except ParseError as e:
+            said = (Diagnostic(one.origin, f"{_NOT_A_PLAN}: {one.message}") for one in e.diagnostics)
+            raise ParseError(tuple(said)) from None
+        data = document.value
+        for path, fault in _PLAN.faults(data):
+            raise document.error(path, f"{_NOT_A_PLAN}: {fault}")
+        families = []
+        for index, one in enumerate(data["families"]):
+            try:
+                families.append(FamilyPlan.from_data(one))
+            except ValueError as e:
+                raise document.error(("families", index), f"{_NOT_A_PLAN}: {e}") from e
+        return cls(families=tuple(families), node=data["node"], seed=data["seed"], trial=data["trial"])
+
+
+_NOT_A_PLAN: Final = "not a plan of nfparity migrate"
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_text_map(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+_MEANING: Final = Fields(
+    required={
+        "flags": Leaf(_is_texts, "a list of strings"),
+        "chains": Leaf(
+            lambda value: (
+                isinstance(value, dict) and all(_is_pair(one) and _is_texts(one[1]) for one in value.values())
+            ),
+            "an object of chains",
+        ),
+        "collections": Leaf(
+            lambda value: (
+                isinstance(value, dict)
+                and all(_is_pair(one) and _is_text_map(one[1]) for one in value.values())
+            ),
+            "an object of sets",
+        ),
+        "others": Leaf(_is_text_map, "an object of strings"),
+    }
+)
+_FAMILY: Final = Fields(
+    required={
+        "family": Leaf(lambda value: value in tuple(Family), "ip or ip6"),
+        "stack": Leaf(lambda value: value in tuple(Stack), "legacy or nft"),
+        "left": Leaf(_is_texts, "a list of tables"),
+        "digest": TEXT,
+        "rules": TEXT,
+        "ipsets": TEXT,
+        "level": Leaf(lambda value: value in (0, 1, 2), "0, 1 or 2"),
+        "load": TEXT,
+        "meaning": _MEANING,
+    }
+)
+_SECONDS: Final = Leaf(
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e9,
+    "a number of seconds",
+)
+_PLAN: Final = Fields(
+    required={
+        "nfparity-migration": Leaf(lambda value: value == _FORM and value is not True, f"the form {_FORM}"),
+        "families": Items(_FAMILY),
+        "node": TEXT,
+        "seed": Leaf(lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+        "trial": Fields(optional={one.value: Fields(required={"seconds": _SECONDS}) for one in Family}),
+    }
+)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from backends.node import Address, Interface, Route
-from harness.snapshot.jsonfile import bad, json_list
-from translate.ir import Family, Interval, parse_address
+from backends.node import Address, Interface, Route, is_device_name
+from harness.snapshot.jsonfile import read_list
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Interval, Origin, parse_address
+from translate.jsoninput import JsonObject
 
 __all__ = ["Devices", "read_devices"]
 
@@ -42,22 +44,23 @@ def read_devices(data: bytes, *, name: str) -> Devices:
     routes: list[Route] = []
     left_out: set[str] = set()
     notes: list[str] = []
-    kinds = {}
+    kinds: dict[str, str] = {}
     elsewhere: list[Address] = []
-    listed = json_list(data, name=name)
-    for at, one in enumerate(listed):
-        device = one.get("ifname")
-        if not isinstance(device, str) or not 0 < len(device) <= 15 or "/" in device:
-            raise bad(name, f"[{at}].ifname: {device!r} is no interface name")
-        kinds[device] = _kind(one)
-    if len(kinds) != len(listed):
-        raise bad(name, "an interface is listed twice")
-    for one in listed:
+    listed = read_list(data, name=name)
+    for entry in listed:
+        device = entry.take("ifname")
+        if not isinstance(device, str) or not is_device_name(device):
+            raise entry.error("ifname", "expected the name of an interface")
+        if device in kinds:
+            raise entry.error("ifname", "an interface is listed twice")
+        kinds[device] = _kind(entry.data)
+    for entry in listed:
+        one = entry.data
         device = str(one["ifname"])
         master = one.get("master")
         if device == "lo":
             left_out.add(device)
-            elsewhere = _other_loopback(one, name)
+            elsewhere = _other_loopback(entry)
             continue
         if isinstance(master, str) and kinds.get(master, "bridge") in _PORT_OF:
             left_out.add(device)
@@ -69,7 +72,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
             notes.append(f"interface {device} as an Ethernet device (it is: {one['link_type']})")
         flags = one.get("flags")
         up = not isinstance(flags, list) or "UP" in flags
-        addresses, brought, said = _addresses(one, device, up=up, name=name)
+        addresses, brought, said = _addresses(entry, device, up=up)
         if not up and not addresses:
             left_out.add(device)  # nothing comes in by it, and nothing goes out
             continue
@@ -79,7 +82,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
         routes += brought
         notes += said
     if not interfaces:
-        raise bad(name, "no interface but lo: a node has at least one")
+        raise ParseError((Diagnostic(Origin(name, 1, 1), "no interface but lo: a node has at least one"),))
     if elsewhere:
         # Any device makes an address the node's own; the last one of a device is never chosen as a source.
         first = interfaces[0]
@@ -98,60 +101,63 @@ def _kind(one: dict[str, object]) -> str:
 
 
 def _addresses(
-    one: dict[str, object], device: str, *, up: bool, name: str
+    one: JsonObject, device: str, *, up: bool
 ) -> tuple[tuple[Address, ...], list[Route], list[str]]:
     found: list[Address] = []
     routes: list[Route] = []
     notes: list[str] = []
-    for entry in _entries(one, name):
-        family = _FAMILIES.get(str(entry.get("family")))
+    for entry in _entries(one):
+        family = _FAMILIES.get(str(entry.data.get("family")))
         if family is None:
             continue
-        address = _address(entry, family, "local", f"{name}: {device}")
+        address = _address(entry, family, "local")
         if family is Family.IP6 and Interval.prefix(_LINK_LOCAL6, 64, 128).low == address.value & -(1 << 64):
             continue  # a node under test has none: nothing that is compared goes to them
         if not up:
             if family is Family.IP:
                 found.append(Address(family, address.value, family.bits))
             continue
-        if entry.get("tentative") or entry.get("dadfailed"):
+        if entry.data.get("tentative") or entry.data.get("dadfailed"):
             notes.append(f"no address {address} on {device}: it is tentative, or someone else's")
             continue
-        if "address" in entry:
-            peer = _address(entry, family, "address", f"{name}: {device}")
+        if entry.has("address"):
+            peer = _address(entry, family, "address")
             address = Address(family, address.value, family.bits)
             routes.append(Route(family=family, dst=peer.network, dev=device))
         found.append(address)
     return tuple(found), routes, notes
 
 
-def _other_loopback(one: dict[str, object], name: str) -> list[Address]:
+def _other_loopback(one: JsonObject) -> list[Address]:
     """Addresses on ``lo`` that not every node has, each for itself."""
     found = []
-    for entry in _entries(one, name):
-        family = _FAMILIES.get(str(entry.get("family")))
+    for entry in _entries(one):
+        family = _FAMILIES.get(str(entry.data.get("family")))
         if family is None:
             continue
-        value = _address(entry, family, "local", f"{name}: lo").value
+        value = _address(entry, family, "local").value
         implied = value >> 24 == 127 if family is Family.IP else value == 1
         if not implied:
             found.append(Address(family, value, family.bits))
     return found
 
 
-def _entries(one: dict[str, object], name: str) -> list[dict[str, object]]:
-    entries = one.get("addr_info", [])
-    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-        raise bad(name, f"{one['ifname']}: addr_info: expected a list of objects")
-    return [e for e in entries if e]
+def _entries(one: JsonObject) -> list[JsonObject]:
+    entries = one.data.get("addr_info", [])
+    if not isinstance(entries, list):
+        raise one.error("addr_info", "expected a list of objects")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise one.error("addr_info", "expected an object", index=index)
+    return [one.child("addr_info", entry, index=index) for index, entry in enumerate(entries) if entry]
 
 
-def _address(entry: dict[str, object], family: Family, key: str, place: str) -> Address:
-    text, length = entry.get(key), entry.get("prefixlen")
+def _address(entry: JsonObject, family: Family, key: str) -> Address:
+    text, length = entry.data.get(key), entry.data.get("prefixlen")
     try:
         value = parse_address(family, str(text))
     except ValueError as e:
-        raise bad(place, f"{key}: {e}") from e
-    if not isinstance(length, int) or not 0 <= length <= family.bits:
-        raise bad(place, f"prefixlen: {length!r} is no length of an IPv{family.version} prefix")
+        raise entry.error(key, str(e)) from e
+    if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length <= family.bits:
+        raise entry.error("prefixlen", f"this is no length of an IPv{family.version} prefix")
     return Address(family, value, length)

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from backends.node import Address, Interface, Node
 from harness.snapshot.archive import is_snapshot, read_files
-from harness.snapshot.jsonfile import bad, json_object
+from harness.snapshot.jsonfile import read_mapping
 from harness.snapshot.nodefacts import read_node
 from harness.snapshot.rulefiles import rule_files
 from harness.snapshot.snapshot import Snapshot
 from harness.snapshot.stack import stack_of
+from translate.jsoninput import decode
 
 __all__ = ["load_snapshot"]
 
@@ -25,7 +26,7 @@ def load_snapshot(path: str) -> Snapshot:
     if not is_snapshot(path):
         return _bare(path)
     files = read_files(path)
-    meta = json_object(files["meta.json"], name=f"{path}/meta.json") if "meta.json" in files else {}
+    meta = read_mapping(files["meta.json"], name=f"{path}/meta.json").data if "meta.json" in files else {}
     rules = rule_files(files, meta, name=path)
     node = read_node(files, name=path)
     made = Snapshot(
@@ -69,7 +70,4 @@ def _bare(path: str) -> Snapshot:
 def _text(files: Mapping[str, bytes], file: str, name: str) -> str | None:
     if file not in files:
         return None
-    try:
-        return files[file].decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        raise bad(f"{name}/{file}", f"not UTF-8 text: byte {e.start}") from e
+    return decode(files[file], name=f"{name}/{file}")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from backends.node import Address, Interface, Route
-from harness.snapshot.jsonfile import bad, json_list
+from harness.snapshot.jsonfile import read_list
 from translate.ir import Family, Interval, format_address, parse_address
+from translate.jsoninput import JsonObject
 
 __all__ = ["Routes", "read_routes", "rule_notes", "with_networks"]
 
@@ -45,9 +46,9 @@ def read_routes(
     connected: set[tuple[str, Interval]] = set()
     addresses = {a.value for i in interfaces for a in i.addresses}
     devices = {i.name: i for i in interfaces}
-    for at, one in enumerate(json_list(data, name=name)):
-        place = f"{name}: [{at}]"
-        dst = _destination(one, family, place)
+    for entry in read_list(data, name=name):
+        one = entry.data
+        dst = _destination(entry, family)
         kind, table = str(one.get("type", "unicast")), str(one.get("table", "main"))
         shown = _shown(one, family, dst)
         if table == "local":
@@ -63,25 +64,25 @@ def read_routes(
             notes.append(f"no route {shown}: of all types only unicast is there")
             continue
         hops = one.get("nexthops")
-        hop = one
+        hop = entry
         if isinstance(hops, list) and hops and all(isinstance(h, dict) for h in hops):
-            hop = hops[0]
+            hop = entry.child("nexthops", hops[0], index=0)
             notes.append(f"of the {len(hops)} next hops of {shown} only the first")
-        device = hop.get("dev")
+        device = hop.data.get("dev")
         if not isinstance(device, str):
-            raise bad(place, "a unicast route without a device (dev)")
+            raise hop.error("dev", "a unicast route without a device")
         if device in left_out:
             continue
         if device not in devices:
-            raise bad(place, f"dev: {device!r} is not among the interfaces")
+            raise hop.error("dev", f"{device!r} is not among the interfaces")
         if _is_link_local(family, dst):
             continue
-        flags = hop.get("flags", [])
+        flags = hop.data.get("flags", [])
         if isinstance(flags, list) and "dead" in flags:
             notes.append(f"no route {shown}: its device is dead")
             continue
-        via = _gateway(hop, family, place)
-        if "via" in hop:
+        via = _gateway(hop, family)
+        if hop.has("via"):
             notes.append(f"route {shown} without its gateway of the other family")
         if "prefsrc" in one and not _is_first(str(one["prefsrc"]), family, devices[device]):
             notes.append(f"route {shown} without its source address {one['prefsrc']}")
@@ -134,7 +135,8 @@ def with_networks(
 def rule_notes(data: bytes, *, name: str) -> tuple[str, ...]:
     """Return a note for every policy rule that not every node has. ParseError as for routes."""
     notes = []
-    for one in json_list(data, name=name):
+    for entry in read_list(data, name=name):
+        one = entry.data
         table = str(one.get("table"))
         said = {k for k in one if k not in ("priority", "src", "table", "family", "protocol")}
         if not said and (str(one.get("src")), table) in _DEFAULT_RULES:
@@ -148,28 +150,32 @@ def _word(key: str, value: object) -> str:
     return key if value is None else f"{key} {value}"
 
 
-def _destination(one: dict[str, object], family: Family, place: str) -> Interval:
-    text = one.get("dst")
+def _destination(one: JsonObject, family: Family) -> Interval:
+    text = one.data.get("dst")
     if text == "default":
         return Interval.prefix(0, 0, family.bits)
     address, slash, length = str(text).partition("/")
     try:
         value = parse_address(family, address)
-        bits = int(length) if slash else family.bits
-        if not 0 <= bits <= family.bits:
-            raise ValueError(f"/{length} is no length of an IPv{family.version} prefix")
+        bits = _prefix_length(length, family) if slash else family.bits
     except ValueError as e:
-        raise bad(place, f"dst: {e}") from e
+        raise one.error("dst", str(e)) from e
     return Interval.prefix(value, bits, family.bits)
 
 
-def _gateway(hop: dict[str, object], family: Family, place: str) -> int | None:
-    if "gateway" not in hop:
+def _prefix_length(text: str, family: Family) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= family.bits:
+        return int(text)
+    raise ValueError(f"/{text} is no length of an IPv{family.version} prefix")
+
+
+def _gateway(hop: JsonObject, family: Family) -> int | None:
+    if not hop.has("gateway"):
         return None
     try:
-        return parse_address(family, str(hop["gateway"]))
+        return parse_address(family, str(hop.data["gateway"]))
     except ValueError as e:
-        raise bad(place, f"gateway: {e}") from e
+        raise hop.error("gateway", str(e)) from e
 
 
 def _is_kernels_default(one: dict[str, object], kind: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Final
 
 from backends.node import DEFAULT_SYSCTLS
 from backends.timeouts import TIMEOUT_DEFAULTS
-from harness.snapshot.jsonfile import bad, json_object
+from harness.snapshot.jsonfile import read_mapping
+from translate.jsoninput import JsonObject, json_kind
 
 __all__ = ["read_switches"]
 
@@ -28,7 +29,8 @@ def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mappin
     ``sysctl.json`` is an object of names as ``sysctl -a`` prints them (a dot of a device's name is a
     slash there) and values.
     """
-    given = {key: _value(key, value, name) for key, value in json_object(data, name=name).items()}
+    listed = read_mapping(data, name=name)
+    given = {key: _value(listed, key) for key in listed.data}
     known = {**_TIMEOUTS, **DEFAULT_SYSCTLS}
     kept = {key: given[key] for key, usual in known.items() if key in given and given[key] != usual}
     forwards = given.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
@@ -48,14 +50,15 @@ def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mappin
     return kept
 
 
-def _value(key: str, value: object, name: str) -> str:
+def _value(listed: JsonObject, key: str) -> str:
+    value = listed.data[key]
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise bad(name, f"{key}: expected a value as text, found {value!r}")
+        raise listed.error(key, f"expected a value as text, found {json_kind(value)}")
     text = str(value).strip()
     if key.startswith(("net.netfilter.nf_conntrack_", "net.ipv4.conf.")) and not _is_number(text):
         wanted = key in _TIMEOUTS or key in DEFAULT_SYSCTLS or key.rpartition(".")[2] in _PER_DEVICE
         if wanted:
-            raise bad(name, f"{key}: {text!r} is no number")
+            raise listed.error(key, f"{text!r} is no number")
     return text
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
+from translate.jsoninput import JsonDocument, json_kind, read_json
 from translate.nftlisting.commands import IPTABLES_NFT, Command, Form, GivenSet, Group, Kind
 from translate.nftlisting.jsonobjects import object_text
 from translate.nftlisting.jsonsets import declaration, lost, needs_text
+from translate.nftlisting.jsontypes import type_faults
 
 __all__ = ["groups"]
 
@@ -40,6 +43,20 @@ _KINDS: Final = {
 _AS_TEXT: Final = "the text form has it (nft list ruleset)"
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One thing that is listed, or added, and the path to it in the document."""
+
+    kind: str
+    data: dict[str, Any]
+    path: tuple[str | int, ...]
+
+    @property
+    def table(self) -> tuple[str, str]:
+        name = self.data.get("name" if self.kind == "table" else "table")
+        return str(self.data.get("family")), str(name)
+
+
 def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
     """Yield the commands of a JSON text but for some tables.
 
@@ -47,46 +64,79 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     """
     faults: list[Diagnostic] = []
     commands: list[Command] = []
-    entries = [one for one in _entries(text, name) if _table_of(*one) not in without]
-    filled = {one for kind, entry in entries if kind == "rule" for one in _fills(entry)}
-    for number, (kind, entry) in enumerate(entries, 1):
-        origin = Origin(name)
-        if kind not in _KINDS:
-            faults.append(Diagnostic(origin, f"entry {number} is {kind!r}, which no ruleset consists of"))
-            continue
-        fault = _refusal(kind, entry)
-        if fault is not None:
-            hint = IPTABLES_NFT if _uses_xt(entry) else _AS_TEXT
-            faults.append(Diagnostic(origin, f"{_title(kind, entry)}: {fault}", hint))
-            continue
-        commands += _commands(kind, entry, Origin(name, 0, 0, _title(kind, entry)), filled)
+    document = _document(text, name)
+    entries = [one for one in _entries(document) if one.table not in without]
+    sound: list[_Entry] = []
+    for one in entries:
+        found = list(_faults(one))
+        faults += (Diagnostic(document.origin((*one.path, *path)), *said) for path, *said in found[:_MOST])
+        if not found:
+            sound.append(one)
+        if len(faults) >= _MOST:
+            break
     if faults:
         raise ParseError(tuple(faults))
+    filled = {given for one in sound if one.kind == "rule" for given in _fills(one.data)}
+    for one in sound:
+        commands += _commands(one.kind, one.data, document.origin(one.path), filled)
     yield True, tuple(commands)
 
 
-def _entries(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
-    """The kinds and contents of what is listed, or added; ``metainfo`` and ``flush ruleset`` left out."""
+_MOST: Final = 50
+
+
+def _faults(one: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Where in an entry something is wrong, what, and what to do."""
+    kind, data = one.kind, one.data
+    if kind not in _KINDS:
+        yield (), f"this is {kind!r}, which no ruleset consists of", _FORM
+        return
+    mistyped = [(path, f"{_title(kind, data)}: {said}", _FORM) for path, said in type_faults(kind, data)]
+    if mistyped:
+        yield from mistyped
+        return
+    fault = _refusal(kind, data)
+    if fault is not None:
+        yield (), f"{_title(kind, data)}: {fault}", IPTABLES_NFT if _uses_xt(data) else _AS_TEXT
+
+
+def _document(text: str, name: str) -> JsonDocument:
     try:
-        root = json.loads(text)
-        found = []
-        for one in root["nftables"]:
-            ((kind, entry),) = one.items()
-            if kind == "metainfo" or (kind == "flush" and "ruleset" in entry):
-                continue
-            if kind in ("add", "create"):
-                ((kind, entry),) = entry.items()
-            if not isinstance(entry, dict):
-                raise TypeError(kind)
-            found.append((kind, entry))
-        return found
-    except json.JSONDecodeError as e:
-        where = Origin(name, e.lineno, e.colno)
+        return read_json(text, name=name)
+    except ParseError as e:
+        (found,) = e.diagnostics
         hint = "nft 1.0.6 ends its JSON at a table with flags; " + _AS_TEXT
-        raise ParseError((Diagnostic(where, f"no JSON: {e.msg}", hint),)) from None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        hint = 'it is {"nftables": [{"table": {…}}, …]}'
-        raise ParseError((Diagnostic(Origin(name), "not the JSON of nft -j list ruleset", hint),)) from None
+        raise ParseError((Diagnostic(found.origin, found.message, hint),)) from None
+
+
+def _entries(document: JsonDocument) -> list[_Entry]:
+    """What is listed, or added; ``metainfo`` and ``flush ruleset`` left out."""
+    root = document.value
+    if not isinstance(root, dict) or not isinstance(root.get("nftables"), list):
+        raise document.error(("nftables",), "expected an object with the list nftables", _FORM)
+    found = []
+    for index, one in enumerate(root["nftables"]):
+        path: tuple[str | int, ...] = ("nftables", index)
+        kind, data = _only(document, path, one)
+        if kind == "metainfo" or (kind == "flush" and isinstance(data, dict) and "ruleset" in data):
+            continue
+        if kind in ("add", "create"):
+            path = (*path, kind)
+            kind, data = _only(document, path, data)
+        if not isinstance(data, dict):
+            raise document.error((*path, kind), f"expected an object, found {json_kind(data)}", _FORM)
+        found.append(_Entry(kind, data, (*path, kind)))
+    return found
+
+
+def _only(document: JsonDocument, path: tuple[str | int, ...], value: object) -> tuple[str, Any]:
+    if not isinstance(value, dict) or len(value) != 1:
+        raise document.error(path, f"expected an object of one key, found {json_kind(value)}", _FORM)
+    ((kind, data),) = value.items()
+    return kind, data
+
+
+_FORM: Final = 'nft -j list ruleset prints {"nftables": [{"table": {…}}, …]}'
 
 
 def _commands(kind: str, entry: dict[str, Any], origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
@@ -209,10 +259,6 @@ def _walk(value: object) -> Iterator[object]:
     elif isinstance(value, dict):
         for one in value.values():
             yield from _walk(one)
-
-
-def _table_of(kind: str, entry: dict[str, Any]) -> tuple[str, str]:
-    return str(entry.get("family")), str(entry.get("name" if kind == "table" else "table"))
 
 
 def _where(entry: dict[str, Any], key: str) -> GivenSet:

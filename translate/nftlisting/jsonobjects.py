@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from translate.nftlisting.commands import GivenSet
+from translate.nftlisting.jsonsets import flags_of
 
 __all__ = ["object_text"]
 
@@ -14,7 +15,7 @@ def object_text(kind: str, where: GivenSet, entry: Mapping[str, Any]) -> str | N
     """Return the command that adds a named object; None when its JSON does."""
     match kind:
         case "synproxy":
-            flags = " ".join(entry.get("flags", ()))
+            flags = " ".join(flags_of(entry))
             parts = [f"mss {entry.get('mss', 0)}", f"wscale {entry.get('wscale', 0)}", flags]
         case "ct expectation":
             parts = [f"{key} {entry[key]}" for key in ("protocol", "dport") if key in entry]

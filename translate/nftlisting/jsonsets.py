@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from translate.nftlisting.commands import GivenSet
 
-__all__ = ["declaration", "lost", "needs_text"]
+__all__ = ["declaration", "flags_of", "lost", "needs_text"]
 
 _WIDTHLESS: Final = "integer"
 _STATEMENTS: Final = ("counter", "limit", "quota", "ct count")
@@ -18,7 +18,7 @@ def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
     """Whether nft's JSON cannot declare a set or map, or not as it is."""
     data = entry.get("map")
     several = isinstance(data, str) and " . " in data
-    return dynamic or several or "stmt" in entry or "dynamic" in entry.get("flags", ()) or _spans(entry)
+    return dynamic or several or "stmt" in entry or "dynamic" in flags_of(entry) or _spans(entry)
 
 
 def lost(entry: Mapping[str, Any]) -> str | None:
@@ -31,7 +31,7 @@ def lost(entry: Mapping[str, Any]) -> str | None:
     if key is None or data is None:
         return f"its types are not names: {json.dumps([entry.get('type'), entry.get('map')])}"
     for statement in entry.get("stmt", ()):
-        (kind,) = statement
+        kind = next(iter(statement), "")
         if kind not in _STATEMENTS:
             return f"its elements have {kind}"
     if any(one == "*" or (isinstance(one, list) and one[:1] == ["*"]) for one in entry.get("elem", ())):
@@ -47,8 +47,8 @@ def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic
     if kind == "map":
         assert data is not None
         of += f" : {'interval ' if _spans(entry) else ''}{' . '.join(data)}"
-    flags = [flag for flag in entry.get("flags", ()) if flag != "dynamic"]
-    dynamic = dynamic or "dynamic" in entry.get("flags", ()) or bool(entry.get("stmt"))
+    flags = [flag for flag in flags_of(entry) if flag != "dynamic"]
+    dynamic = dynamic or "dynamic" in flags_of(entry) or bool(entry.get("stmt"))
     parts = [f"type {of}"]
     if dynamic or flags:
         parts.append(f"flags {','.join([*flags, *['dynamic'] * dynamic])}")
@@ -60,6 +60,12 @@ def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic
         parts.append(f'comment "{entry["comment"]}"')
     parts += [_statement(*one) for statement in entry.get("stmt", ()) for one in statement.items()]
     return f"add {kind} {where} {{ {'; '.join(parts)}; }}"
+
+
+def flags_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The flags of an entry: newer versions of nft print one that is alone without a list."""
+    flags = entry.get("flags", ())
+    return (flags,) if isinstance(flags, str) else tuple(flags)
 
 
 def _types(value: object) -> tuple[str, ...] | None:

@@ -78,7 +78,7 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
     form = Form.JSON if begin.startswith("{") else Form.TEXT
     read = jsonform.groups if form is Form.JSON else textform.groups
     commands: list[Command] = []
-    for movable, found in read(begin if form is Form.JSON else text, name, without):
+    for movable, found in read(text, name, without):
         commands += sorted(found, key=lambda c: c.kind) if movable else found
     filled = tuple(dict.fromkeys(one for command in commands for one in command.fills))
     kept = tuple(_without_state(commands, set(filled)))

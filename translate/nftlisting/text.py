@@ -13,11 +13,11 @@ from typing import Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.nftlisting.commands import IPTABLES_NFT, Command, GivenSet, Group, Kind
+from translate.nftlisting.jsontypes import FAMILIES
 from translate.nftlisting.pieces import Block, Piece, pieces
 
 __all__ = ["groups"]
 
-FAMILIES: Final = ("ip", "ip6", "inet", "arp", "bridge", "netdev")
 _OBJECTS: Final = ("counter", "quota", "limit", "secmark", "synproxy")
 _CT_OBJECTS: Final = ("helper", "timeout", "expectation")
 _ABOUT_CHAIN: Final = ("type", "policy", "comment", "device", "devices", "flags")

@@ -52,9 +52,15 @@ def test_a_route_says_what_it_is() -> None:
         ("{}", "interfaces"),
         ('{"interfaces": {"lo": []}}', "'lo' is not a usable interface name"),
         ('{"interfaces": {"a-name-that-is-too-long": []}}', "not a usable interface name"),
-        ('{"interfaces": {"a": ["10.0.0.300/8"]}}', "a: "),
+        (
+            '{"interfaces": {"a": ["10.0.0.300/8"]}}',
+            "interfaces.a[0]: expected an address and its prefix length",
+        ),
         ('{"interfaces": {"a": []}, "extra": 1}', "unknown key 'extra'"),
-        ('{"interfaces": {"a": []}, "routes": [{"dst": "10.0.0.0/8", "dev": "b"}]}', "routes[0]: dev 'b'"),
+        (
+            '{"interfaces": {"a": []}, "routes": [{"dst": "10.0.0.0/8", "dev": "b"}]}',
+            "node.json:1:60: routes[0].dev: 'b' is not",
+        ),
         ('{"interfaces": {"a": []}, "routes": [{"dst": "10.0.0.1/8", "dev": "a"}]}', "host bits"),
         ('{"interfaces": {"a": []}, "routes": [{"dev": "a"}]}', "routes[0]: expected an object with dst"),
         ('{"interfaces": {"a": []}, "routes": 5}', "routes: expected a list"),
@@ -70,3 +76,26 @@ def test_what_is_wrong_with_a_node_is_said(text: str, said: str) -> None:
         node_from_json(text, name="node.json")
     assert said in str(caught.value)
     assert "node.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[" * 100_000, "node.json:1:101: "),
+        ('{"interfaces":\n {"a": [' + "1" * 5000 + "]}}", "node.json:2:9: a number of 5000"),
+        ('{"interfaces": {"a": [true, null, {}]}}', "node.json:1:23: interfaces.a[0]"),
+        ('{"interfaces": {"a b": []}}', "node.json:1:17: interfaces.a b"),
+        ('{"interfaces": {"a": []}, "sysctls": {"net.ipv4.ip_forward": [1]}}', "node.json:1:39: sysctls.net"),
+        ('{"interfaces": {"a": []}, "routes": [{"dst": 5, "dev": {}}]}', "node.json:1:39: routes[0].dst"),
+        (
+            '{"interfaces": {"a": []}, "interfaces": {"b": []}}',
+            "node.json:1:27: key 'interfaces' is given twice",
+        ),
+        ('{"interfaces": {"\\udcff": []}}', "node.json:1:17: a string that holds half"),
+    ],
+    ids=range(8),
+)
+def test_a_fault_has_its_line_and_column(text: str, place: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        node_from_json(text, name="node.json")
+    assert str(caught.value).startswith(place)

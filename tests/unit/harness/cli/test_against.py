@@ -20,7 +20,7 @@ FLOW = '{"id": "a", "src": "10.0.0.1", "dst": "10.0.0.2", "proto": "tcp", "sport
         (b"table ip a {\n\tchain b {\n\t\txt target LOG\n\t}\n}\n", ":3", "iptables-nft-save"),
         (b"table ip a {\n", ":1", "this brace is never closed"),
         (b"table ip a { # Z\xfcrich\n}\n", "", "not UTF-8 text"),
-        (b'{"nftables": []', ":1:16", "no JSON"),
+        (b'{"nftables": []', ":1:16", "not JSON"),
     ],
 )
 def test_what_is_no_ruleset(

@@ -88,7 +88,7 @@ def test_a_folder_of_one_snapshot_is_a_fleet(
         ((RULES, IPVS, "--node", "node.json"), "--node"),
         ((RULES, IPVS, "--against", "missing.nft"), "missing.nft"),
         ((RULES, IPVS, "--against", NO_RULESET), "node.json"),
-        ((RULES, IPVS, "--objects", RULES), "objects"),
+        ((RULES, IPVS, "--objects", RULES), f"{RULES}:1:1: not JSON"),
         ((RULES, "--workers", "2"), "--workers is for several"),
         ((RULES, "--scheduler", "tcp://x:1"), "--scheduler is for several"),
         ((RULES, IPVS, *RANGE, *RANGE), "more than one of a family"),

@@ -149,7 +149,7 @@ def test_several_problems_per_run_each_with_its_line_and_column() -> None:
 
 def test_missing_ports_and_addresses() -> None:
     found = problems({"id": "x", "in": "pod0", "proto": "udp"})
-    assert {"1:0: src is missing", "1:0: dst is missing", "1:0: sport is missing"} <= set(found)
+    assert {"1:1: src is missing", "1:1: dst is missing", "1:1: sport is missing"} <= set(found)
 
 
 def test_twice_the_same_id() -> None:

@@ -73,3 +73,43 @@ def test_defaults_are_those_of_the_api() -> None:
 def test_what_is_no_api_object_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         read_objects(text, name="objects.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (("spec", "ports", 0, "port"), "port"),
+        (("spec", "ports", 0, "nodePort"), "nodePort"),
+        (("spec", "ports", 0, "protocol"), "protocol"),
+        (("spec", "clusterIP"), "clusterIP"),
+        (("spec", "externalIPs"), "externalIPs"),
+        (("spec", "sessionAffinityConfig"), "sessionAffinityConfig"),
+        (("metadata", "labels"), "labels"),
+    ],
+)
+@pytest.mark.parametrize("value", ["x", ["x"], True, 10**30])
+def test_a_value_of_another_type_is_told_with_its_place(
+    change: tuple[str | int, ...], key: str, value: object
+) -> None:
+    one = service(clusterIP="10.0.0.1", ports=[{"port": 80, "nodePort": 30000, "protocol": "TCP"}])
+    at: Any = one
+    for step in change[:-1]:
+        at = at[step]
+    at[change[-1]] = value
+    text = json.dumps({"services": [one]}, indent=1)
+    with pytest.raises(ParseError) as caught:
+        read_objects(text, name="objects.json")
+    (found,) = caught.value.diagnostics
+    assert text.split("\n")[found.origin.line - 1] == found.origin.text
+    assert f'"{key}"' in "\n".join(text.split("\n")[found.origin.line - 2 : found.origin.line])
+
+
+def test_slices_of_names_are_passed_over() -> None:
+    piece = {
+        "kind": "EndpointSlice",
+        "metadata": {},
+        "addressType": "FQDN",
+        "endpoints": [{"addresses": ["a.b"]}],
+    }
+    objects = read_objects(listed(piece), name="objects.json")
+    assert not list(objects.places(Family.IP))

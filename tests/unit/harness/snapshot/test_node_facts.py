@@ -211,18 +211,27 @@ def test_sysctls_that_differ_from_a_nodes_defaults(make: Make) -> None:
 
 WRONG = [
     ({"addr.json": "[\n {]"}, r"addr\.json:2:3: not JSON"),
-    ({"addr.json": {}}, r"addr\.json: expected a list of objects"),
-    ({"addr.json": [LO]}, r"addr\.json: no interface but lo"),
-    ({"addr.json": [device("a", ("10.0.0.1", 40))]}, r"addr\.json: a: prefixlen: 40 is no length"),
-    ({"addr.json": [device("a", ("10.0.0.x", 4))]}, r"addr\.json: a: local: not an IPv4 address"),
-    ({"addr.json": [device("a/b")]}, r"'a/b' is no interface name"),
+    ({"addr.json": {}}, r"addr\.json:1:1: expected a list"),
+    ({"addr.json": [LO]}, r"addr\.json:1:1: no interface but lo"),
+    (
+        {"addr.json": [device("a", ("10.0.0.1", 40))]},
+        r"addr\.json:1:111: \[0\]\.addr_info\[0\]\.prefixlen: .* no length",
+    ),
+    (
+        {"addr.json": [device("a", ("10.0.0.x", 4))]},
+        r"addr\.json:1:90: \[0\]\.addr_info\[0\]\.local: not an IPv4 address",
+    ),
+    ({"addr.json": [device("a/b")]}, r"addr\.json:1:3: \[0\]\.ifname: expected the name of an interface"),
     ({"addr.json": [ETH0, ETH0]}, "listed twice"),
-    ({"route.json": [{"dst": "10.0.0.0/33", "dev": "eth0"}]}, r"route\.json: \[0\]: dst: /33"),
-    ({"route.json": [{"dst": "default", "dev": "eth1"}]}, r"\[0\]: dev: 'eth1' is not among"),
+    ({"route.json": [{"dst": "10.0.0.0/33", "dev": "eth0"}]}, r"route\.json:1:3: \[0\]\.dst: /33"),
+    (
+        {"route.json": [{"dst": "default", "dev": "eth1"}]},
+        r"route\.json:1:21: \[0\]\.dev: 'eth1' is not among",
+    ),
     ({"route.json": [{"dst": "default", "gateway": "fe80::1", "dev": "eth0"}]}, "gateway: not an IPv4"),
     ({"sysctl.json": {"net.ipv4.conf.all.rp_filter": "on"}}, "'on' is no number"),
     ({"sysctl.json": {"net.ipv4.ip_forward": True}}, "expected a value as text"),
-    ({"meta.json": "[]"}, r"meta\.json: expected an object"),
+    ({"meta.json": "[]"}, r"meta\.json:1:1: expected an object"),
 ]
 
 

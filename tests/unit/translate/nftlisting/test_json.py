@@ -129,12 +129,12 @@ def test_what_json_has_lost_is_refused(entry: object, message: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"nftables": [{"table": 5}]}', '{"rules": []}', '{"nftables": [{}]}'])
 def test_json_that_nft_does_not_print_is_refused(text: str) -> None:
-    with pytest.raises(ParseError, match="not the JSON of nft -j list ruleset"):
+    with pytest.raises(ParseError, match=r"x\.json:1:[0-9]+: expected an object.*nft -j list ruleset prints"):
         read_listing(text, name="x.json")
 
 
 def test_json_that_ends_in_the_middle_is_refused_at_its_place() -> None:
-    with pytest.raises(ParseError, match=r"x\.json:2:1: no JSON"):
+    with pytest.raises(ParseError, match=r"x\.json:1:34: not JSON: expecting value; nft 1.0.6"):
         read_listing('{"nftables": [{"table": {"flags": \n', name="x.json")
 
 
@@ -157,3 +157,62 @@ def test_rules_that_count_are_known() -> None:
     update = {"set": {"op": "update", "elem": SADDR, "set": "@s", "stmt": [limit]}}
     rules = [{"rule": {**A, "chain": "c", "expr": [one]}} for one in (limit, {"accept": None}, update)]
     assert len(read_listing(text_of(*rules), name="x.json").counting) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "place"),
+    [
+        ("set", {"type": 'ipv4_addr; } include "/etc/passwd'}, "type"),
+        ("set", {"type": [1]}, "type"),
+        ("set", {"name": 's { } ; include "/etc/passwd"; add set ip a b'}, "name"),
+        ("set", {"table": "a b"}, "table"),
+        ("set", {"family": "ip; include"}, "family"),
+        ("set", {"flags": ["dynamic; include"]}, "flags"),
+        ("set", {"flags": 5}, "flags"),
+        ("set", {"timeout": '1s; include "/etc/passwd"; size 1'}, "timeout"),
+        ("set", {"size": True}, "size"),
+        ("set", {"policy": "memory; include"}, "policy"),
+        ("set", {"comment": 'x"; include "/etc/passwd'}, "comment"),
+        ("set", {"comment": ["x"]}, "comment"),
+        ("set", {"elem": "10.0.0.1"}, "elem"),
+        ("set", {"stmt": {"counter": None}}, "stmt"),
+        ("set", {"stmt": [{"limit": {"rate": "5/second; include", "per": "day"}}]}, "rate"),
+        ("set", {"stmt": [{"limit": {"rate": 5, "per": 'day; include "x"'}}]}, "per"),
+        ("set", {"stmt": [{"limit": None}]}, "limit"),
+        ("set", {"stmt": [{"quota": {"bytes": 5}}]}, "quota"),
+        ("map", {"map": "verdict; include"}, "map"),
+        ("map", {"map": 7}, "map"),
+        ("synproxy", {"mss": "1; include"}, "mss"),
+        ("synproxy", {"flags": [{}]}, "flags"),
+        ("ct expectation", {"dport": "5; include"}, "dport"),
+        ("ct timeout", {"policy": {"a": "1; include"}}, "policy"),
+        ("ct timeout", {"policy": {"a; include": 1}}, "policy"),
+        ("rule", {"chain": {}}, "chain"),
+        ("chain", {"dev": [1]}, "dev"),
+        ("element", {"name": 5}, "name"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_its_place(
+    kind: str, change: dict[str, object], place: str
+) -> None:
+    usual = {"type": "ipv4_addr", "map": "ipv4_addr"} if kind in ("set", "map") else {}
+    entry = {**A, "name": "s", "chain": "c", "expr": [], **usual, **change}
+    text = json.dumps({"nftables": [{kind: entry}]}, indent=1)
+    with pytest.raises(ParseError) as caught:
+        read_listing(text, name="x.json")
+    (found, *_) = caught.value.diagnostics
+    assert found.origin.text.strip().startswith(f'"{place}"'), found.render()
+    assert found.origin.text[found.origin.column - 1] == '"'
+
+
+def test_many_faults_are_told_quickly() -> None:
+    rule = {"rule": {**A, "chain": "c", "expr": [{"xt": {"type": "match", "name": "recent"}}]}}
+    with pytest.raises(ParseError) as caught:
+        read_listing(text_of(*[rule] * 5000), name="x.json")
+    assert len(caught.value.diagnostics) == 50
+
+
+def test_a_flag_that_is_alone() -> None:
+    """nft 1.1 prints no list then."""
+    ((_, commands),) = listed({"set": {**A, "name": "s", "type": "ipv4_addr", "flags": "dynamic"}})
+    assert commands == ["add set ip a s { type ipv4_addr; flags dynamic; }"]

@@ -1,0 +1,273 @@
+"""Typed values out of JSON objects: every problem is kept with its file, line and column.
+
+A reader takes keys one by one, says what is wrong with each, and at the end names the keys that
+nobody asked for. Nothing is raised before the whole input has been seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Origin, parse_address
+from translate.jsoninput.document import JsonDocument, Path, read_json
+
+__all__ = ["MISSING", "JsonObject", "Problems", "json_kind", "parse_any_address", "read_object"]
+
+_T = TypeVar("_T")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
+_LONGEST: Final = 60
+
+
+class _Missing:
+    """The value of a key that is not there (``null`` is there)."""
+
+
+MISSING: Final = _Missing()
+
+
+@dataclass(slots=True)
+class Problems:
+    """Collects what is wrong with an input, up to ``limit`` diagnostics."""
+
+    limit: int = 50
+    found: list[Diagnostic] = field(default_factory=list)
+    more: int = 0
+    """How many there were beyond the limit."""
+
+    def add(self, origin: Origin, message: str, hint: str | None = None) -> None:
+        """Keep one problem."""
+        self.extend((Diagnostic(origin, message, hint),))
+
+    def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keep several problems."""
+        for one in diagnostics:
+            if len(self.found) < self.limit:
+                self.found.append(one)
+            else:
+                self.more += 1
+
+    @property
+    def full(self) -> bool:
+        """Whether problems are only counted from here on."""
+        return len(self.found) >= self.limit
+
+    def raise_if_any(self) -> None:
+        """Raise ParseError when anything was found."""
+        if not self.found:
+            return
+        rest: tuple[Diagnostic, ...] = ()
+        if self.more:
+            last = max((d.origin for d in self.found), key=lambda o: (o.line, o.column))
+            more = Origin(last.file, last.line, last.column)
+            rest = (Diagnostic(more, f"and {self.more} more problems"),)
+        raise ParseError((*self.found, *rest))
+
+
+def parse_any_address(text: str) -> tuple[Family, int]:
+    """Return family and integer of an IPv4 or IPv6 address; ValueError when it is neither."""
+    family = Family.IP6 if ":" in text else Family.IP
+    return family, parse_address(family, text)
+
+
+def json_kind(value: object) -> str:
+    """Return what a value is, in words, and not longer than a line."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the string {_shown(value)}"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+
+
+def read_object(
+    data: bytes | str, *, name: str, problems: Problems, expected: str = "an object"
+) -> JsonObject:
+    """Read a text that is one object. Raises ParseError when it is something ``expected`` does not name."""
+    document = read_json(data, name=name)
+    if not isinstance(document.value, dict):
+        raise document.error((), f"expected {expected}, found {json_kind(document.value)}")
+    return JsonObject(document, document.value, problems)
+
+
+class JsonObject:
+    """One JSON object and the place where it stands.
+
+    Take what is meant by name, then call :meth:`finish`. A wrong value is a problem and counts as
+    the default, so that the rest can still be read. ``ok`` is False once this object, or one
+    inside it, has had a problem.
+    """
+
+    __slots__ = ("_document", "_parent", "_path", "_problems", "_taken", "data", "ok")
+
+    def __init__(
+        self,
+        document: JsonDocument,
+        data: dict[str, Any],
+        problems: Problems,
+        path: Path = (),
+        parent: JsonObject | None = None,
+    ) -> None:
+        self.data = data
+        self.ok = True
+        self._document = document
+        self._problems = problems
+        self._path = path
+        self._parent = parent
+        self._taken: set[str] = set()
+
+    @property
+    def place(self) -> str:
+        """``file:line`` of the text that the object stands in, where that has one line."""
+        return f"{self._document.name}:{self._document.line}"
+
+    def problem(
+        self, key: str | None, message: str, hint: str | None = None, *, index: int | None = None
+    ) -> None:
+        """Say what is wrong with the value of ``key``, with its item ``index``, or with the whole object."""
+        reader: JsonObject | None = self
+        while reader is not None:
+            reader.ok = False
+            reader = reader._parent
+        if self._problems.full:
+            self._problems.more += 1  # finding its place would take long
+        else:
+            self._problems.extend(self.error(key, message, hint, index=index).diagnostics)
+
+    def error(
+        self, key: str | None, message: str, hint: str | None = None, *, index: int | None = None
+    ) -> ParseError:
+        """Return the error to raise where nothing else can be read once this is wrong."""
+        path = self._path if key is None else (*self._path, key)
+        path = path if index is None else (*path, index)
+        where = path_text(path)
+        return self._document.error(path, f"{where}: {message}" if where else message, hint)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there, even as null."""
+        return key in self.data
+
+    def take(self, key: str) -> Any:
+        """Return the raw value, or :data:`MISSING`."""
+        self._taken.add(key)
+        return self.data.get(key, MISSING)
+
+    def text(self, key: str, default: _T) -> str | _T:
+        """Return a string, or ``default`` when it is not there."""
+        value = self.take(key)
+        if isinstance(value, str):
+            return value
+        if value is not MISSING:
+            self.problem(key, f"expected a string, found {json_kind(value)}")
+        return default
+
+    def integer(self, key: str, default: _T, *, low: int, high: int) -> int | _T:
+        """Return an integer in ``low..high``, given as a number or as ``"0x…"``."""
+        value = self.take(key)
+        if value is MISSING:
+            return default
+        number = value
+        if isinstance(value, str):
+            if _NUMBER.fullmatch(value) is None:
+                self.problem(key, f"expected a number, found {json_kind(value)}")
+                return default
+            number = int(value, 0 if value[:2].lower() == "0x" else 10)
+        if not isinstance(number, int) or isinstance(number, bool):
+            self.problem(key, f"expected a whole number, found {json_kind(value)}")
+            return default
+        if not low <= number <= high:
+            self.problem(key, f"{value} is not in {low}-{high}")
+            return default
+        return number
+
+    def number(self, key: str, default: float) -> float:
+        """Return a finite number that is not negative."""
+        value = self.take(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9:
+            return float(value)
+        if value is not MISSING:
+            self.problem(key, f"expected a number that is not negative, found {json_kind(value)}")
+        return default
+
+    def flag(self, key: str) -> bool:
+        """Return a boolean; False when it is not there."""
+        value = self.take(key)
+        if isinstance(value, bool):
+            return value
+        if value is not MISSING:
+            self.problem(key, f"expected true or false, found {json_kind(value)}")
+        return False
+
+    def address(self, key: str) -> tuple[Family, int] | None:
+        """Return an address with its family, or None when it is not there or wrong."""
+        value = self.take(key)
+        if value is MISSING:
+            return None
+        if isinstance(value, str):
+            try:
+                return parse_any_address(value)
+            except ValueError:
+                self.problem(key, f"{_shown(value)} is not an IP address")
+        else:
+            self.problem(key, f"expected an IP address, found {json_kind(value)}")
+        return None
+
+    def child(self, key: str, value: dict[str, Any], *, index: int | None = None) -> JsonObject:
+        """Return a reader for an object inside this one; its problems are this one's too."""
+        path = (*self._path, key) if index is None else (*self._path, key, index)
+        return JsonObject(self._document, value, self._problems, path, self)
+
+    def object(self, key: str) -> JsonObject | None:
+        """Return a reader for the object of a key, or None when there is none."""
+        value = self.take(key)
+        if isinstance(value, dict):
+            return self.child(key, value)
+        if value is not MISSING:
+            self.problem(key, f"expected an object, found {json_kind(value)}")
+        return None
+
+    def items(self, key: str) -> list[Any]:
+        """Return a list; an empty one when it is not there."""
+        value = self.take(key)
+        if isinstance(value, list):
+            return value
+        if value is not MISSING:
+            self.problem(key, f"expected a list, found {json_kind(value)}")
+        return []
+
+    def objects(self, key: str) -> Iterator[JsonObject]:
+        """Yield the objects of a list; nothing when it is not there."""
+        for index, one in enumerate(self.items(key)):
+            if isinstance(one, dict):
+                yield self.child(key, one, index=index)
+            else:
+                self.problem(key, f"expected an object, found {json_kind(one)}", index=index)
+
+    def finish(self) -> None:
+        """Name every key that was not taken."""
+        for key in self.data:
+            if key not in self._taken:
+                known = ", ".join(sorted(self._taken))
+                self.problem(key, f"unknown key {_shown(key)}", f"known are {known}")
+
+
+def path_text(path: Path) -> str:
+    """Return a path as people read it: ``then[0].reply``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

@@ -1,0 +1,87 @@
+"""The shape that a JSON value must have, for data that is then used as it is.
+
+For what other programs print (nft, the API server): keys that nobody asks for are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.jsoninput.document import Path
+from translate.jsoninput.fields import json_kind
+
+__all__ = ["FLAG", "NUMBER", "OBJECT", "TEXT", "Fields", "Items", "Leaf", "Shape", "one_or_more"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that passes a test; ``expected`` says in words which do."""
+
+    test: Callable[[object], bool]
+    expected: str
+
+    def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+        """Yield the place of what is wrong, and what it is."""
+        if not self.test(value):
+            yield path, f"expected {self.expected}, found {json_kind(value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of values of one shape."""
+
+    of: Shape
+
+    def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+        """Yield the place of what is wrong, and what it is."""
+        if not isinstance(value, list):
+            yield path, f"expected a list, found {json_kind(value)}"
+            return
+        for index, one in enumerate(value):
+            yield from self.of.faults(one, (*path, index))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """An object with some keys; ``optional`` ones may be left out, or be null."""
+
+    required: Mapping[str, Shape] = field(default_factory=dict)
+    optional: Mapping[str, Shape] = field(default_factory=dict)
+
+    def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+        """Yield the place of what is wrong, and what it is."""
+        if not isinstance(value, dict):
+            yield path, f"expected an object, found {json_kind(value)}"
+            return
+        for key, shape in self.required.items():
+            if key in value:
+                yield from shape.faults(value[key], (*path, key))
+            else:
+                yield path, f"{key} is missing"
+        for key, shape in self.optional.items():
+            if value.get(key) is not None:
+                yield from shape.faults(value[key], (*path, key))
+
+
+Shape = Leaf | Items | Fields
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
+
+
+TEXT: Final = Leaf(lambda value: isinstance(value, str), "a string")
+FLAG: Final = Leaf(lambda value: isinstance(value, bool), "true or false")
+NUMBER: Final = Leaf(_is_number, "a whole number that is not negative")
+OBJECT: Final = Leaf(lambda value: isinstance(value, dict), "an object")
+
+
+def one_or_more(leaf: Leaf) -> Leaf:
+    """Return the shape of one such value, or of a list of them."""
+
+    def test(value: object) -> bool:
+        return leaf.test(value) or (isinstance(value, list) and all(map(leaf.test, value)))
+
+    return Leaf(test, f"{leaf.expected}, or a list of such")
