@@ -6,16 +6,21 @@ from a machine that is not trusted, so its size is bounded while it is being dec
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
+import stat
 import sys
 import tarfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from harness.capture.errors import CaptureError
+from harness.capture.errors import CaptureError, reason, status_of
+from harness.capture.output import Output
+from harness.capture.tarball import read_members
+from harness.capture.wholefiles import new_folder, write_file
 
 __all__ = ["FILES", "MOST_BYTES", "RULE_FILES", "is_snapshot", "read_files", "write_files"]
 
@@ -65,30 +70,30 @@ def read_files(path: str) -> dict[str, bytes]:
 def write_files(path: str, files: Mapping[str, bytes], *, now: float) -> None:
     """Write a snapshot: to standard output (``-``), a ``.tar.gz`` or else a folder, which must not be there.
 
-    Nobody but the user can read it, and a file is there as a whole or not at all. ``now`` is the time
+    Nobody but the user can read it, and it is there as a whole or not at all. ``now`` is the time
     that the files of an archive bear. Raises CaptureError.
     """
     try:
         if path == "-":
-            sys.stdout.buffer.write(_packed(files, now))
-            sys.stdout.buffer.flush()
+            _to_standard_output(_packed(files, now))
         elif path.endswith((".tar.gz", ".tgz")):
             if os.path.lexists(path):
                 raise CaptureError(f"{path}: is there already")
-            _write(path + ".part", _packed(files, now))
-            os.rename(path + ".part", path)
+            write_file(path, _packed(files, now), mode=0o600)
         else:
-            os.mkdir(path, 0o700)
-            for name, data in files.items():
-                _write(os.path.join(path, name), data)
+            with new_folder(path, mode=0o700) as made:
+                for name, data in files.items():
+                    write_file(str(made / name), data, mode=0o600)
     except OSError as e:
-        raise CaptureError(f"{path}: cannot be written: {_reason(e)}") from e
+        raise CaptureError(f"{path}: cannot be written: {reason(e)}", status_of(e)) from e
 
 
-def _write(path: str, data: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with open(file, "wb") as opened:
-        opened.write(data)
+def _to_standard_output(data: bytes) -> None:
+    if isinstance(sys.stdout, Output):
+        sys.stdout.write_exactly(data)
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 def _packed(files: Mapping[str, bytes], now: float) -> bytes:
@@ -102,51 +107,65 @@ def _packed(files: Mapping[str, bytes], now: float) -> bytes:
 
 
 def _of_folder(folder: Path) -> dict[str, bytes]:
-    try:
-        return {name: (folder / name).read_bytes() for name in sorted(FILES) if (folder / name).is_file()}
-    except OSError as e:
-        raise CaptureError(f"{e.filename}: cannot be read: {_reason(e)}") from e
+    found = {}
+    for name in sorted(FILES):
+        path = str(folder / name)
+        try:
+            # Without waiting, should it be a FIFO.
+            opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            if e.errno == errno.ELOOP:
+                raise CaptureError(f"{path}: a symbolic link; it is not followed") from e
+            raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
+        with open(opened, "rb") as file:
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode):
+                raise CaptureError(f"{path}: no regular file")
+            try:
+                found[name] = file.read(MOST_BYTES + 1)
+            except OSError as e:
+                raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
+        if sum(map(len, found.values())) > MOST_BYTES:
+            raise CaptureError(f"{folder}: holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+    return found
 
 
 def _of_archive(path: str) -> dict[str, bytes]:
     try:
         with gzip.open(path) as unpacked:
-            bounded = _Bounded(unpacked, path)
-            with tarfile.open(fileobj=bounded, mode="r|") as archive:
-                found = _members(archive, path)
+            bounded = _Bounded(unpacked)
+            found = _members(bounded)
             # The check sum stands at the very end: without it, an archive that was cut could pass.
             while bounded.read(1 << 20):
                 pass
             return found
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as e:
-        raise CaptureError(f"{path}: not a .tar.gz that can be read: {_reason(e)}") from e
+    except (OSError, EOFError, zlib.error) as e:
+        raise CaptureError(f"{path}: not a .tar.gz that can be read: {reason(e)}") from e
+    except CaptureError as e:
+        raise CaptureError(f"{path}: not a .tar.gz that can be read: {e}", e.status) from e
 
 
-def _members(archive: tarfile.TarFile, path: str) -> dict[str, bytes]:
+def _members(unpacked: _Bounded) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     folders: set[str] = set()
-    for number, member in enumerate(archive, 1):
-        if number > _MOST_MEMBERS:
-            raise CaptureError(f"{path}: more than {_MOST_MEMBERS} files: this is no snapshot")
-        place = PurePosixPath(member.name)
-        if place.is_absolute() or ".." in place.parts:
-            raise CaptureError(f"{path}: {member.name!r} leads out of the archive; it is not read")
-        if place.name not in FILES or len(place.parts) > 2 or not member.isreg():
-            continue
+    for name, content in read_members(unpacked, _is_wanted, most_members=_MOST_MEMBERS):
+        place = PurePosixPath(name)
         folders.add(str(place.parent))
         if len(folders) > 1:
-            places = " and ".join(sorted(folders))
-            raise CaptureError(f"{path}: snapshots in {places}; an archive holds one")
+            raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive holds one")
         if place.name in found:
-            raise CaptureError(f"{path}: {place.name} is in it twice")
-        content = archive.extractfile(member)
-        assert content is not None
-        found[place.name] = content.read()
+            raise CaptureError(f"{place.name} is in it twice")
+        found[place.name] = content
     return found
 
 
-def _reason(e: Exception) -> str:
-    return e.strerror.lower() if isinstance(e, OSError) and e.strerror else str(e)
+def _is_wanted(name: str) -> bool:
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts:
+        raise CaptureError(f"{name!r} leads out of the archive; it is not read")
+    return place.name in FILES and len(place.parts) <= 2
 
 
 class _Bounded(io.RawIOBase):
@@ -155,9 +174,8 @@ class _Bounded(io.RawIOBase):
     Counted here and not by what the headers say: a header can itself be long, or lie.
     """
 
-    def __init__(self, file: gzip.GzipFile, path: str) -> None:
+    def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
-        self._path = path
         self._left = MOST_BYTES
 
     def readable(self) -> bool:
@@ -169,5 +187,5 @@ class _Bounded(io.RawIOBase):
         data = self._file.read(min(self._left + 1, size) if size >= 0 else self._left + 1)
         self._left -= len(data)
         if self._left < 0:
-            raise CaptureError(f"{self._path}: holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+            raise CaptureError(f"it holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
         return data

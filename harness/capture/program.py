@@ -12,6 +12,7 @@ from harness.capture.anonymise.snapshot import anonymise
 from harness.capture.errors import BAD_INPUT, CaptureError
 from harness.capture.files import read_files, write_files
 from harness.capture.node import capture_node
+from harness.capture.output import standard_streams
 
 __all__ = ["EXAMPLE", "configure", "main", "run"]
 
@@ -87,11 +88,13 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     configure(parser)
-    try:
-        return run(parser.parse_args())
-    except CaptureError as e:
-        print(f"nfparity-capture: {e}", file=sys.stderr)
-        return e.status
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BAD_INPUT
+    with standard_streams():
+        try:
+            status = run(parser.parse_args())
+            sys.stdout.flush()
+            return status
+        except CaptureError as e:
+            print(f"nfparity-capture: {e}", file=sys.stderr)
+            return e.status
+        except BrokenPipeError:
+            return BAD_INPUT

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from harness.capture.errors import reason
 from harness.capture.files import FILES
 from translate.errors import InputError
 
@@ -37,12 +38,15 @@ def snapshot_paths(words: Iterable[str]) -> tuple[str, ...]:
 def _inside(folder: str) -> Iterator[str]:
     try:
         inside = sorted(Path(folder).iterdir())
-    except OSError as e:
-        raise InputError(f"{folder}: cannot be read: {(e.strerror or str(e)).lower()}") from e
-    paths = [str(one) for one in inside if one.name.endswith(_ARCHIVES) or _is_snapshot_folder(one)]
+        paths = [one for one in inside if one.name.endswith(_ARCHIVES) or _is_snapshot_folder(one)]
+        led = [one for one in paths if one.is_symlink() and one.resolve().parent != Path(folder).resolve()]
+    except (OSError, RuntimeError) as e:
+        raise InputError(f"{folder}: cannot be read: {reason(e)}") from e
+    if led:
+        raise InputError(f"{led[0]}: a symbolic link that leads out of the folder; name what it leads to")
     if not paths:
         raise InputError(f"{folder}: no snapshot, and none in it: no .tar.gz, no folder with iptables-save")
-    yield from paths
+    yield from map(str, paths)
 
 
 def _is_snapshot_folder(path: Path) -> bool:
