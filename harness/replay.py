@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from backends.contract import Backend, Job
 from backends.flow import Flow
+from backends.kernel.worker import end_workers
 from backends.outcome import FlowResult
 from translate.errors import MachineError, Note, UnsupportedError
 
@@ -22,6 +23,8 @@ Progress = Callable[[str, int, int], None]
 """Told now and then: the backend's name, flows done, flows in all. Called from several threads."""
 
 _WORKERS = 2
+_PATIENCE = 5.0
+"""Seconds to let backends end properly when the replay has failed, or was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +61,17 @@ def replay(
     pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
     try:
         futures = [pool.submit(_run, b, job, flows, progress, stop) for b in backends]
-        _wait(futures)
+        try:
+            _wait(futures)
+        except BaseException:
+            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. One that
+            # waits for a child which does not come back sees nothing.
+            stop.set()
+            if wait(futures, timeout=_PATIENCE).not_done:
+                end_workers()
+            raise
         return tuple(f.result() for f in futures)
     finally:
-        # Sessions are generators and contexts: a worker that sees the flag leaves them properly.
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -14,12 +14,13 @@ from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
 from backends.kernel.beside import BesideLoader
 from backends.kernel.libnftables import NftHandle, find_bindings
+from backends.kernel.limits import bounded, death_by
 from backends.kernel.loader import Loader
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from backends.kernel.worker import WorkerEndedError
 from backends.node import Node
-from translate.errors import Diagnostic, MachineError, Note, ParseError
+from translate.errors import Diagnostic, InputError, MachineError, Note, ParseError
 from translate.ir import Family, Origin
 from translate.nftlisting import Form, Listing, Script, read_listing
 
@@ -43,23 +44,27 @@ class GivenNftLoader(Loader):
         does not take.
         """
         self._handle = NftHandle()
-        for script in self._scripts:
-            if script.form is Form.JSON:
-                error, _ = self._handle.attempt(script.text, json=True)
-                if error is not None:
-                    raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
-            else:
-                error = self._handle.attempt_lines(script.text)
-                if error is not None:
-                    raise _fault(error, script.origins)
+        with bounded(sum(len(script.text) for script in self._scripts)):
+            for script in self._scripts:
+                self._load(self._handle, script)
+
+    def _load(self, handle: NftHandle, script: Script) -> None:
+        if script.form is Form.JSON:
+            error, _ = handle.attempt(script.text, json=True)
+            if error is not None:
+                raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
+        else:
+            error = handle.attempt_lines(script.text)
+            if error is not None:
+                raise _fault(error, script.origins)
 
     def _first_fault(self, script: Script) -> ParseError | MachineError | None:
         """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
         assert self._handle is not None
-        for command, origin in zip(script.commands, script.origins, strict=True):
+        for command, origin, title in zip(script.commands, script.origins, script.titles, strict=True):
             error, _ = self._handle.attempt(f'{{"nftables": [{command}]}}', json=True)
             if error is not None:
-                return _fault(error, (origin,))
+                return _fault(error, (origin,), title=title)
         return None
 
     def forget(self, tap: TapNode) -> None:
@@ -137,6 +142,9 @@ def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterat
         try:
             session = stack.enter_context(opening)
         except WorkerEndedError as e:
+            exceeded = death_by(e.status)
+            if exceeded is not None:
+                raise InputError(f"{name}: this ruleset was not loaded: {exceeded}") from e
             raise MachineError(
                 f"{name}: {e} while it loaded this ruleset; nft -c -f shows whether libnftables dies of it"
             ) from e
@@ -174,7 +182,7 @@ _KERNEL: Final = "Could not process rule: "
 _MOST: Final = 10
 
 
-def _fault(error: str, origins: Sequence[Origin]) -> ParseError | MachineError:
+def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
     """What libnftables said of some lines, or of the one command that these places stand for."""
     found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
     if not found:
@@ -183,7 +191,12 @@ def _fault(error: str, origins: Sequence[Origin]) -> ParseError | MachineError:
         (origins[line - 1] if 0 < line <= len(origins) else origins[0], text)
         for line, text in dict.fromkeys(found)
     ][:_MOST]
+    what = f"{title}: " if title else ""
     if any(text.startswith(_KERNEL) for _, text in placed):
-        said = [(o, f"the kernel does not take this: {text.removeprefix(_KERNEL)}") for o, text in placed]
+        said = [
+            (o, f"{what}the kernel does not take this: {text.removeprefix(_KERNEL)}") for o, text in placed
+        ]
         return MachineError("\n".join(Diagnostic(*one).render() for one in said))
-    return ParseError(tuple(Diagnostic(o, f"nft does not understand this: {text}") for o, text in placed))
+    return ParseError(
+        tuple(Diagnostic(o, f"{what}nft does not understand this: {text}") for o, text in placed)
+    )

@@ -23,10 +23,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
+from weakref import WeakSet
 
 from translate.errors import MachineError, NfparityError, ParseError, UnsupportedError
 
-__all__ = ["Worker", "WorkerEndedError", "child_main"]
+__all__ = ["Worker", "WorkerEndedError", "child_main", "end_workers"]
 
 _LENGTH: Final = struct.Struct("=Q")
 _CLONE_NEWNET: Final = 0x40000000
@@ -42,7 +43,26 @@ Server = Callable[[Any], Any]
 
 
 class WorkerEndedError(MachineError):
-    """The child is gone without having been told to go: killed, or brought down by a library."""
+    """The child is gone without having been told to go: killed, or brought down by a library.
+
+    ``status`` is its exit status, below zero for a signal.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+_LIVE: Final[WeakSet[Worker]] = WeakSet()
+
+
+def end_workers() -> None:
+    """Kill the children of all workers of this process, whoever waits for them: they get WorkerEndedError.
+
+    For another thread than theirs, which has to go and cannot wait for a library to come back.
+    """
+    for worker in tuple(_LIVE):
+        worker.end()
 
 
 class Worker:
@@ -65,6 +85,7 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C on the terminal is for the parent alone
             )
+        _LIVE.add(self)
         try:
             self.ask(start)
         except BaseException:
@@ -97,7 +118,7 @@ class Worker:
         except (EOFError, ConnectionError) as e:
             self.kill()
             status = self._process.returncode
-            raise WorkerEndedError(f"the replay process ended by itself (status {status})") from e
+            raise WorkerEndedError(f"the replay process ended by itself (status {status})", status) from e
         match kind:
             case "done":
                 return value
@@ -105,6 +126,11 @@ class Worker:
                 raise _thaw(*value)
             case _:
                 raise RuntimeError(f"in the replay process:\n{value}")
+
+    def end(self) -> None:
+        """Kill the child, and leave it to whoever asks it next to find out."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Let the child finish what it serves, and reap it; kill it if it does not go."""
@@ -144,6 +170,8 @@ def child_main(fd: int, parent: int) -> None:
                     answer = _pack(("done", server(message)))
             except NfparityError as e:
                 answer = _pack(("error", _freeze(e)))
+            except MemoryError:
+                answer = _pack(("error", (MachineError, "the replay process has not enough memory")))
             except OSError as e:
                 answer = _pack(("error", (MachineError, f"the kernel refuses: {e}")))
             except Exception:  # a bug of ours: its traceback belongs into the parent's

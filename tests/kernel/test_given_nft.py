@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shlex
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from backends.contract import Job
+from backends.kernel import limits, nftgiven
 from backends.kernel.command import run
 from backends.kernel.libnftables import NftHandle
 from backends.kernel.nftables import NftablesBackend, NftablesLoader
@@ -29,10 +31,10 @@ from harness.batches import Batch, load_batches
 from harness.corpus.cases import read_cases
 from harness.parity import ParityReport, Plan, run_parity
 from tests.kernel.reports import told
-from translate.errors import MachineError, ParseError
+from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family
 from translate.nft import emit
-from translate.nftlisting import read_listing
+from translate.nftlisting import Script, read_listing
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -192,7 +194,7 @@ def test_a_fault_in_json_is_told_by_the_name_of_the_entry(word: str, complaint: 
     ]
     text = json.dumps({"nftables": [{"table": {"family": "ip", "name": "a"}}, {"chain": chain}, *rules]})
     loader = GivenNftLoader(read_listing(text, name="given"), Family.IP)
-    said = rf"given: nft does not understand this: {complaint}[^\n]*\n    rule ip a c handle 5"
+    said = rf"given:1:\d+: rule ip a c handle 5: nft does not understand this: {complaint}"
     with pytest.raises(ParseError, match=said), open_session(kind_node, loader):
         pass
 
@@ -444,3 +446,115 @@ def test_a_snapshot_has_all_that_was_on_its_node(other_rules: tuple[str, ...], t
     bare = diff(*other_rules, "--against", str(folder / "nft.json"))
     assert bare.returncode == 2
     assert "a rule of iptables-nft's" in bare.stderr
+
+
+class Checks(NftablesLoader):
+    """Has libnftables read each of several scripts, and keeps what it says."""
+
+    def __init__(self, texts: list[str], folder: Path) -> None:
+        super().__init__("")
+        self._texts = texts
+        self._folder = folder
+
+    def load(self, tap: TapNode) -> None:
+        handle = NftHandle()
+        said = [handle.attempt_lines(f"{text}\nflush ruleset\n") or "" for text in self._texts]
+        (self._folder / "said").write_text(json.dumps(said))
+        handle.close()
+
+
+def test_no_file_is_opened_wherever_one_is_named(tmp_path: Path) -> None:
+    """A line that includes a file is put anywhere: nft is given only what it opens no file for."""
+    rng = random.Random(7)
+    marker = tmp_path / "marker"
+    marker.write_text("nonsense-of-the-marker\n")
+    lines = [
+        f'{word} "{marker}"' for word in ("include", " include ", "\tinclude\t", "x include", "# include")
+    ]
+    lines += [
+        f'; include "{marker}";',
+        f'\ninclude "{marker}"\n',
+        f'}}\ninclude "{marker}"\n{{',
+        f'"include {marker}"',
+    ]
+    texts = [(CORPUS / "hostile" / "n10.nft").read_text().replace('include "/etc/hostname";', "")]
+    texts += [path.read_text() for path in LISTINGS if path.stat().st_size < 6000]
+    raw, given = [], []
+    for _ in range(600):
+        text = rng.choice(texts)
+        at = rng.choice([m.end() for m in re.finditer(r"[;{}\n\s]", text)])
+        text = text[:at] + rng.choice(lines) + text[at:]
+        raw.append(text)
+        try:
+            listing = read_listing(text, name="x.nft")
+        except ParseError:
+            continue
+        given += [script.text for script in listing.scripts]
+    node = node_from_json('{"interfaces": {"eth0": ["192.0.2.2/24"]}}', name="n")
+    with open_session(node, Checks([*raw, *given], tmp_path)):
+        pass
+    said = json.loads((tmp_path / "said").read_text())
+    opened = ["nonsense-of-the-marker" in one for one in said]
+    assert sum(opened[: len(raw)]) > 50, "nft does include a file in many of these places"
+    assert len(given) > 30
+    assert not any(opened[len(raw) :])
+
+
+class Loops(GivenNftLoader):
+    """Never comes back, and has a second for that."""
+
+    def load(self, tap: TapNode) -> None:
+        limits._SECONDS = 1  # type: ignore[misc]
+        super().load(tap)
+
+    def _load(self, handle: NftHandle, script: Script) -> None:
+        while True:
+            pass
+
+
+def test_a_ruleset_that_takes_too_long_is_told() -> None:
+    listing = read_listing("table ip a {\n}\n", name="x.nft")
+    node = node_from_json('{"interfaces": {"eth0": ["192.0.2.2/24"]}}', name="n")
+    with (
+        pytest.raises(
+            InputError, match=r"x\.nft: this ruleset was not loaded: it took far more processor time"
+        ),
+        nftgiven._opened("x.nft", open_session(node, Loops(listing, Family.IP))),
+    ):
+        pass
+
+
+def test_a_library_that_does_not_come_back_is_no_reason_to_stay(tmp_path: Path) -> None:
+    """SIGTERM ends the command while its child waits for a FIFO that nobody writes to."""
+    fifo, rules = tmp_path / "fifo", tmp_path / "rules"
+    os.mkfifo(fifo)
+    rules.write_text("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
+    code = f"""
+import sys
+from harness.cli import main
+from tests.kernel.test_given_nft import Waits
+import backends.kernel.nftgiven as module
+from backends.contract import Availability
+module.GivenNftLoader = lambda listing, family: Waits({str(fifo)!r})
+module.GivenNftBackend.probe = lambda self: Availability(True)
+sys.exit(main(["diff", {str(rules)!r}, "--random", "3", "--against", {str(tmp_path / "given.nft")!r}]))
+"""
+    (tmp_path / "given.nft").write_text("table ip a {\n}\n")
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    # The child has come so far that it opens the FIFO.
+    with open(fifo, "w"):
+        pass
+    process.terminate()
+    assert process.wait(60) == 143
+
+
+class Waits(NftablesLoader):
+    """Opens a FIFO for reading, twice: the second time nobody writes."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("")
+        self._path = path
+
+    def load(self, tap: TapNode) -> None:
+        Path(self._path).read_bytes()
+        Path(self._path).read_bytes()

@@ -45,10 +45,11 @@ class Items:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """An object with some keys; ``optional`` ones may be left out, or be null."""
+    """An object with some keys; ``optional`` ones may be left out, and with ``null`` be null."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
+    null: bool = True
 
     def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
         """Yield the place of what is wrong, and what it is."""
@@ -61,7 +62,7 @@ class Fields:
             else:
                 yield path, f"{key} is missing"
         for key, shape in self.optional.items():
-            if value.get(key) is not None:
+            if key in value and not (self.null and value[key] is None):
                 yield from shape.faults(value[key], (*path, key))
 
 

@@ -59,6 +59,7 @@ class Command:
 
     ``where`` is the set that it declares or gives elements to, and ``bare`` what does so without elements.
 
+    ``title`` is what the thing is called, where its place says little (JSON stands on one line).
     ``family`` is that of the table to which something is added, empty where the command does not say it.
     ``fills`` are the sets into which a rule puts what it meets. ``devices`` are those that must be there.
     ``foreign`` says that a chain looks as iptables-nft makes them, ``counting`` that a rule acts by how much
@@ -69,6 +70,7 @@ class Command:
     text: str
     origin: Origin
     form: Form = Form.TEXT
+    title: str = ""
     family: str = ""
     where: GivenSet | None = None
     bare: str | None = None

@@ -78,7 +78,7 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
         raise ParseError(tuple(faults))
     filled = {given for one in sound if one.kind == "rule" for given in _fills(one.data)}
     for one in sound:
-        commands += _commands(one.kind, one.data, document.origin(one.path), filled)
+        commands += _commands(one, document.origin(one.path), filled)
     yield True, tuple(commands)
 
 
@@ -139,10 +139,10 @@ def _only(document: JsonDocument, path: tuple[str | int, ...], value: object) ->
 _FORM: Final = 'nft -j list ruleset prints {"nftables": [{"table": {…}}, …]}'
 
 
-def _commands(kind: str, entry: dict[str, Any], origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
-    order = _KINDS[kind]
+def _commands(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
+    kind, entry, order = one.kind, one.data, _KINDS[one.kind]
     if order is Kind.SET:
-        yield from _set(kind, entry, origin, filled)
+        yield from _set(one, origin, filled)
         return
     text = object_text(kind, _where(entry, "name"), entry) if order is Kind.OBJECT else None
     if text is not None:
@@ -151,19 +151,20 @@ def _commands(kind: str, entry: dict[str, Any], origin: Origin, filled: set[Give
     devices = entry.get("dev", ())
     named = (devices,) if isinstance(devices, str) else tuple(devices)
     to = _where(entry, "name") if order is Kind.ELEMENT else None
-    yield _json(kind, _bare(entry), origin, order, where=to, fills=_fills(entry), devices=named)
+    yield _json(one, origin, order, where=to, fills=_fills(entry), devices=named)
 
 
-def _set(kind: str, entry: dict[str, Any], origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
+def _set(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command]:
+    kind, entry = one.kind, one.data
     where = _where(entry, "name")
     if not needs_text(entry, dynamic=where in filled):
-        yield _json(kind, _bare(entry), origin, Kind.SET)
+        yield _json(one, origin, Kind.SET)
         return
     text = declaration(kind, where, entry, dynamic=where in filled)
     yield Command(kind=Kind.SET, text=text, origin=origin, where=where, bare=text)
     if entry.get("elem"):
         elements = {key: entry[key] for key in ("family", "table", "name", "elem")}
-        yield _json("element", elements, origin, Kind.ELEMENT, where=where)
+        yield _json(_Entry("element", elements, one.path), origin, Kind.ELEMENT, where=where)
 
 
 def _bare(entry: dict[str, Any]) -> dict[str, Any]:
@@ -172,8 +173,7 @@ def _bare(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(
-    kind: str,
-    entry: dict[str, Any],
+    one: _Entry,
     origin: Origin,
     order: Kind,
     *,
@@ -181,17 +181,17 @@ def _json(
     fills: tuple[GivenSet, ...] = (),
     devices: tuple[str, ...] = (),
 ) -> Command:
-    text = json.dumps({"add": {kind: entry}})
     return Command(
         kind=order,
-        text=text,
+        text=json.dumps({"add": {one.kind: _bare(one.data)}}),
         origin=origin,
         form=Form.JSON,
-        family=entry["family"],
+        title=_title(one.kind, one.data),
+        family=one.data["family"],
         where=where,
         fills=fills,
         devices=devices,
-        counting=kind == "rule" and _counts(entry),
+        counting=one.kind == "rule" and _counts(one.data),
     )
 
 
@@ -269,4 +269,9 @@ def _title(kind: str, entry: dict[str, Any]) -> str:
     """What an entry is called: JSON has no lines worth showing."""
     parts = [entry.get(key) for key in ("family", "table", "chain", "name")]
     handle = f" handle {entry['handle']}" if kind == "rule" and "handle" in entry else ""
-    return " ".join([kind, *(str(part) for part in parts if part is not None)]) + handle
+    return " ".join([kind, *(_name(part) for part in parts if part is not None)]) + handle
+
+
+def _name(part: object) -> str:
+    text = str(part)
+    return text if text.isprintable() else repr(text)

@@ -65,9 +65,9 @@ _IN_TEXT: Final[Mapping[str, Shape]] = {
     **dict.fromkeys(("timeout", "gc-interval", "size", "mss", "wscale", "dport"), NUMBER),
     **dict.fromkeys(("protocol", "l3proto"), _WORD),
 }
-_ANYTHING: Final = Fields(optional=_NAMED)
+_ANYTHING: Final = Fields(optional=_NAMED, null=False)
 _AS_TEXT: Final = dict.fromkeys(
-    ("set", "map", "synproxy", "ct expectation", "ct timeout"), Fields(optional=_IN_TEXT)
+    ("set", "map", "synproxy", "ct expectation", "ct timeout"), Fields(optional=_IN_TEXT, null=False)
 )
 """Kinds of which some are written as text."""
 
@@ -76,9 +76,9 @@ _STATEMENT: Final[Mapping[str, Shape]] = {
     **dict.fromkeys(("rate_unit", "burst_unit", "val_unit", "per"), _UNIT),
 }
 _RATES: Final = {
-    "limit": Fields(required={"rate": NUMBER}, optional=_STATEMENT),
-    "quota": Fields(required={"val": NUMBER}, optional=_STATEMENT),
-    "ct count": Fields(required={"val": NUMBER}, optional=_STATEMENT),
+    "limit": Fields(required={"rate": NUMBER}, optional=_STATEMENT, null=False),
+    "quota": Fields(required={"val": NUMBER}, optional=_STATEMENT, null=False),
+    "ct count": Fields(required={"val": NUMBER}, optional=_STATEMENT, null=False),
 }
 
 

@@ -20,13 +20,15 @@ __all__ = ["Listing", "Script", "read_listing"]
 class Script:
     """Commands of one form that libnftables takes in one go.
 
-    ``origins`` has one entry for each line of text, and for each command of JSON.
+    ``origins`` has one entry for each line of text, and for each command of JSON; ``titles`` says how what
+    is added is called.
     """
 
     form: Form
     text: str
     origins: tuple[Origin, ...]
     commands: tuple[str, ...]
+    titles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +111,10 @@ def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterat
 
 def _script(form: Form, commands: Sequence[Command]) -> Script:
     texts = tuple(command.text for command in commands)
+    titles = tuple(command.title for command in commands)
     if form is Form.JSON:
         joined = ",\n".join(texts)
-        return Script(
-            form, f'{{"nftables": [\n{joined}\n]}}\n', tuple(command.origin for command in commands), texts
-        )
+        origins = tuple(command.origin for command in commands)
+        return Script(form, f'{{"nftables": [\n{joined}\n]}}\n', origins, texts, titles)
     origins = tuple(c.origin for c in commands for _ in range(c.text.count("\n") + 1))
-    return Script(form, "".join(f"{text}\n" for text in texts), origins, texts)
+    return Script(form, "".join(f"{text}\n" for text in texts), origins, texts, titles)

@@ -13,6 +13,7 @@ from typing import Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.nftlisting.commands import IPTABLES_NFT, Command, GivenSet, Group, Kind
+from translate.nftlisting.includes import include_faults
 from translate.nftlisting.jsontypes import FAMILIES
 from translate.nftlisting.pieces import Block, Piece, pieces
 
@@ -39,7 +40,7 @@ _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
     """Yield the commands of a text but for some tables. Raises ParseError with all that it cannot load."""
-    faults: list[Diagnostic] = []
+    faults: list[Diagnostic] = list(include_faults(text, name))
     tables: list[Command] = []
     managed = set(_MANAGED.findall(text))
     for piece in pieces(Piece(text, 1, name)):
@@ -70,9 +71,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
     if words[:2] == ("flush", "ruleset"):
         return None
     if first == "include":
-        hint = "put its text in the place of this line"
-        faults.append(Diagnostic(piece.origin, "another file is included, which was not given", hint))
-        return None
+        return None  # all of them are told beforehand
     if first not in (*_RULE_VERBS, *_OTHER):
         hint = "a ruleset is tables as nft list ruleset prints them, or commands that add to them"
         faults.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -272,3 +274,51 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert len(script.origins) == script.text.count("\n")
         again = read_listing(script.text, name="again").scripts
         assert [one.text for one in again] == [script.text]
+
+
+HOSTILE = sorted((Path(__file__).resolve().parents[3] / "corpus/hostile").glob("*.nft"))
+
+
+@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.name)
+def test_files_that_are_included_inside_blocks_are_refused(path: Path) -> None:
+    with pytest.raises(ParseError, match="another file is included") as caught:
+        read_listing(path.read_text(), name="x.nft")
+    assert all(d.origin.text[d.origin.column - 1 :].startswith("include") for d in caught.value.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'table ip a { include"/x" }',
+        'table ip a {\\\n include\\\n"/x" }',
+        'define f = "/x"\ntable ip a { include $f }',
+        "table ip a { include /x }",
+        "table ip a { include '/x' }",
+        'table ip a { chain b { accept;include "/x"; } }',
+        'table ip a { chain b { jump { include "/x"; }; } }',
+        'table ip a { set s { type ipv4_addr; elements = { 10.0.0.1 } ; include "/x" } }',
+        'table ip a { ct helper h { include "/x"; } }',
+        'table ip a { counter c { include "/x"; } }',
+        'add rule ip a b accept; include "/x"',
+        'add table ip a; include "/x"; add table ip b',
+        'table ip a { comment "x" ; include "/x" ; }',
+        'table ip a { # include\n include "/x"\n}',
+        'flush ruleset; include "/x"',
+        '\ufeffinclude "/x"\ntable ip a { }',
+        'define x = { 5include "/x" }\n',
+    ],
+)
+def test_a_file_is_included_nowhere(text: str) -> None:
+    with pytest.raises(ParseError, match="another file is included"):
+        read_listing(text, name="x.nft")
+
+
+def test_the_word_may_stand_where_it_includes_nothing() -> None:
+    text = """table ip a { # include "/x"
+        comment "include \'/x\'"
+        set include_s { type ipv4_addr; comment "; include"; }
+        chain includes { }
+        chain x.include { jump includes; }
+    }
+    """
+    assert len(lines(text)) == 5

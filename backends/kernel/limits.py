@@ -1,0 +1,72 @@
+"""Bounds for a library that reads what comes from outside, in a child process that may die of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+__all__ = ["bounded", "death_by"]
+
+_SECONDS: Final = 120
+_BYTES_A_SECOND: Final = 10_000
+"""kube-proxy's layout of 10,000 services, which nft is slowest with, has some 15 MB and takes 70 s."""
+_MEMORY: Final = 2 << 30
+_MEMORY_A_BYTE: Final = 400
+_FILES: Final = 64
+_PATIENCE: Final = 30
+"""Seconds of the clock for each second of work: a machine may be busy."""
+
+
+@contextmanager
+def bounded(size: int) -> Iterator[None]:
+    """End this process should it need far too much meanwhile for a text of ``size`` bytes.
+
+    Processor time, memory and open files are bounded, and the time that it may do nothing (open a FIFO, ask
+    for a name). Only for the main thread of a child process: its parent is told by :func:`death_by`. All is
+    as before afterwards.
+    """
+    seconds = _SECONDS + size // _BYTES_A_SECOND
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    opened = max(map(int, os.listdir("/proc/self/fd")))
+    room = _virtual_memory() + _MEMORY + _MEMORY_A_BYTE * size
+    wanted = {
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + seconds,
+        resource.RLIMIT_AS: room,
+        resource.RLIMIT_NOFILE: opened + _FILES,
+        resource.RLIMIT_CORE: 0,
+    }
+    before = {kind: resource.getrlimit(kind) for kind in wanted}
+    for kind, value in wanted.items():
+        soft, hard = before[kind]
+        bounds = [value, *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+        resource.setrlimit(kind, (min(bounds), hard))
+    handler = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds * _PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        for kind, bounds_before in before.items():
+            resource.setrlimit(kind, bounds_before)
+
+
+def death_by(status: int | None) -> str | None:
+    """Return what a child exceeded that has ended with this status, None when it was something else."""
+    return _DEATHS.get(-status) if status is not None else None
+
+
+_DEATHS: Final = {
+    int(signal.SIGXCPU): "it took far more processor time than a ruleset of this size needs",
+    int(signal.SIGALRM): "it waited for something for a long time",
+}
+
+
+def _virtual_memory() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()

@@ -1,0 +1,34 @@
+"""``include`` in nft text: whoever gives a ruleset would choose which files are opened, as root.
+
+nft takes it wherever a statement can stand, also in tables, chains, sets, maps and flowtables
+(``common_block`` in ``parser_bison.y``), and opens FIFOs and devices, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from translate.errors import Diagnostic
+from translate.ir import Origin
+
+__all__ = ["include_faults"]
+
+_TOKEN: Final = re.compile(r'"[^"\n]*"|#[^\n]*|[A-Za-z_.][A-Za-z0-9_./-]*')
+"""Strings, comments and words, as nft's scanner takes them (``scanner.l``)."""
+_MOST: Final = 20
+
+
+def include_faults(text: str, name: str) -> Iterator[Diagnostic]:
+    """Yield each place at which nft would read another file, or take the word for that."""
+    if "include" not in text:
+        return
+    found = (match for match in _TOKEN.finditer(text) if match[0] == "include")
+    hint = "put its text in the place of this"
+    for match, _ in zip(found, range(_MOST), strict=False):
+        start = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", start)
+        line = text.count("\n", 0, start) + 1
+        place = Origin(name, line, match.start() - start + 1, text[start : end if end >= 0 else None])
+        yield Diagnostic(place, "another file is included, which was not given", hint)
