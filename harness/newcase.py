@@ -13,7 +13,7 @@ from backends.simulator import Simulation
 from harness.corpus.cases import CASE_FILE, EXPECT_FILE, FLOWS_FILE, Case, read_case
 from harness.corpus.jsonlines import write_flows
 from harness.expectations import expectations
-from harness.files import write_text
+from harness.files import filled_folder, write_text
 from translate.errors import InputError
 from translate.ir import Family
 from translate.write import write_save
@@ -31,14 +31,16 @@ def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, o
     """
     if not flows:
         raise InputError("no flow to make a case of")
+    write_save(job.ruleset)
+    Simulation(job)  # both refuse before anything is written
+    with filled_folder(folder) as made:
+        _fill(made, job=job, flows=flows, purpose=purpose, origin=origin)
+    return read_case(folder)
+
+
+def _fill(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, origin: str) -> None:
     family = job.ruleset.family
-    rules = write_save(job.ruleset)
-    Simulation(job)  # refuses before anything is written
-    try:
-        folder.mkdir(parents=True)
-    except OSError as e:
-        raise InputError(f"{folder}: cannot be made: {e.strerror or e}") from e
-    write_text(folder / _RULES[family], rules)
+    write_text(folder / _RULES[family], write_save(job.ruleset))
     write_text(folder / "node.json", node_to_json(job.node))
     write_text(folder / FLOWS_FILE, write_flows(flows))
     words = {"purpose": purpose, "origin": origin, "rules": _RULES[family], "node": "node.json"}
@@ -47,6 +49,4 @@ def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, o
     # A JSON string is a basic string of TOML.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in words.items()]
     write_text(folder / CASE_FILE, "\n".join(lines) + "\n")
-    case = read_case(folder)
-    write_text(folder / EXPECT_FILE, expectations(case))
-    return case
+    write_text(folder / EXPECT_FILE, expectations(read_case(folder)))

@@ -132,6 +132,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from harness.corpus.cases import read_cases
     from harness.expectations import check_case
+    from harness.report.terminal import plain
 
     cases = read_cases(Path(arguments.folder))
     found = [(case, check_case(case)) for case in cases]
@@ -141,7 +142,7 @@ def _check(arguments: argparse.Namespace) -> int:
         print(json.dumps({"flows": sum(len(c.flows) for c in cases), "failures": data}, indent=2))
     else:
         for name, failure in failures:
-            print(f"{name}: {failure.flow_id}: {failure.message}")
+            print(f"{name}: {plain(failure.flow_id)}: {failure.message}")
         flows = sum(len(c.flows) for c in cases)
         print(f"{len(cases)} cases, {flows} flows, {len(failures)} not as expected")
     return 1 if failures else 0

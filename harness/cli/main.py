@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import io
-import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType
 from typing import Final, NoReturn, Protocol, cast
 
+from harness.capture.errors import CaptureError
+from harness.capture.output import standard_streams
+from harness.cli.parser import Parser, UsageError
 from translate.errors import InputError, MachineError
 
 __all__ = ["COMMANDS", "VERSION", "main"]
@@ -34,10 +36,12 @@ COMMANDS: Final = {
 }
 
 _EPILOG: Final = """\
-exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something
+exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something or output cannot
+be written, 70 a fault of nfparity
 `nfparity COMMAND --help` shows the options of a command and an example
 """
 
+_FAULT: Final = 70
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
 
@@ -50,35 +54,51 @@ class _Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``nfparity`` with these words and return the exit status."""
-    previous = signal.getsignal(signal.SIGTERM)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Rules are shown and written with the bytes that they have, also those that are not UTF-8.
-        sys.stdout.reconfigure(errors="surrogateescape")
+    with standard_streams():
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            signal.signal(signal.SIGTERM, _terminate)
+        except ValueError:
+            previous = None  # not in the main thread: whoever runs us there minds the signals
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            if previous is not None:
+                signal.signal(signal.SIGTERM, previous)
+
+
+def _run(words: list[str]) -> int:
+    """Run a command, and turn what it raises into a message and a status."""
     try:
-        signal.signal(signal.SIGTERM, _terminate)
-    except ValueError:
-        previous = None  # not in the main thread: whoever runs us there minds the signals
-    try:
-        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-        return status
+        try:
+            return _dispatch(words)
+        finally:
+            sys.stdout.flush()  # what cannot be written is no success, nor any other answer
+    except UsageError as e:
+        raise SystemExit(_fail(str(e), 2)) from None  # as argparse does
     except InputError as e:
         return _fail(str(e), 2)
     except MachineError as e:
         return _fail(str(e), 3)
+    except CaptureError as e:
+        return _fail(str(e), e.status)
+    except MemoryError:
+        return _fail("there is not enough memory for this", 3)
     except ModuleNotFoundError as e:
         if e.name is None or e.name.partition(".")[0] in ("translate", "backends", "harness"):
-            raise
+            return _fault()
         return _fail(f"the Python package {e.name!r} is missing; nfparity doctor says what to install", 3)
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain again while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        return _BROKEN_PIPE  # whoever read our output has seen enough
     except KeyboardInterrupt:
         return _fail("interrupted", _INTERRUPTED)
-    finally:
-        if previous is not None:
-            signal.signal(signal.SIGTERM, previous)
+    except Exception:
+        return _fault()
+
+
+def _fault() -> int:
+    traceback.print_exc()
+    return _fail("this is a fault of nfparity, not of its input; please report it", _FAULT)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
@@ -92,18 +112,15 @@ def _fail(message: str, status: int) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nfparity",
         description="Translate a node's iptables rules, and show with packets that they do the same.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"nfparity {VERSION}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+        sub = commands.add_parser(name, help=summary, description=summary)
         if name == (words[0] if words else None):
             command = cast(_Command, importlib.import_module(f"harness.cli.{name}"))
             command.configure(sub)

@@ -11,10 +11,11 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from harness.files import read_bytes
-from translate.errors import Diagnostic, InputError, ParseError
+from harness.files import read_bytes, write_bytes
+from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 
 __all__ = ["CapturedFrame", "read_capture", "write_capture"]
@@ -102,26 +103,27 @@ def _tags() -> tuple[bytes, ...]:
 def write_capture(path: Path, packets: Iterable[tuple[float, bytes]]) -> None:
     """Write IP packets of either family with their times in seconds, as pcapng if the name ends so.
 
-    Otherwise as pcap. The link type is raw IP. Raises InputError when the file cannot be written.
+    Otherwise as pcap. The link type is raw IP. Raises InputError or MachineError when the file cannot be
+    written; it is as before then.
     """
     from scapy.utils import RawPcapNgWriter, RawPcapWriter
 
-    try:
+    with TemporaryDirectory(prefix="nfparity-") as folder:
+        made = Path(folder, "packets")
         writer: RawPcapNgWriter | RawPcapWriter
         if path.suffix.lower() == ".pcapng":
-            writer = RawPcapNgWriter(str(path))
+            writer = RawPcapNgWriter(str(made))
             writer.linktype = _RAW
         else:
-            writer = RawPcapWriter(str(path), linktype=_RAW)
-    except OSError as e:
-        raise InputError(f"{path}: cannot be written: {e.strerror or e}") from e
-    try:
-        writer.write_header(None)
-        for seconds, data in packets:
-            whole = int(seconds)
-            if isinstance(writer, RawPcapWriter):
-                writer.write_packet(data, sec=whole, usec=round((seconds - whole) * 1_000_000))
-            else:
-                writer.write_packet(data, sec=seconds)
-    finally:
-        writer.close()
+            writer = RawPcapWriter(str(made), linktype=_RAW)
+        try:
+            writer.write_header(None)
+            for seconds, data in packets:
+                whole = int(seconds)
+                if isinstance(writer, RawPcapWriter):
+                    writer.write_packet(data, sec=whole, usec=round((seconds - whole) * 1_000_000))
+                else:
+                    writer.write_packet(data, sec=seconds)
+        finally:
+            writer.close()
+        write_bytes(path, made.read_bytes())

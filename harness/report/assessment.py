@@ -12,6 +12,7 @@ from harness.assess.leaks import Leak
 from harness.assess.seen import Seen
 from harness.assess.summary import Group, Summary
 from harness.report.outcometext import outcome_text
+from harness.report.terminal import plain, unfiltered
 from translate.ir import Family
 
 __all__ = ["print_assessment"]
@@ -31,7 +32,8 @@ def _print(line: str, stream: TextIO) -> None:
     if stream.isatty() and line and not line.startswith(" "):
         from rich.console import Console
 
-        Console(file=stream, highlight=False, markup=False, soft_wrap=True).print(line, style="bold")
+        console = Console(file=unfiltered(stream), highlight=False, markup=False, soft_wrap=True)
+        console.print(plain(line), style="bold")
     else:
         print(line, file=stream)
 

@@ -9,6 +9,7 @@ from harness.migrate.planning import PlannedFamily
 from harness.migrate.tables import SavedTable
 from harness.migrate.undoing import RolledBack
 from harness.migrate.verifying import Found
+from harness.report.terminal import plain
 
 __all__ = ["live_data", "live_lines", "plan_data", "plan_lines", "undone_data", "undone_lines"]
 
@@ -57,7 +58,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
     if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
         yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:
-        yield f"  differs   {difference.backend}: {difference.flow_id}: {difference.field}: expected "
+        yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
     told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
     yield f"  packets   {one.report.flows} flows: {told}"

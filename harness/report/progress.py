@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from harness.replay import Progress
+from harness.report.terminal import plain, unfiltered
 
 __all__ = ["progress"]
 
@@ -22,14 +23,15 @@ def progress(stream: TextIO) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     lock = threading.Lock()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(file=stream), transient=True) as bars:
+    name_column = TextColumn("{task.description}", markup=False)
+    columns = (name_column, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(file=unfiltered(stream)), transient=True) as bars:
         tasks = {}
 
         def tell(name: str, done: int, total: int) -> None:
             with lock:
                 if name not in tasks:
-                    tasks[name] = bars.add_task(name, total=total)
+                    tasks[name] = bars.add_task(plain(name), total=total)
                 bars.update(tasks[name], completed=done, total=total)
 
         yield tell

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from harness.parity import BackendReport, Difference, ParityReport
 from harness.report.notes import note_lines
+from harness.report.terminal import plain, unfiltered
 
 __all__ = ["format_value", "print_parity"]
 
@@ -38,7 +39,7 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
 def _print_difference(number: int, difference: Difference, total: int, stream: TextIO) -> None:
     source = f" ({difference.flow_source})" if difference.flow_source else ""
     lines = [
-        f"difference {number} of {total}: {difference.backend}, flow {difference.flow_id}{source}",
+        f"difference {number} of {total}: {difference.backend}, flow {plain(difference.flow_id)}{source}",
         f"  at          {difference.step_text}",
         f"  field       {difference.field}",
         f"  expected    {format_value(difference.expected)}",
@@ -61,8 +62,8 @@ def _print_table(report: ParityReport, stream: TextIO) -> None:
         table = Table("backend", "flows", "different", "")
         for one, row in zip(report.backends, rows, strict=True):
             style = "yellow" if one.skipped is not None else "red" if one.differing else "green"
-            table.add_row(*row, style=style)
-        Console(file=stream, highlight=False, markup=False).print(table)
+            table.add_row(*map(plain, row), style=style)
+        Console(file=unfiltered(stream), highlight=False, markup=False).print(table)
         return
     width = max(len(r[0]) for r in rows) if rows else 0
     print(f"{'backend':<{width}}  {'flows':>7}  {'different':>9}", file=stream)

@@ -269,5 +269,9 @@ def path_text(path: Path) -> str:
     """Return a path as people read it: ``then[0].reply``."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            name = step if step.isprintable() and len(step) <= _LONGEST else _shown(step)
+            text += f".{name}" if text else name
     return text

@@ -309,7 +309,7 @@ def test_a_capture_becomes_a_case(tmp_path: Path) -> None:
     assert nfparity("corpus", "check", str(case.parent)).stdout.startswith("1 cases, 1 flows, 0 not")
     again = nfparity(*words)
     assert again.returncode == 2
-    assert "cannot be made" in again.stderr
+    assert "cannot be written: file exists" in again.stderr
     bare = nfparity("corpus", "import", path, "--node", NODE, "--case", str(tmp_path / "other"))
     assert bare.returncode == 2
     assert "give --rules" in bare.stderr
