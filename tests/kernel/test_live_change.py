@@ -190,6 +190,24 @@ def test_a_map_outgrows_its_room_and_what_packets_put_into_sets_stays() -> None:
                 assert maps(loaded) == maps(fresh.ask(("list",)))
 
 
+def test_dollar_signs_of_a_prefix_stay_what_they_are() -> None:
+    def output(*prefixes: str) -> NftOutput:
+        logs = "".join(f'-A INPUT -j LOG --log-prefix "{prefix}"\n' for prefix in prefixes)
+        text = f"*filter\n:INPUT ACCEPT [0:0]\n{logs}COMMIT\n"
+        return emit(lower(read_ruleset(text.encode(), name="rules", family=Family.IP), level=0))
+
+    with Worker(_Node) as node:
+        now = output("a $x")
+        node.ask(("run", now.text))
+        node.ask(("run", now.text))
+        for prefixes in (("a $x", "$y$"), ("$y$x",), ("none",), ("$",)):
+            wanted = output(*prefixes)
+            node.ask(("run", wanted.change_from(now).text))
+            now = wanted
+            loaded = re.findall(r'log prefix "(.*?)"', node.ask(("list",)))
+            assert tuple(loaded) == prefixes
+
+
 def test_a_change_that_the_kernel_refuses_changes_nothing() -> None:
     cluster = draw_cluster(Shape(services=4))
     moved = dataclasses.replace(cluster, services=cluster.services[1:])

@@ -54,4 +54,5 @@ def definitions(statements: Iterable[str]) -> Iterator[str]:
     """Yield the lines that define the variables of these statements; they stand before the first of them."""
     logs = (text for text in statements if text.startswith(_PREFIX))
     for name, letters in dict.fromkeys(found for text in logs for found in _DEFINED.findall(text)):
-        yield f'define {name} = "${letters}"'
+        # A handle of libnftables keeps variables from one text to the next, and defines none again.
+        yield f'redefine {name} = "${letters}"'

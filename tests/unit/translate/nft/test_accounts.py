@@ -74,11 +74,11 @@ def test_a_prefix_that_nft_cannot_quote_is_refused() -> None:
 def test_a_dollar_sign_in_a_prefix_is_no_variable_of_the_users() -> None:
     rules = [f"-A FORWARD -j LOG --log-prefix {prefix}" for prefix in ("$x", "$x$", "plain")]
     output = emit(program("filter", *rules))
-    assert output.text.startswith('define dollar_x = "$x"\ndefine dollar_ = "$"\nadd table')
+    assert output.text.startswith('redefine dollar_x = "$x"\nredefine dollar_ = "$"\nadd table')
     assert 'log prefix "$dollar_x$dollar_" level warn' in output.text
     assert "define" not in emit(program("filter", rules[2])).text
     change = output.change_from(emit(program("filter", rules[2])))
-    assert change.text.startswith('define dollar_x = "$x"\ndefine dollar_ = "$"\nflush chain')
+    assert change.text.startswith('redefine dollar_x = "$x"\nredefine dollar_ = "$"\nflush chain')
 
 
 @pytest.mark.parametrize("level", [0, 1])
