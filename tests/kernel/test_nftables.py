@@ -142,6 +142,25 @@ class Twice(NftablesLoader):
         handle.close()
 
 
+@pytest.mark.parametrize("call", ["-g", "-p udp -g", "-s 10.244.0.0/16 -j"])
+def test_chains_that_lie_deeper_than_nf_tables_allows(call: str, kind_node: Node, flows) -> None:
+    deep = 20
+    lines = [f":c{n} - [0:0]" for n in range(deep)] + [f"-A FORWARD -d 198.51.100.0/24 {call} c0"]
+    for n in range(deep):
+        lines.append(f"-A c{n} -s 10.244.0.{100 + n} -j DROP")
+        lines += [f"-A c{n} {call} c{n + 1}"] * (n + 1 < deep)
+    lines.append("-A FORWARD -d 198.51.100.2 -p tcp -j DROP")
+    text = "\n".join(("*filter", ":FORWARD ACCEPT [0:0]", *lines, "COMMIT", ""))
+    sent = [
+        flows.flow(make(f"10.244.0.{source}", f"198.51.100.{to}", 5), "pod5")
+        for make in (flows.udp, flows.tcp)
+        for source in (5, 100, 114, 115, 119)
+        for to in (1, 2)
+    ]
+    for level in LEVELS:
+        agree(read_ruleset(text.encode(), name="deep"), kind_node, sent, level)
+
+
 def test_loading_again_replaces_the_table_and_failing_changes_nothing(kind_node: Node, flows) -> None:
     text = emit(lower(rules("kind-node"), level=1)).text
     with open_session(kind_node, Twice(text)) as session:
