@@ -42,17 +42,18 @@ def run(
     if path is None:
         raise MachineError(f"{command[0]} is not installed")
     full = {**os.environ, "LC_ALL": "C", **(environment or {})}
-    return subprocess.run(
+    done = subprocess.run(
         (path, *command[1:]),
-        input=text,
+        input=text.encode(errors="surrogateescape"),
         capture_output=True,
-        encoding="utf-8",
-        errors="surrogateescape",
         env=full,
         check=False,
         close_fds=not inherit,
         preexec_fn=die_with_parent,
     )
+    # Not by subprocess: it takes a carriage return, which a rule's comment may hold, for the end of a line.
+    out, err = (data.decode(errors="surrogateescape") for data in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def read_counters(text: str) -> dict[RuleId, int]:
     found: dict[RuleId, int] = {}
     table = ""
     lengths: dict[str, int] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.startswith("*"):
             table, lengths = line[1:], {}
         elif match := _COUNTED.match(line):

@@ -30,8 +30,9 @@ example:
   nfparity migrate verify --confirm
   nfparity migrate rollback                 # the rules from before, with their counters
 
-Acts on the network namespace that it is run in. Stop whatever writes the rules (kube-proxy) first: it would
-write them again beside the translation. What is needed to go back is kept under /var/lib/nfparity/migrate.
+Acts on the network namespace that it is run in. The result is static: it does not follow later changes, of
+Services for example; plan says what does. Stop whatever writes the rules (kube-proxy) first: it would write
+them again beside the translation. What is needed to go back is kept under /var/lib/nfparity/migrate.
 """
 
 _PLAN = """\
@@ -51,7 +52,9 @@ example:
   nfparity migrate apply node.plan
   nfparity migrate apply node.plan --confirm-within 600
 
-Refuses when the rules have changed since the plan (exit status 2). A process that stays behind rolls back
+Refuses when the rules, or ipsets that they ask, have changed since the plan, and a plan that was changed
+(exit status 2); what is loaded is translated anew from the plan's rules. The space for going back is taken
+before the first change; where there is none, nothing is changed (3). A process that stays behind rolls back
 unless nfparity migrate verify --confirm comes in time, and at once when this command is killed.
 """
 
@@ -67,8 +70,10 @@ _ROLLBACK = """\
 example:
   nfparity migrate rollback
 
-May be run again after any interruption. After a reboot the kernel has forgotten both rulesets: tables that
-are empty get the rules from before the plan was applied, others stay as whoever wrote them left them.
+May be run again after any interruption. Needs no space on disk. Where the state is damaged, restores from
+what is left of it, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
+the kernel has forgotten both rulesets: tables that are empty get the rules from before the plan was applied,
+others stay as whoever wrote them left them.
 """
 
 _LONGEST: Final = 86400.0
@@ -293,6 +298,7 @@ def _status(arguments: argparse.Namespace) -> int:
     migration = _migration(arguments)
     settled = migration.settle()
     _say_undone(settled.undone)
+    migration.insist_on_record(settled.record)
     if settled.record is None:
         raise MachineError("no plan was ever applied in this network namespace (nfparity migrate apply)")
     data = _record_data(settled.record, migration)
@@ -314,17 +320,20 @@ def _migration(arguments: argparse.Namespace) -> Migration:
 
 
 def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
-    from harness.report.migration import plan_data, plan_lines
+    from harness.report.migration import plan_data, plan_lines, static_lines
 
     data = {one.plan.family.value: plan_data(one) for one in planned.families}
-    lines = [line for one in planned.families for line in plan_lines(one)]
+    static = list(static_lines(planned.families))
+    lines = [line for one in planned.families for line in plan_lines(one)] + static
     if not planned.parity:
         lines.append("no plan: packets are treated differently")
     elif arguments.output is not None:
         lines.append(f"plan written to {arguments.output}; nothing is changed yet")
     else:
         lines.append("-o PLAN writes the plan; nothing is changed yet")
-    _show(arguments, {"families": data, "digest": planned.plan.digest, "parity": planned.parity}, lines)
+    parity = planned.parity
+    shown = {"families": data, "digest": planned.plan.digest, "parity": parity, "static": static}
+    _show(arguments, shown, lines)
 
 
 def _record_data(record: Record, migration: Migration) -> dict[str, Any]:

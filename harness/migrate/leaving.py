@@ -33,7 +33,7 @@ def moved_text(text: str, left: Collection[str]) -> str:
     """Return what iptables-save printed without the tables that stay, each line where it was."""
     lines = []
     table = ""
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n"):
         if line.startswith("*"):
             table = line[1:]
         lines.append("#" if table in left else line)

@@ -19,25 +19,33 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
+from backends.kernel.persistent_state.disk import prepare_folder, remove, write_durably
+from backends.kernel.persistent_state.reservedlog import ReservedLog
 from harness.files import read_text
 from harness.migrate import owned
 from harness.migrate.deadman import DeadMan, now
 from harness.migrate.journal import Hook, Journal
-from harness.migrate.place import Place, here, tables_locked, write_durably
+from harness.migrate.owned import Mark
+from harness.migrate.place import Place, here, tables_locked
 from harness.migrate.plan import FamilyPlan, MigrationPlan
-from harness.migrate.record import Phase, Record
-from harness.migrate.steps import (
-    check_loaded,
-    empty_table,
-    first_difference,
-    written_again,
-)
-from harness.migrate.tables import SavedTable, digest_of, save, split
+from harness.migrate.record import Phase, Record, Saved
+from harness.migrate.recovery import survey
+from harness.migrate.saved import SavedFamily
+from harness.migrate.steps import check_loaded, empty_table, first_difference, written_again
+from harness.migrate.tables import SavedTable, digest_of, save
+from harness.migrate.translation import translation_of
 from harness.migrate.undoing import RolledBack, roll_back
 from translate.errors import InputError, MachineError, NfparityError
+from translate.ir import Family, TableName
 
 __all__ = ["Migration", "RolledBack", "Settled"]
+
+_AGAIN: Final = "nfparity migrate rollback tries again"
+_LOG_ROOM: Final = 4096
+_TIMER_PATIENCE: Final = 60.0
+"""Seconds that the timer waits for a command that is at work, before it rolls back beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,15 @@ class Settled:
     undone: RolledBack | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A migration that is on record, with what it needs to go back and what it is to load, in memory."""
+
+    record: Record
+    saved: tuple[SavedFamily, ...]
+    texts: Mapping[Family, str]
+
+
 class Migration:
     """The migration of the current network namespace. ``hook`` is told of every point between steps.
 
@@ -56,42 +73,46 @@ class Migration:
 
     def __init__(self, place: Place | None = None, hook: Hook = lambda point: None) -> None:
         self.place = place or here()
-        self._journal = Journal(self.place.journal, hook)
+        self._journal = Journal(ReservedLog(self.place.journal), hook)
+        self._timer_log = ReservedLog(self.place.timer_log)
 
     def apply(self, plan: MigrationPlan, within: float) -> Record:
         """Put the plan in force, to be confirmed ``within`` seconds.
 
         Raises InputError, and nothing has changed, when the rules are not those of the plan, or another
-        migration is in force. What goes wrong later is rolled back, and raised as InputError when somebody
-        else has changed rules meanwhile.
+        migration is in force; MachineError when there is no space for what is needed to go back. What goes
+        wrong later is rolled back, and raised as InputError when somebody else has changed rules meanwhile.
         """
         place = self.place
+        prepare_folder(place.folder)
         with place.locked():
             settled = self._settle().record
             if settled is not None and settled.phase is not Phase.ROLLED_BACK:
                 raise InputError(
                     f"a plan is {settled.phase.value} here already; nfparity migrate rollback first"
                 )
-            record = self._write_down(plan, within)
-            over, fire = partial(self._is_over, record), partial(self._fire, record)
+            begun = self._begin(plan, within)
+            record = begun.record
             # Armed before there is anything to undo.
-            with DeadMan(record.deadline, over, fire) as guard:
+            with DeadMan(
+                record.deadline, partial(self._is_over, record), partial(self._fire, begun)
+            ) as guard:
                 record.write(place.record)
                 try:
-                    self._switch(plan)
+                    self._switch(plan, begun)
                     applied = record.at(Phase.APPLIED)
                     self._journal.step("applied", partial(applied.write, place.record))
+                    guard.applied()
                 except NfparityError as e:
-                    raise self._undone(e) from e
+                    raise self._undone(begun, e) from e
                 except BaseException:
-                    self._roll_back()
+                    self._undo(begun)
                     raise
-                guard.applied()
             return applied
 
     def settle(self) -> Settled:
         """Undo what was cut short, or not confirmed in time; return how far things are."""
-        with self.place.locked():
+        with self.place.locked(needed=False):
             return self._settle()
 
     def confirm(self) -> Record:
@@ -102,54 +123,99 @@ class Migration:
             if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
                 late = "too late: it has been rolled back" if settled.undone else "no plan is applied here"
                 raise InputError(late)
+            for family in record.saved:
+                if not owned.is_there(family):
+                    table = f"{family.value} nfparity"
+                    raise InputError(f"what was applied is not there any more: nftables has no table {table}")
             confirmed = record.at(Phase.CONFIRMED)
             confirmed.write(self.place.record)
             return confirmed
 
     def rollback(self) -> RolledBack | None:
-        """Restore the state from before; None when nothing was applied, or it is restored already."""
-        with self.place.locked():
-            record = self._record()
-            if record is None or record.phase is Phase.ROLLED_BACK:
-                return None
+        """Restore the state from before; None when nothing was applied, or it is restored already.
+
+        Where record or rules are damaged, restores what can be restored from what is left. Raises
+        MachineError with the commands that restore the rest by hand.
+        """
+        with self.place.locked(needed=False):
             return self._roll_back()
 
     def plan(self) -> MigrationPlan:
         """Return the plan that was applied last. Raises InputError when there was none."""
         return MigrationPlan.from_text(read_text(self.place.plan), name=str(self.place.plan))
 
+    def insist_on_record(self, record: Record | None) -> None:
+        """Raise MachineError when a table of ours is loaded that is not on record as applied."""
+        if record is not None and record.phase is not Phase.ROLLED_BACK:
+            return
+        for family in Family:
+            if owned.is_there(family):
+                raise MachineError(
+                    f"an nftables table {family.value} nfparity is loaded, and {self.place.record} does not "
+                    "say that a plan is applied; nfparity migrate rollback restores what can be restored"
+                )
+
     def is_forgotten(self, record: Record) -> bool:
         """Whether the kernel has forgotten what was applied: it has been booted since."""
         return record.is_forgotten(self.place)
 
-    def _write_down(self, plan: MigrationPlan, within: float) -> Record:
+    def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
+        """Put all on disk that is needed to go back, and take the space for what will be written later."""
         place = self.place
-        saved = {one.family: save(one.stack, one.family, counters=True) for one in plan.families}
-        for one in plan.families:
-            _insist_as_planned(one, split(saved[one.family]))
-        for one in plan.families:
-            write_durably(place.rules(one.family), saved[one.family])
-        text = plan.text()
-        write_durably(place.plan, text)
-        for one in plan.families:
-            for table in one.removed:
-                place.found(one.family, table.name).unlink(missing_ok=True)
-        self._journal.begin_anew()
+        texts = {one.family: translation_of(one) for one in plan.families}
+        saved = tuple(
+            SavedFamily(
+                family=one.family,
+                stack=one.stack,
+                left=one.left,
+                text=save(one.stack, one.family, counters=True),
+            )
+            for one in plan.families
+        )
+        for one, live in zip(plan.families, saved, strict=True):
+            _insist_as_planned(one, live.tables)
         since = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return Record(
+        digest = plan.digest
+        record = Record(
             phase=Phase.APPLYING,
-            identity=f"{since} {plan.digest}",
+            identity=f"{since} {digest}",
+            machine=place.machine,
             boot=place.boot,
             namespace=place.namespace,
-            plan=plan.digest,
+            plan=digest,
             since=since,
             deadline=now() + within,
+            saved={one.family: Saved(one.stack, one.digest) for one in saved},
         )
+        try:
+            self._forget_earlier()
+            for live in saved:
+                write_durably(place.rules(live.family), live.file())
+            write_durably(place.plan, plan.text().encode())
+            self._journal.begin_anew()
+            self._timer_log.begin(_LOG_ROOM)
+            # As it will be written before the first change, but as what is over.
+            record.at(Phase.ROLLED_BACK).write(place.record)
+        except (MachineError, OSError) as e:
+            with suppress(OSError):
+                self._forget_earlier()
+            raise MachineError(f"{e}; nothing is changed") from e
+        return _Begun(record, saved, texts)
 
-    def _switch(self, plan: MigrationPlan) -> None:
+    def _forget_earlier(self) -> None:
+        """Remove the files of an earlier migration, which is over: their space may be needed. OSError."""
+        place = self.place
+        paths = [place.plan, place.journal, place.timer_log]
+        for family in Family:
+            paths += [place.rules(family), *(place.found(family, table) for table in TableName)]
+        for path in paths:
+            remove(path)
+
+    def _switch(self, plan: MigrationPlan, begun: _Begun) -> None:
         step = self._journal.step
-        for one in plan.families:
-            step(f"load {one.family.value}", partial(owned.load, one.load))
+        for one, saved in zip(plan.families, begun.saved, strict=True):
+            mark, text = Mark.of(saved, self.place.folder), begun.texts[one.family]
+            step(f"load {one.family.value}", partial(owned.load_marked, one.family, text, mark))
             step(f"check {one.family.value}", partial(check_loaded, one))
         with tables_locked():
             for one in plan.families:
@@ -167,50 +233,93 @@ class Migration:
         if not cut_short and not late:
             return Settled(record)
         undone = self._roll_back()
-        return Settled(Record.read(self.place.record), undone)
-
-    def _undone(self, error: NfparityError) -> NfparityError:
-        """Roll back, and return the error with what came of that."""
-        kind = InputError if isinstance(error, InputError) else MachineError
-        try:
-            self._roll_back()
-        except NfparityError as e:
-            return kind(f"{error}; and rolling back failed: {e}; nfparity migrate rollback tries again")
-        return kind(f"{error}; all is as it was before")
+        removed = () if undone is None else undone.files
+        return Settled(record.at(Phase.ROLLED_BACK, removed=removed), undone)
 
     def _record(self) -> Record | None:
         """What is on record of this namespace, and not of one that had its inode before."""
-        record = Record.read(self.place.record)
+        try:
+            record = Record.read(self.place.record)
+        except MachineError as e:
+            raise MachineError(f"{e}; nfparity migrate rollback restores what can be restored") from e
         if record is None or record.is_of(self.place):
             return record
         if self.place.lasting:
-            raise InputError(f"{self.place.folder} is about another network namespace")
+            raise InputError(f"{self.place.folder} is about another network namespace or machine")
         return None
 
-    def _roll_back(self) -> RolledBack:
-        return roll_back(self.place, self._journal)
+    def _roll_back(self) -> RolledBack | None:
+        remains = survey(self.place)
+        if remains.is_nothing:
+            if remains.foreign:
+                self._record()
+            return None
+        record = remains.record
+        if record is None or record.phase is Phase.ROLLED_BACK:
+            record = _recovered(self.place, remains.families)
+        if not remains.families and not remains.lost:
+            raise MachineError(remains.nothing_left())
+        undone = None
+        if remains.families:
+            undone = roll_back(self.place, self._journal, record, remains.families, complete=not remains.lost)
+        if remains.lost:
+            raise MachineError(remains.by_hand())
+        return undone
+
+    def _undo(self, begun: _Begun) -> RolledBack:
+        return roll_back(self.place, self._journal, begun.record, begun.saved)
+
+    def _undone(self, begun: _Begun, error: NfparityError) -> NfparityError:
+        """Roll back, and return the error with what came of that."""
+        kind = InputError if isinstance(error, InputError) else MachineError
+        try:
+            undone = self._undo(begun)
+        except NfparityError as e:
+            return kind(f"{error}; and rolling back failed: {e}; {_AGAIN}")
+        return kind("\n".join((f"{error}; all is as it was before", *undone.reservations())))
 
     def _is_over(self, record: Record) -> bool:
+        """Whether the migration was confirmed or rolled back: on record, and not because there is none."""
         try:
             found = Record.read(self.place.record)
-        except MachineError:
+        except Exception:
             return False
-        over = (Phase.CONFIRMED, Phase.ROLLED_BACK)
-        return found is None or found.identity != record.identity or found.phase in over
+        if found is None:
+            return False
+        return found.identity != record.identity or found.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
 
-    def _fire(self, record: Record, why: str) -> None:
+    def _fire(self, begun: _Begun, why: str) -> bool:
+        """Roll back for the timer; return whether there is nothing left to do. Raises nothing."""
         try:
-            with self.place.locked():
-                if not self._is_over(record):
+            with self.place.locked(needed=False, patience=_TIMER_PATIENCE):
+                if not self._is_over(begun.record):
                     self._say(f"{why}: rolling back")
-                    self._roll_back()
-                    self._say("rolled back")
-        except Exception as e:  # nobody else hears of it
-            self._say(f"could not roll back: {e}; nfparity migrate rollback tries again")
+                    done = self._undo(begun)
+                    self._say("\n".join(("rolled back", *done.reservations())))
+            return True
+        except Exception as e:
+            self._say(f"could not roll back: {e}; it is tried again")
+            return False
 
     def _say(self, text: str) -> None:
-        with suppress(OSError), self.place.said.open("a") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}\n")
+        with suppress(Exception):
+            self._timer_log.add(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}")
+
+
+def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
+    """Return a record in the place of one that is damaged or gone."""
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Record(
+        phase=Phase.ROLLING_BACK,
+        identity=f"{since} recovered",
+        machine=place.machine,
+        boot=place.boot,
+        namespace=place.namespace,
+        plan="",
+        since=since,
+        deadline=0.0,
+        saved={one.family: Saved(one.stack, one.digest) for one in families},
+    )
 
 
 def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None:

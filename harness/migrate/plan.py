@@ -1,4 +1,8 @@
-"""What a migration is to do, as a file: made in one moment, looked at by people, and applied in another."""
+"""What a migration is to do, as a file: made in one moment, looked at by people, and applied in another.
+
+A plan holds rules and nothing that is run: the nft text is made from the rules anew when it is applied, and
+has to be the one that packets were tried with, of which the plan has the digest.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,26 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from harness.migrate.meaning import Meaning
-from harness.migrate.tables import SavedTable, digest_of, split
+from harness.migrate.planshape import FORM, PLAN
+from harness.migrate.saved import SavedFamily
+from harness.migrate.tables import SavedTable, digest_of
 from harness.snapshot.stack import Stack
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family
-from translate.jsoninput import TEXT, Fields, Items, Leaf, read_json
+from translate.jsoninput import read_json
 
-__all__ = ["REMOVAL_ORDER", "FamilyPlan", "MigrationPlan"]
+__all__ = ["FamilyPlan", "MigrationPlan", "families_in"]
 
-_FORM: Final = 1
-
-REMOVAL_ORDER: Final = ("raw", "mangle", "nat", "security", "filter")
-"""The tables that only forbid go last, and come back first."""
+_NOT_A_PLAN: Final = "not a plan of nfparity migrate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyPlan:
     """One family's part.
 
-    ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``load`` the nft
-    text that is loaded, at optimisation ``level``, and ``meaning`` what a listing of the table says then.
-    ``left`` are the tables that stay in iptables.
+    ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``translation`` the
+    SHA-256 of the nft text that they are translated to at optimisation ``level``, and ``meaning`` what a
+    listing of the table says when that is loaded. ``left`` are the tables that stay in iptables.
     """
 
     family: Family
@@ -37,14 +40,19 @@ class FamilyPlan:
     rules: str
     ipsets: str
     level: int
-    load: str
+    translation: str
     meaning: Meaning
     left: tuple[str, ...] = ()
 
     @property
+    def saved(self) -> SavedFamily:
+        """What restores the rules of the plan, with the counters that they have in it."""
+        return SavedFamily(family=self.family, stack=self.stack, left=self.left, text=self.rules)
+
+    @property
     def tables(self) -> Mapping[str, SavedTable]:
         """The tables of the rules, by name."""
-        return split(self.rules)
+        return self.saved.tables
 
     @property
     def digest(self) -> str:
@@ -54,9 +62,7 @@ class FamilyPlan:
     @property
     def removed(self) -> tuple[SavedTable, ...]:
         """The tables that hold something, in the order in which they are emptied."""
-        found = self.tables
-        order = (*REMOVAL_ORDER, *(n for n in found if n not in REMOVAL_ORDER))
-        return tuple(found[n] for n in order if n in found and n not in self.left and not found[n].is_empty)
+        return self.saved.removed
 
     def data(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -68,7 +74,7 @@ class FamilyPlan:
             "rules": self.rules,
             "ipsets": self.ipsets,
             "level": self.level,
-            "load": self.load,
+            "translation": self.translation,
             "meaning": self.meaning.data(),
         }
 
@@ -78,14 +84,15 @@ class FamilyPlan:
 
         ``data`` must have the shape that :meth:`MigrationPlan.from_text` has checked.
         """
+        saved = SavedFamily.from_data(data)
         made = cls(
-            family=Family(data["family"]),
-            stack=Stack(data["stack"]),
-            left=tuple(data["left"]),
-            rules=data["rules"],
+            family=saved.family,
+            stack=saved.stack,
+            left=saved.left,
+            rules=saved.text,
             ipsets=data["ipsets"],
             level=data["level"],
-            load=data["load"],
+            translation=data["translation"],
             meaning=Meaning.from_data(data["meaning"]),
         )
         if made.digest != data["digest"]:
@@ -95,7 +102,7 @@ class FamilyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationPlan:
-    """The whole plan. ``node`` is the node's facts as JSON; ``trial`` what packets have shown."""
+    """The whole plan. ``node`` is the node's facts as JSON; ``trial`` what packets have shown, by family."""
 
     families: tuple[FamilyPlan, ...]
     node: str
@@ -110,96 +117,65 @@ class MigrationPlan:
     @property
     def digest(self) -> str:
         """The SHA-256 of all of it."""
-        return hashlib.sha256(self.text().encode(errors="surrogateescape")).hexdigest()
+        return _digest_of(self._data())
 
     def text(self) -> str:
         """Return it as a file."""
-        data = {
-            "nfparity-migration": _FORM,
+        return json.dumps({**self._data(), "digest": self.digest}, indent=1) + "\n"
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "nfparity-migration": FORM,
             "families": [one.data() for one in self.families],
             "node": self.node,
             "seed": self.seed,
             "trial": dict(self.trial),
         }
-        return json.dumps(data, indent=1) + "\n"
 
     @classmethod
     def from_text(cls, text: str, *, name: str) -> Self:
-        """Read a plan file. Raises ParseError, with the place of what is wrong, for anything else."""
+        """Read a plan file.
+
+        Raises ParseError, with the place of what is wrong, for anything else, and for one that was changed.
+        """
         try:
             document = read_json(text, name=name, bytes_as_text=True)
         except ParseError as e:
             said = (Diagnostic(one.origin, f"{_NOT_A_PLAN}: {one.message}") for one in e.diagnostics)
             raise ParseError(tuple(said)) from None
         data = document.value
-        for path, fault in _PLAN.faults(data):
+        for path, fault in PLAN.faults(data):
             raise document.error(path, f"{_NOT_A_PLAN}: {fault}")
-        families = []
+        families: list[FamilyPlan] = []
         for index, one in enumerate(data["families"]):
             try:
-                families.append(FamilyPlan.from_data(one))
+                made = FamilyPlan.from_data(one)
             except ValueError as e:
                 raise document.error(("families", index), f"{_NOT_A_PLAN}: {e}") from e
+            if any(made.family is other.family for other in families):
+                raise document.error(("families", index), f"{_NOT_A_PLAN}: it has a family twice")
+            families.append(made)
+        if not families:
+            raise document.error(("families",), f"{_NOT_A_PLAN}: it has no families, and nothing to replace")
+        if data["digest"] != _digest_of({key: value for key, value in data.items() if key != "digest"}):
+            raise document.error(("digest",), f"{_NOT_A_PLAN}: it was changed after it was made")
         return cls(families=tuple(families), node=data["node"], seed=data["seed"], trial=data["trial"])
 
 
-_NOT_A_PLAN: Final = "not a plan of nfparity migrate"
+def families_in(text: str) -> tuple[SavedFamily, ...]:
+    """Return what restores the rules of a plan, of whatever form. ValueError when that cannot be read."""
+    try:
+        data = json.loads(text)
+        found = []
+        for one in data["families"]:
+            saved = SavedFamily.from_data(one)
+            if digest_of(saved.tables) != one["digest"]:
+                raise ValueError("the rules in it are not those of its digest")
+            found.append(saved)
+        return tuple(found)
+    except (KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise ValueError(f"it is no plan: {type(e).__name__}: {e}") from e
 
 
-def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _is_text_map(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-
-
-_MEANING: Final = Fields(
-    required={
-        "flags": Leaf(_is_texts, "a list of strings"),
-        "chains": Leaf(
-            lambda value: (
-                isinstance(value, dict) and all(_is_pair(one) and _is_texts(one[1]) for one in value.values())
-            ),
-            "an object of chains",
-        ),
-        "collections": Leaf(
-            lambda value: (
-                isinstance(value, dict)
-                and all(_is_pair(one) and _is_text_map(one[1]) for one in value.values())
-            ),
-            "an object of sets",
-        ),
-        "others": Leaf(_is_text_map, "an object of strings"),
-    }
-)
-_FAMILY: Final = Fields(
-    required={
-        "family": Leaf(lambda value: value in tuple(Family), "ip or ip6"),
-        "stack": Leaf(lambda value: value in tuple(Stack), "legacy or nft"),
-        "left": Leaf(_is_texts, "a list of tables"),
-        "digest": TEXT,
-        "rules": TEXT,
-        "ipsets": TEXT,
-        "level": Leaf(lambda value: value in (0, 1, 2), "0, 1 or 2"),
-        "load": TEXT,
-        "meaning": _MEANING,
-    }
-)
-_SECONDS: Final = Leaf(
-    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e9,
-    "a number of seconds",
-)
-_PLAN: Final = Fields(
-    required={
-        "nfparity-migration": Leaf(lambda value: value == _FORM and value is not True, f"the form {_FORM}"),
-        "families": Items(_FAMILY),
-        "node": TEXT,
-        "seed": Leaf(lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
-        "trial": Fields(optional={one.value: Fields(required={"seconds": _SECONDS}) for one in Family}),
-    }
-)
+def _digest_of(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from backends.kernel.command import find_tool
 from backends.node import Node, node_to_json
 from harness.migrate.plan import FamilyPlan, MigrationPlan
-from harness.migrate.repeatable import insist_on_repeatable
 from harness.migrate.rules import Rules, read_rules
 from harness.migrate.tables import digest_of, save, split
+from harness.migrate.translation import digest_of_text, translate
 from harness.migrate.trial import corpus, expected_meaning, try_both
 from harness.parity import ParityReport
 from harness.replay import Progress
 from harness.snapshot.stack import Stack
 from translate.errors import InputError, Note
 from translate.ir import Family
-from translate.nft import NftOutput, emit
-from translate.passes import lower
+from translate.nft import NftOutput
 
 __all__ = [
     "Planned",
@@ -122,8 +121,7 @@ def translate_live(
     """
     program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
     rules = read_rules(save(stack, family), family, program, left, None)
-    output = emit(lower(rules.moved, level=level))
-    insist_on_repeatable(rules.moved)
+    output = translate(rules, level)
     plan = FamilyPlan(
         family=family,
         stack=stack,
@@ -131,7 +129,7 @@ def translate_live(
         rules=rules.text,
         ipsets=rules.ipsets,
         level=level,
-        load=output.text,
+        translation=digest_of_text(output.text),
         meaning=expected_meaning(family, output.text),
     )
     return plan, rules, output

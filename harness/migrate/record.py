@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-from harness.migrate.place import Place, write_durably
+from backends.kernel.persistent_state.recordfile import read_record, write_record
+from harness.migrate.place import Place
+from harness.snapshot.stack import Stack
 from translate.errors import MachineError
+from translate.ir import Family
 
-__all__ = ["Phase", "Record"]
+__all__ = ["Phase", "Record", "Saved"]
 
 
 class Phase(Enum):
@@ -25,12 +28,20 @@ class Phase(Enum):
     ROLLED_BACK = "rolled back"
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What tells the rules of one family that are to be restored from others (``SavedFamily``)."""
+
+    stack: Stack
+    digest: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """``boot`` and ``namespace`` are those of the place when it was begun.
+    """``machine``, ``boot`` and ``namespace`` are those of the place when it was begun.
 
     ``identity`` tells one migration from the next in the same place; ``deadline`` is on the clock that
-    counts from boot (``CLOCK_BOOTTIME``), in seconds.
+    counts from boot (``CLOCK_BOOTTIME``), in seconds; ``saved`` tells, by family, what is to be restored.
     """
 
     phase: Phase
@@ -40,6 +51,8 @@ class Record:
     plan: str
     since: str
     deadline: float
+    machine: str = ""
+    saved: Mapping[Family, Saved] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     """What somebody else had put into emptied tables and a rollback has taken out: files that hold it."""
 
@@ -48,11 +61,14 @@ class Record:
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Put it on disk. Raises MachineError."""
-        write_durably(path, json.dumps({**asdict(self), "phase": self.phase.value}, indent=1) + "\n")
+        """Put it on disk. Raises MachineError, and the one before is still there."""
+        saved = {family.value: [one.stack.value, one.digest] for family, one in self.saved.items()}
+        write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: Place) -> bool:
         """Whether this is about the place's namespace, be it before a reboot."""
+        if self.machine and place.machine and self.machine != place.machine:
+            return False
         same = self.boot == place.boot and self.namespace == place.namespace
         return same or (self.boot != place.boot and place.lasting)
 
@@ -63,14 +79,23 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
-        try:
-            data = json.loads(path.read_text())
-            data["phase"] = Phase(data["phase"])
-            data["removed"] = tuple(data["removed"])
-            return cls(**data)
-        except FileNotFoundError:
+        found = read_record(path)
+        if found is None:
             return None
-        except OSError as e:
-            raise MachineError(f"cannot read {path}: {e.strerror}") from e
-        except (ValueError, TypeError, KeyError) as e:
+        try:
+            saved = found.get("saved", {}).items()
+            made = cls(
+                **{
+                    **found,
+                    "phase": Phase(found["phase"]),
+                    "removed": tuple(found["removed"]),
+                    "deadline": float(found["deadline"]),
+                    "saved": {Family(name): Saved(Stack(one[0]), str(one[1])) for name, one in saved},
+                }
+            )
+            texts = (made.identity, made.boot, made.namespace, made.plan, made.since, made.machine)
+            if not all(isinstance(one, str) for one in (*texts, *made.removed)):
+                raise TypeError("something in it is no text")
+            return made
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as e:
             raise MachineError(f"{path} is not a record of a migration: {e}") from e

@@ -53,7 +53,6 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     sets = ""
     if any(ruleset.set_tests()):
         sets = _live_ipsets() if ipsets is None else ipsets
-    if sets:
         ruleset = with_sets(ruleset, read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save"))
     if left:
         insist_on_separate(ruleset, text, left)

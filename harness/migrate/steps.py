@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from harness.migrate import owned
 from harness.migrate.drift import Drift, drift
 from harness.migrate.meaning import read_listing
-from harness.migrate.place import Place, write_durably
 from harness.migrate.plan import FamilyPlan
+from harness.migrate.saved import SavedFamily
 from harness.migrate.tables import SavedTable, empty, restore_table, save, split
 from translate.errors import InputError, MachineError
 
@@ -31,18 +32,17 @@ class Restored(Enum):
     THERE = "there already"
     RESTORED = "restored"
     INSTEAD = "restored, in place of what somebody else had put there"
-    EARLIER = "restored by an earlier rollback, which was cut short"
     LEFT = "left as it is, with what somebody else has written there"
 
     @property
     def exact(self) -> bool:
         """Whether the table holds what it held, and nobody may have changed it since."""
-        return self in (Restored.THERE, Restored.RESTORED, Restored.INSTEAD)
+        return self is not Restored.LEFT
 
 
-def live_tables(plan: FamilyPlan) -> dict[str, SavedTable]:
-    """Return the tables of the plan's stack as they are now. Raises MachineError."""
-    return split(save(plan.stack, plan.family))
+def live_tables(saved: SavedFamily | FamilyPlan) -> dict[str, SavedTable]:
+    """Return the tables of a family and stack as they are now. Raises MachineError."""
+    return split(save(saved.stack, saved.family))
 
 
 def written_again(plan: FamilyPlan) -> tuple[str, ...]:
@@ -89,29 +89,32 @@ def first_difference(planned: SavedTable, now: SavedTable) -> str:
     return "the same lines stand in another order"
 
 
-def restore(place: Place, plan: FamilyPlan, table: SavedTable, *, ours: bool) -> Restored:
+def restore(
+    saved: SavedFamily, table: SavedTable, *, emptied: bool | None, keep: Callable[[str], None]
+) -> Restored:
     """Put one old table back, with its counters.
 
-    Where somebody else's rules stand, they are kept in a file and replaced if it was ``ours`` to empty: it is
-    known to have been emptied, and the kernel has not forgotten that. Otherwise they stay. MachineError.
+    Where somebody else's rules stand, they are replaced if the table was ``emptied`` by the migration and not
+    put back since; ``keep`` is given them before, and raises nothing. Where that is not known (None), a table
+    that still has all of its old rules, in order, was not emptied, or was put back. MachineError.
     """
-    name = table.name
-    now = live_tables(plan).get(name)
-    if now is not None and now.meaning == table.meaning:
+    now = live_tables(saved).get(table.name)
+    if now is None or now.is_empty:
+        restore_table(saved.stack, saved.family, table.text, counters=True)
+        return Restored.RESTORED
+    if now.meaning == table.meaning:
         return Restored.THERE
-    foreign = now is not None and not now.is_empty
-    if now is not None and foreign:
-        if not ours:
-            return Restored.LEFT
-        write_durably(place.found(plan.family, name), now.text)
-    restore_table(plan.stack, plan.family, table.text, counters=True)
-    return Restored.INSTEAD if foreign else Restored.RESTORED
+    if emptied is False or now.contains(table):
+        return Restored.LEFT
+    keep(now.text)
+    restore_table(saved.stack, saved.family, table.text, counters=True)
+    return Restored.INSTEAD
 
 
-def insist_restored(plan: FamilyPlan, names: set[str]) -> None:
-    """Raise MachineError unless these tables hold what the plan's rules say."""
-    live, planned = live_tables(plan), plan.tables
+def insist_restored(saved: SavedFamily, names: set[str]) -> None:
+    """Raise MachineError unless these tables hold what they held."""
+    live, before = live_tables(saved), saved.tables
     for name in sorted(names):
         found = live.get(name)
-        if found is None or found.meaning != planned[name].meaning:
-            raise MachineError(f"table {name} of {plan.family.value} is not as it was")
+        if found is None or found.meaning != before[name].meaning:
+            raise MachineError(f"table {name} of {saved.family.value} is not as it was")

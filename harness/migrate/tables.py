@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +58,17 @@ class SavedTable:
         """Whether it does nothing: no rules, no chains that somebody made, every policy ACCEPT."""
         return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
 
+    def contains(self, other: SavedTable) -> bool:
+        """Whether it has all that another has: every chain with its policy, and every rule in its order."""
+        if not {line for line in other.meaning if line[0] == ":"} <= set(self.meaning):
+            return False
+        mine = _rules_by_chain(self.meaning)
+        for chain, rules in _rules_by_chain(other.meaning).items():
+            rest = iter(mine.get(chain, ()))
+            if not all(rule in rest for rule in rules):
+                return False
+        return True
+
     @property
     def lists(self) -> frozenset[str]:
         """The lists of ``-m recent`` that its rules ask; iptables-save always prints their names."""
@@ -77,11 +88,19 @@ class SavedTable:
         return tuple(line for line in self.lines if line.startswith(":"))
 
 
+def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if line.startswith("-A "):
+            found.setdefault(line.split(" ", 2)[1], []).append(line)
+    return found
+
+
 def split(text: str) -> dict[str, SavedTable]:
     """Return the tables of what iptables-save printed, by name, in order."""
     found: dict[str, SavedTable] = {}
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # and nothing else ends a line, which a comment may hold
         if line.startswith("*"):
             lines = [line]
         elif line and not line.startswith("#") and lines:
@@ -119,6 +138,6 @@ def _run(command: str, text: str, *arguments: str) -> str:
     with own_xtables_lock() as lock:
         done = run((command, *arguments), text, environment=lock, inherit=True)
     if done.returncode:
-        said = "; ".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
+        said = "; ".join(x for x in done.stderr.split("\n") if x and not x.startswith("Try `"))
         raise MachineError(f"{command}: {said or f'status {done.returncode}'}")
     return done.stdout

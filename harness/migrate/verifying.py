@@ -72,6 +72,7 @@ def look(migration: Migration) -> Found:
     """Compare what is loaded with what was applied. Raises MachineError when nothing is applied here."""
     settled = migration.settle()
     record = settled.record
+    migration.insist_on_record(record)
     if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
         reason = "" if record is None else f": the last plan is {record.phase.value}"
         reason += "" if settled.undone is None else ", just now: it was cut short, or never confirmed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from harness.migrate.planning import PlannedFamily
@@ -11,7 +11,15 @@ from harness.migrate.undoing import RolledBack
 from harness.migrate.verifying import Found
 from harness.report.terminal import plain
 
-__all__ = ["live_data", "live_lines", "plan_data", "plan_lines", "undone_data", "undone_lines"]
+__all__ = [
+    "live_data",
+    "live_lines",
+    "plan_data",
+    "plan_lines",
+    "static_lines",
+    "undone_data",
+    "undone_lines",
+]
 
 _SHOWN: Final = 4
 """How many chains of a table, and differences, are named."""
@@ -55,13 +63,32 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
     lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
     if lists:
         yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew"
-    if any("KUBE-PROXY-CANARY" in table.chains for table in one.plan.removed):
+    if _kube_proxys(one):
         yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
     told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
     yield f"  packets   {one.report.flows} flows: {told}"
+
+
+def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
+    """Yield that the translation does not follow later changes, and what does instead."""
+    yield "static: the rules are translated as they are now; later changes of them are not followed"
+    tables = dict.fromkeys(table for one in families for table in _kube_proxys(one))
+    if not tables:
+        return
+    leave = " ".join(f"--leave {table}" for table in tables)
+    yield "  these are kube-proxy's: Services and endpoints that change later are not followed; instead,"
+    yield "  - use kube-proxy's own nftables mode (nfparity assess tells what it changes), or"
+    yield f"  - {leave}: these tables stay in iptables, where kube-proxy goes on, or"
+    yield "  - after each change: rollback, have kube-proxy write its rules, stop it, plan and apply again"
+
+
+def _kube_proxys(one: PlannedFamily) -> tuple[str, ...]:
+    """Return the tables that are replaced and that kube-proxy writes to."""
+    chains = {"KUBE-PROXY-CANARY", "KUBE-SERVICES"}
+    return tuple(table.name for table in one.plan.removed if not chains.isdisjoint(table.chains))
 
 
 def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
@@ -93,7 +120,13 @@ def live_lines(found: Found) -> list[str]:
 def undone_data(done: RolledBack) -> dict[str, Any]:
     """Return a rollback for JSON."""
     tables = [{"family": f, "table": t, "now": how.value} for f, t, how in done.tables]
-    return {"tables": tables, "taken out": list(done.files), "forgotten": done.forgotten}
+    return {
+        "tables": tables,
+        "taken out": list(done.files),
+        "taken out, as text": list(done.texts),
+        "forgotten": done.forgotten,
+        "complaints": list(done.complaints),
+    }
 
 
 def undone_lines(done: RolledBack) -> list[str]:
@@ -102,5 +135,5 @@ def undone_lines(done: RolledBack) -> list[str]:
     if done.forgotten:
         lines.append("the kernel had forgotten both rulesets (a reboot?)")
     lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
-    lines += [f"what others had put there is kept in {path}" for path in done.files]
+    lines += done.reservations()
     return lines

@@ -17,6 +17,7 @@ from backends.kernel.xtables import IptablesBackend, IptablesLoader
 from backends.node import Node, node_from_json
 from backends.outcome import FlowResult, Outcome
 from backends.packet import Packet
+from harness.snapshot import Stack
 from translate.ir import Family, Protocol, parse_address
 
 _HERE = Path(__file__).parent
@@ -65,6 +66,15 @@ def variant(request: pytest.FixtureRequest) -> str:
     if not found.ok:
         pytest.skip(f"{request.param}: {found.reason}")
     return str(request.param)
+
+
+@pytest.fixture(scope="module", params=list(Stack))
+def stack(request: pytest.FixtureRequest) -> Stack:
+    """Each place in the kernel where iptables rules can be."""
+    found = IptablesBackend(f"iptables-{request.param}").probe()
+    if not found.ok:
+        pytest.skip(found.reason)
+    return Stack(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -19,19 +19,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.kernel.command import run
+from backends.kernel.persistent_state.reservedlog import ReservedLog
 from backends.kernel.worker import Worker
 from harness.migrate import Migration, MigrationPlan, owned
-from harness.migrate.journal import read_journal
-from harness.migrate.place import here
+from harness.migrate.journal import read_steps
+from harness.migrate.place import Place, here
 from harness.migrate.planning import translate_live
 from harness.migrate.record import Phase, Record
-from harness.migrate.tables import save, split
+from harness.migrate.tables import empty, save, split
 from harness.migrate.verifying import look as look_live
 from harness.snapshot import Stack
 from harness.traffic.host import Host, Ip, Request, Start
+from tests.kernel.faults import Fault, Faults
+from translate.errors import MachineError
 from translate.ir import Family
 
-STATE = Path("/var/lib/state")
+DISK = Path("/var/lib")
+STATE = DISK / "state"
 SERVICE = ("10.96.0.10", 53)
 ENDPOINT = ("10.2.0.1", 5300)
 
@@ -72,6 +76,8 @@ COMMIT
 :FORWARD ACCEPT [0:0]
 :OUTPUT ACCEPT [0:0]
 [9:540] -A INPUT -p udp -m udp --dport 5300 -j ACCEPT
+[0:0] -A INPUT -p udp -m udp --dport 5301 -m comment --comment "a\fb\u2028c\rd" -j ACCEPT
+[0:0] -A INPUT -p udp -m udp --dport 5302 -j LOG --log-prefix "a$x b"
 [0:0] -A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
 COMMIT
 """
@@ -87,19 +93,70 @@ FOREIGN = ("-t", "nat", "-A", "PREROUTING", "-d", "10.9.9.9/32", "-j", "ACCEPT")
 """A rule that somebody else writes."""
 
 
+TABLES = ("raw", "mangle", "nat", "filter")
+APPLY = ("load ip", "check ip", *(f"empty ip {t}" for t in TABLES), "look ip", "applied")
+ROLLBACK = (*(f"restore ip {t}" for t in reversed(TABLES)), "delete ip", "compare ip", "rolled back")
+
+
+def points(steps: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{when} {step}" for step in steps for when in ("begun", "made", "done"))
+
+
 @dataclass(frozen=True)
-class Prepare(Request):
-    """Gives the node its address, its rules, and a place for the migration's state."""
+class Fresh(Request):
+    """Gives the node its rules, nobody who is at work, and an empty disk, of so many KiB, for the state."""
 
     stack: Stack
+    size: int | None = None
 
     def run(self, host: Host) -> None:
+        _adopt_orphans()
+        for pid in _children(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+            _await([pid])
         libc = ctypes.CDLL(None, use_errno=True)
-        assert not libc.mount(b"none", b"/var/lib", b"tmpfs", ctypes.c_ulong(0), None)
-        Ip("link set lo up\naddress add 10.2.0.1/32 dev lo\nroute add default dev lo\n").run(host)
+        if "disk" in host.kept:
+            assert not libc.umount2(os.fsencode(DISK), 0), os.strerror(ctypes.get_errno())
+        else:
+            Ip("link set lo up\naddress add 10.2.0.1/32 dev lo\nroute add default dev lo\n").run(host)
+        options = None if self.size is None else f"size={self.size}k".encode()
+        assert not libc.mount(b"none", os.fsencode(DISK), b"tmpfs", ctypes.c_ulong(0), options)
+        host.kept["disk"] = None
+        forget_rules()
         for program, rules in (("iptables", RULES), ("ip6tables", SIX)):
             done = run((f"{program}-{self.stack}-restore", "-c"), rules)
             assert not done.returncode, done.stderr
+
+
+def forget_rules() -> None:
+    """Empty everything that holds rules, as a reboot does."""
+    owned.load("flush ruleset\n")
+    for family, program in zip(Family, ("iptables", "ip6tables"), strict=True):
+        for table in split(save(Stack.LEGACY, family)).values():
+            done = run((f"{program}-legacy-restore",), empty(table))
+            assert not done.returncode, done.stderr
+
+
+@dataclass(frozen=True)
+class Space(Request):
+    """Fills the disk, or makes space on it again; returns how many bytes were filled."""
+
+    full: bool
+
+    def run(self, host: Host) -> int:
+        filler = DISK / "filler"
+        if self.full:
+            return fill(filler)
+        filler.unlink(missing_ok=True)
+        return 0
+
+
+def fill(path: Path) -> int:
+    """Write a file until there is no space; return its length."""
+    with open(path, "ab", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    return path.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -125,20 +182,25 @@ class Live(Request):
 
 @dataclass(frozen=True)
 class Said:
-    """How a command went: ``killed`` at its point, or what it raised, if anything."""
+    """How a command went: ``killed`` at its point, or what it raised, if anything.
+
+    ``done``: whether a rollback had something to do. ``operations`` are what a fault could befall, in order.
+    """
 
     killed: bool
     error: str | None
     points: tuple[str, ...]
+    done: bool | None = None
+    operations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Do(Request):
     """Runs ``action`` of a migration in a process of its own, which is killed ``at`` a point, if that comes.
 
-    ``alone``: the dead-man timer is killed before it. ``hang``: it stands still there instead. ``after``: it
-    is killed so many seconds after its beginning. At ``meddle`` somebody else writes a rule, with ``lock``
-    as iptables does by itself, which waits for others then.
+    ``alone``: the dead-man timer is killed before it. ``hang``: it stands still there instead. At ``fills``
+    the disk runs full. At ``meddle`` somebody else writes a rule, with ``lock`` as iptables does by itself,
+    which waits for others then. Where the command is killed, or fails, its timer has ended when this returns.
     """
 
     action: str
@@ -147,11 +209,14 @@ class Do(Request):
     alone: bool = False
     within: float = 100.0
     hang: bool = False
-    after: float | None = None
     meddle: tuple[str, Stack] | None = None
     lock: bool = False
+    fills: str | None = None
+    fault: Fault | None = None
 
     def run(self, host: Host) -> Said:
+        _adopt_orphans()
+        earlier = set(_children(os.getpid()))
         reads, writes = os.pipe()
         child = os.fork()
         if not child:
@@ -159,53 +224,89 @@ class Do(Request):
             os.close(reads)
             self._serve(writes)
         os.close(writes)
-        if self.after is not None:
-            time.sleep(self.after)
-            os.kill(child, signal.SIGKILL)
+        with open(reads, "rb") as pipe:  # the timer lets go of it
+            lines = pipe.read().decode(errors="surrogateescape").split("\n")[:-1]
         _, status = os.waitpid(child, 0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGHUP)  # as when the operator's terminal goes
-        with open(reads, "rb") as pipe:
-            lines = os.read(pipe.fileno(), 1 << 16).decode().splitlines()
-        errors = [line.removeprefix("error ") for line in lines if line.startswith("error ")]
-        points = tuple(line for line in lines if not line.startswith("error "))
-        return Said(os.WIFSIGNALED(status), errors[0] if errors else None, points)
+        said: dict[str, list[str]] = {"point": [], "error": [], "done": [], "operation": []}
+        for line in lines:
+            kind, _, text = line.partition(" ")
+            said[kind].append(text)
+        killed = os.WIFSIGNALED(status)
+        if killed or said["error"]:
+            _await([pid for pid in _children(os.getpid()) if pid not in earlier])
+        return Said(
+            killed,
+            said["error"][0].replace("\r", "\n") if said["error"] else None,
+            tuple(said["point"]),
+            {"True": True, "False": False}.get(said["done"][0]) if said["done"] else None,
+            tuple(said["operation"]),
+        )
 
     def _serve(self, writes: int) -> None:
         me = os.getpid()
 
+        def tell(kind: str, text: str) -> None:
+            os.write(writes, f"{kind} {text}\n".encode(errors="surrogateescape"))
+
+        def kill() -> None:
+            if self.alone or (self.fault is not None and self.fault.alone):
+                for pid in _children(me):
+                    os.kill(pid, signal.SIGKILL)
+            os.kill(me, signal.SIGKILL)
+
         def hook(point: str) -> None:
             if os.getpid() != me:
                 return  # the dead-man timer's own steps
-            os.write(writes, f"{point}\n".encode())
+            tell("point", point)
             if self.meddle is not None and point == self.meddle[0]:
                 words = (f"iptables-{self.meddle[1]}", *(("-w", "1") if self.lock else ()), *FOREIGN)
                 done = run(words, environment={} if self.lock else {"XTABLES_LOCKFILE": "/run/other"})
-                os.write(writes, f"status {done.returncode}\n".encode())
+                tell("point", f"status {done.returncode}")
+            if point == self.fills:
+                fill(DISK / "filler")
             if point == self.at and self.hang:
                 time.sleep(100)
             if point == self.at:
-                if self.alone:
-                    for pid in _children(me):
-                        os.kill(pid, signal.SIGKILL)
-                os.kill(me, signal.SIGKILL)
+                kill()
 
         try:
+            Faults(self.fault, lambda name: tell("operation", name), kill).install()
             migration = Migration(here(STATE), hook)
             match self.action:
                 case "apply":
                     plan = MigrationPlan.from_text(self.plan, name="plan")
                     migration.apply(plan, self.within)
                 case "rollback":
-                    migration.rollback()
+                    tell("done", str(migration.rollback() is not None))
                 case "confirm":
                     migration.confirm()
                 case "settle":
                     migration.settle()
         except Exception as e:
-            os.write(writes, f"error {type(e).__name__}: {e}\n".encode().replace(b"\n", b" ") + b"\n")
+            tell("error", f"{type(e).__name__}: {e}".replace("\n", "\r"))
         finally:
             os._exit(0)
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def _adopt_orphans() -> None:
+    """Have processes that a command leaves behind become children of this one, which can wait for them."""
+    assert not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _await(pids: list[int]) -> None:
+    """Wait for processes to end; one that tries again and again for ever is ended."""
+    deadline = time.monotonic() + 60
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                if time.monotonic() > deadline:
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(0.005)
 
 
 def _children(parent: int) -> Iterator[int]:
@@ -240,34 +341,51 @@ OLD: tuple[tuple[str, ...], ...] = tuple(
 )
 
 
+def insist_new(seen: Seen) -> None:
+    """The translation alone is in force."""
+    assert seen.nft == (True, False)
+    assert seen.answered
+    assert [line for line in seen.iptables[0] if line.startswith("-A")] == []
+
+
 @dataclass(frozen=True)
 class Look(Request):
-    """Returns what is there, after the record has come to one of ``phases``, if any are given."""
+    """Returns what is there, once the record has come to one of ``phases``, if any are given, or all timers
+    have ended, ``at_rest``.
+    """
 
     stack: Stack
     phases: tuple[Phase, ...] = ()
+    at_rest: bool = False
 
     def run(self, host: Host) -> Seen:
         place = here(STATE)
         deadline = time.monotonic() + 60
-        while self.phases and time.monotonic() < deadline:
-            record = Record.read(place.record)
-            if record is not None and record.phase in self.phases:
-                break
+        while self.phases and _phase(place) not in self.phases and time.monotonic() < deadline:
             time.sleep(0.02)
-        record = Record.read(place.record)
+        if self.at_rest:
+            _await(list(_children(os.getpid())))
         tables = [split(save(self.stack, family)) for family in Family]
         return Seen(
             iptables=tuple(tuple(x for name in sorted(t) for x in t[name].meaning) for t in tables),
             counters="\n".join(
-                line for line in save(self.stack, Family.IP, counters=True).splitlines() if line[:1] != "#"
+                x for x in save(self.stack, Family.IP, counters=True).split("\n") if x[:1] != "#"
             ),
             nft=(owned.is_there(Family.IP), owned.is_there(Family.IP6)),
-            phase=None if record is None else record.phase,
+            phase=_phase(place),
             answered=_answered(),
-            journal=read_journal(place.journal),
-            said=place.said.read_text() if place.said.exists() else "",
+            journal=read_steps(ReservedLog(place.journal)).lines,
+            said=place.timer_log.read_text() if place.timer_log.exists() else "",
         )
+
+
+def _phase(place: Place) -> Phase | None:
+    """What is on record; None where nothing is, or what cannot be read."""
+    try:
+        record = Record.read(place.record)
+    except MachineError:
+        return None
+    return None if record is None else record.phase
 
 
 def _answered() -> bool:
@@ -301,20 +419,14 @@ class Forget(Request):
 
     def run(self, host: Host) -> None:
         place = here(STATE)
-        record = Record.read(place.record)
-        assert record is not None
-        owned.load("flush ruleset\n")
-        for program in ("iptables", "ip6tables"):
-            for table in split(
-                save(Stack.LEGACY, Family.IP if program == "iptables" else Family.IP6)
-            ).values():
-                chains = "".join(f":{name} ACCEPT [0:0]\n" for name in table.built_in)
-                done = run((f"{program}-legacy-restore",), f"*{table.name}\n{chains}COMMIT\n")
-                assert not done.returncode, done.stderr
+        forget_rules()
         if self.written:
             done = run((f"iptables-{self.stack}-restore",), self.written)
             assert not done.returncode, done.stderr
-        dataclasses.replace(record, boot="another").write(place.record)
+        with contextlib.suppress(MachineError):
+            record = Record.read(place.record)
+            if record is not None:
+                dataclasses.replace(record, boot="another").write(place.record)
 
 
 @dataclass(frozen=True)
@@ -333,12 +445,12 @@ class Shell(Request):
 def migrate_node(stack: Stack) -> Iterator[Worker]:
     sysctls = {"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/all/route_localnet": "1"}
     with Worker(Start("node", sysctls)) as worker:
-        worker.ask(Prepare(stack))
+        worker.ask(Fresh(stack))
         yield worker
 
 
-def look(node: Worker, stack: Stack, *phases: Phase) -> Seen:
-    seen: Seen = node.ask(Look(stack, phases))
+def look(node: Worker, stack: Stack, *phases: Phase, at_rest: bool = False) -> Seen:
+    seen: Seen = node.ask(Look(stack, phases, at_rest))
     return seen
 
 

@@ -2,52 +2,81 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from backends.kernel.command import find_tool
 from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
 from harness.migrate.record import Phase
 from harness.migrate.tables import split
 from harness.snapshot import Stack
 from tests.kernel.migratenode import (
+    APPLY,
     FOREIGN,
     OLD,
+    ROLLBACK,
     RULES,
     STATE,
     Forget,
+    Fresh,
     Live,
     MakePlan,
     Shell,
     do,
+    insist_new,
     look,
     migrate_node,
+    points,
 )
 from translate.ir import Family
 
 _RULE = " ".join(FOREIGN[2:])
 
 
-@pytest.fixture(scope="module", params=list(Stack))
-def stack(request: pytest.FixtureRequest) -> Stack:
-    found = IptablesBackend(f"iptables-{request.param}").probe()
-    if not found.ok:
-        pytest.skip(found.reason)
-    return Stack(request.param)
-
-
-@pytest.fixture
-def node(stack: Stack) -> Iterator[Worker]:
+@pytest.fixture(scope="module")
+def started(stack: Stack) -> Iterator[Worker]:
     with migrate_node(stack) as worker:
         yield worker
-        do(worker, "rollback")  # ends the dead-man timer, too
 
 
 @pytest.fixture
-def plan(node: Worker, stack: Stack) -> str:
-    text: str = node.ask(MakePlan(stack))
+def node(started: Worker, stack: Stack) -> Worker:
+    started.ask(Fresh(stack))
+    return started
+
+
+@pytest.fixture(scope="module")
+def plan(started: Worker, stack: Stack) -> str:
+    started.ask(Fresh(stack))
+    text: str = started.ask(MakePlan(stack))
     return text
+
+
+def test_there_and_back(node: Worker, stack: Stack, plan: str) -> None:
+    before = look(node, stack)
+    assert before.is_old
+    assert before.answered
+    before = look(node, stack)  # with the counters of that
+    said = do(node, "apply", plan)
+    assert (said.error, said.points) == (None, points(APPLY))
+    seen = look(node, stack)
+    insist_new(seen)
+    assert seen.phase is Phase.APPLIED
+    assert do(node, "confirm").error is None
+    assert look(node, stack).phase is Phase.CONFIRMED
+    said = do(node, "rollback")
+    assert (said.error, said.points, said.done) == (None, points(ROLLBACK), True)
+    after = look(node, stack)
+    assert after.is_old
+    assert after.phase is Phase.ROLLED_BACK
+    # Another answer has gone by since.
+    assert "[3:180] -A PREROUTING -d 10.2.0.9/32 -j DROP" in after.counters
+    assert ":INPUT DROP [" in after.counters
+    again = do(node, "rollback")
+    assert (again.error, again.points, again.done) == (None, (), False)
 
 
 def test_nobody_confirms(node: Worker, stack: Stack, plan: str) -> None:
@@ -140,6 +169,56 @@ def test_the_rules_changed_since_the_plan(node: Worker, stack: Stack, plan: str)
     seen = look(node, stack)
     assert seen.phase is None
     assert seen.nft == (False, False)
+
+
+def test_the_ipsets_changed_since_the_plan(node: Worker, stack: Stack) -> None:
+    """The translation has a copy of what they held."""
+    if find_tool("ipset") is None:
+        pytest.skip("ipset is not installed")
+    asks = ("-I", "INPUT", "-m", "set", "--match-set", "allowed", "src", "-j", "ACCEPT")
+    node.ask(Shell(("ipset", "create", "allowed", "hash:ip")))
+    try:
+        for address in ("10.2.0.7", "10.2.0.8"):
+            node.ask(Shell(("ipset", "add", "allowed", address)))
+        node.ask(Shell((f"iptables-{stack}", *asks)))
+        plan = node.ask(MakePlan(stack))
+        node.ask(Shell(("ipset", "add", "allowed", "10.2.0.9")))
+        said = do(node, "apply", plan)
+        assert said.error is not None
+        assert "the ipset allowed has changed since the plan" in said.error
+        assert look(node, stack).nft == (False, False)
+        for word, address in (("del", "10.2.0.7"), ("del", "10.2.0.9"), ("add", "10.2.0.7")):
+            node.ask(Shell(("ipset", word, "allowed", address)))
+        assert do(node, "apply", plan).error is None
+        insist_new(look(node, stack))
+    finally:
+        node.ask(Fresh(stack))
+        node.ask(Shell(("ipset", "destroy", "allowed")))
+
+
+def test_a_plan_that_was_made_up_loads_nothing(node: Worker, stack: Stack, plan: str) -> None:
+    """Its digest is right, its rules are those in force; the rest is somebody's."""
+    theirs = 'include "/etc/hostname"\nadd table inet theirs\n'
+    data = json.loads(plan)
+    data["families"][0]["load"] = theirs
+    assert do(node, "apply", resealed(data)).error is None
+    assert node.ask(Shell(("nft", "list", "tables"))).count("theirs") == 0
+    assert do(node, "rollback").done
+    data["families"][0]["translation"] = hashlib.sha256(theirs.encode()).hexdigest()
+    said = do(node, "apply", resealed(data))
+    assert said.error is not None
+    assert "is not the one that the plan was tried with" in said.error
+    assert said.points == ()
+    assert look(node, stack).is_old
+    changed = do(node, "apply", json.dumps({**json.loads(plan), "seed": 7}))
+    assert changed.error is not None
+    assert "it was changed after it was made" in changed.error
+
+
+def resealed(data: dict[str, object]) -> str:
+    rest = {key: value for key, value in data.items() if key != "digest"}
+    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return json.dumps({**rest, "digest": digest})
 
 
 @pytest.mark.parametrize("moment", ["begun load ip", "done check ip", "begun empty ip nat"])

@@ -21,7 +21,6 @@ import pytest
 
 from backends.kernel.command import run
 from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
 from harness.snapshot import Stack
 from harness.traffic.clients import Ask, Asked
 from harness.traffic.host import Host, Request
@@ -83,14 +82,6 @@ class SavedRules(Request):
             lines = (line.partition(" [")[0] for line in text.splitlines() if line[:1] != "#")
             said.append("\n".join(lines))
         return tuple(said)
-
-
-@pytest.fixture(params=list(Stack))
-def stack(request: pytest.FixtureRequest) -> Stack:
-    found = IptablesBackend(f"iptables-{request.param}").probe()
-    if not found.ok:
-        pytest.skip(found.reason)
-    return Stack(request.param)
 
 
 @pytest.fixture

@@ -1,0 +1,163 @@
+"""Files that hold what is needed to go back.
+
+They lie in a folder that only root can write to. What is read from one that somebody else could have written
+is returned with that doubt. Every operation that a disk can refuse goes through this module's ``os``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from translate.errors import MachineError
+
+__all__ = [
+    "Content",
+    "OpenFile",
+    "open_in_place",
+    "prepare_folder",
+    "read_content",
+    "remove",
+    "sync_folder",
+    "write_durably",
+]
+
+_LARGEST: Final = 1 << 30
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file holds. ``doubt`` says why somebody else than root may have written it, None if nobody."""
+
+    data: bytes
+    doubt: str | None
+
+
+class OpenFile:
+    """A file that is overwritten in place, which takes no space that it does not have. A context."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def size(self) -> int:
+        """Return its length in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self) -> bytes:
+        """Return all of it. Raises OSError."""
+        return os.pread(self._descriptor, self.size(), 0)
+
+    def write(self, data: bytes, at: int) -> None:
+        """Write all of ``data``, to be there after a power cut. Raises OSError."""
+        while data:
+            written = os.pwrite(self._descriptor, data, at)
+            data, at = data[written:], at + written
+        os.fsync(self._descriptor)
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder, and those above it, for root alone.
+
+    Raises MachineError where that is not possible, and for one that others can write to: who can replace
+    what is needed to go back decides what is restored.
+    """
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.stat(folder)
+    except OSError as e:
+        raise MachineError(f"cannot make {folder}: {e.strerror}") from e
+    if found.st_uid not in (0, os.geteuid()):
+        raise MachineError(f"{folder} belongs to user {found.st_uid}, who could replace what is kept there")
+    if found.st_mode & _OTHERS_WRITE:
+        raise MachineError(f"others can write to {folder} (chmod go-w {folder})")
+
+
+def read_content(path: Path) -> Content | None:
+    """Return what a file holds, None if there is none. Raises MachineError for what cannot be read."""
+    try:
+        doubt = "it is a symbolic link" if path.is_symlink() else None
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if doubt is not None:
+            raise MachineError(f"cannot read {path}: it is a symbolic link to nothing") from None
+        return None
+    except OSError as e:
+        raise MachineError(f"cannot read {path}: {e.strerror}") from e
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise MachineError(f"cannot read {path}: it is no file")
+        if found.st_size > _LARGEST:
+            raise MachineError(f"cannot read {path}: it is larger than 1 GiB")
+        if found.st_uid not in (0, os.geteuid()):
+            doubt = f"it belongs to user {found.st_uid}"
+        elif found.st_mode & _OTHERS_WRITE:
+            doubt = "others than root can write to it"
+        return Content(OpenFile(descriptor).read(), doubt or _doubt_of_folder(path.parent))
+    except OSError as e:
+        raise MachineError(f"cannot read {path}: {e.strerror}") from e
+    finally:
+        os.close(descriptor)
+
+
+def _doubt_of_folder(folder: Path) -> str | None:
+    found = os.stat(folder)
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & _OTHERS_WRITE:
+        return f"others than root can write to {folder}"
+    return None
+
+
+def open_in_place(path: Path) -> OpenFile | None:
+    """Open a file to overwrite it; None if there is none of its own with that name. Raises OSError."""
+    try:
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            return None
+        return OpenFile(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return None
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Put a file on disk, whole or not at all, so that it is there after a power cut. Raises MachineError.
+
+    Needs space for the old one and the new one together.
+    """
+    made = path.with_name(f"{path.name}.new")
+    try:
+        remove(made)
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with OpenFile(descriptor) as file:
+            file.write(data, 0)
+        os.replace(made, path)
+        sync_folder(path.parent)
+    except OSError as e:
+        with suppress(OSError):
+            remove(made)
+        raise MachineError(f"cannot write {path}: {e.strerror}") from e
+
+
+def remove(path: Path) -> None:
+    """Delete a file, if there is one. Raises OSError."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,122 @@
+"""A process that undoes what another has begun, when that one ends without saying that it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import Final, Self
+
+from translate.errors import MachineError, NfparityError
+
+__all__ = ["Guard", "Watcher"]
+
+_READY: Final = b"r"
+_DONE: Final = b"d"
+
+
+class Watcher:
+    """A forked process in a session of its own, with the end of a pipe that this process alone can write to.
+
+    ``serve`` runs there with that end and returns the exit status. It is out of reach of the terminal's
+    signals when this returns. With ``alone`` it lets go of everything else that this process has open: locks,
+    and the terminal, whose ssh session ends only when nobody holds its pipes. Raises MachineError when it
+    does not come up.
+    """
+
+    def __init__(self, serve: Callable[[int], int], *, alone: bool) -> None:
+        reads, self._writes = os.pipe()
+        waits, says = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError as e:
+            for descriptor in (reads, self._writes, waits, says):
+                os.close(descriptor)
+            raise MachineError(f"cannot start another process: {e.strerror}") from e
+        if not self._pid:
+            _run(serve, reads, says, self._writes, alone=alone)
+        os.close(reads)
+        os.close(says)
+        ready = os.read(waits, 1) == _READY
+        os.close(waits)
+        if not ready:
+            self.close()
+            raise MachineError("the process that is to undo what goes wrong did not come up")
+
+    def say(self, word: bytes) -> None:
+        """Write to the other end. Raises MachineError when the process there has gone."""
+        try:
+            os.write(self._writes, word)
+        except BrokenPipeError as e:
+            raise MachineError("the process that is to undo what goes wrong was killed") from e
+
+    def close(self) -> None:
+        """Close the pipe; the other end reads nothing more."""
+        if self._writes >= 0:
+            os.close(self._writes)
+            self._writes = -1
+
+    def wait(self) -> int:
+        """Return how it ended, as ``waitpid`` tells."""
+        return os.waitpid(self._pid, 0)[1]
+
+
+class Guard:
+    """Runs ``undo`` in a process of its own unless :meth:`commit` is called, even after SIGKILL.
+
+    What this process has open, locks too, stays open until the guard is done. ``again`` says how to try
+    again by hand. A context.
+    """
+
+    def __init__(self, undo: Callable[[], None], again: str) -> None:
+        def serve(pipe: int) -> int:
+            try:
+                if os.read(pipe, 1) != _DONE:
+                    undo()
+            except (NfparityError, OSError):
+                return 1
+            return 0
+
+        self._again = again
+        self._watcher = Watcher(serve, alone=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let the guard go; raises MachineError, if nothing else is being raised, when it could not undo."""
+        self._watcher.close()
+        if self._watcher.wait() and kind is None:
+            raise MachineError(f"what was begun could not be undone; {self._again}")
+
+    def commit(self) -> None:
+        """Say that it is done: nothing is undone any more."""
+        self._watcher.say(_DONE)
+
+
+def _run(serve: Callable[[int], int], pipe: int, says: int, writes: int, *, alone: bool) -> None:
+    status = 1
+    try:
+        os.close(writes)
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(nothing, descriptor)
+        if alone:
+            _close_all_but(pipe, says)
+        os.write(says, _READY)
+        os.close(says)
+        status = serve(pipe)
+    finally:
+        with contextlib.suppress(BaseException):
+            os._exit(status)
+
+
+def _close_all_but(*kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in (0, 1, 2, *kept):
+            with contextlib.suppress(OSError):
+                os.close(int(name))

@@ -1,0 +1,75 @@
+"""Locks that keep other commands out, until this process and every tool that it has started are gone."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from translate.errors import MachineError
+
+__all__ = ["held", "take_lock"]
+
+_LOOK_SECONDS: Final = 0.05
+
+
+def take_lock(path: Path, *, patience: float = math.inf) -> int:
+    """Return a descriptor of a locked file, which is still the one with that name.
+
+    Waits for whoever has locked it, at most ``patience`` seconds, then raises TimeoutError. Raises OSError.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # whoever held it before has just removed the folder
+        try:
+            _wait(descriptor, deadline)
+            with suppress(FileNotFoundError):
+                if os.stat(path, follow_symlinks=False).st_ino == os.fstat(descriptor).st_ino:
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextmanager
+def held(path: Path, *, inherit: bool, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
+    """Hold a lock. With ``inherit``, so do the tools that are started meanwhile with what is inheritable.
+
+    Raises MachineError when it cannot be had; where it is not ``needed``, goes on without. Whoever undoes
+    does not need it: each of its steps is one step of the kernel, and may be done again.
+    """
+    descriptor = -1
+    try:
+        descriptor = take_lock(path, patience=patience)
+        os.set_inheritable(descriptor, inherit)
+    except OSError as e:
+        if needed:
+            raise MachineError(f"cannot lock {path}: {e.strerror or 'another command holds it'}") from e
+    try:
+        yield
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _wait(descriptor: int, deadline: float) -> None:
+    if deadline == math.inf:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        time.sleep(_LOOK_SECONDS)

@@ -1,0 +1,136 @@
+"""Faults at every operation of a migration: kills, a disk that is full or broken, tools that fail.
+
+Each case ends with the rules from before in force, whoever has to bring them back: the command, its dead-man
+timer, or a ``rollback`` that meets the same fault. Operations are those of ``faults``; the whole sweep is
+slow, and a spread of it runs always.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from backends.kernel.worker import Worker
+from harness.migrate.record import Phase
+from harness.snapshot import Stack
+from tests.kernel.faults import Fault, Kind
+from tests.kernel.migratenode import MakePlan, do, insist_new, look, migrate_node
+
+ACTIONS = ("apply", "confirm", "rollback")
+DISK = (Kind.FULL, Kind.BROKEN)
+
+
+@pytest.fixture(scope="module")
+def node(stack: Stack) -> Iterator[Worker]:
+    with migrate_node(stack) as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def plan(node: Worker, stack: Stack) -> str:
+    text: str = node.ask(MakePlan(stack))
+    return text
+
+
+@pytest.fixture(scope="module")
+def operations(node: Worker, plan: str) -> dict[str, tuple[str, ...]]:
+    """The operations of each action when nothing happens."""
+    found = {}
+    for action in ACTIONS:
+        said = do(node, action, plan)
+        assert said.error is None
+        found[action] = said.operations
+    return found
+
+
+def faults(action: str, at: int, operation: str) -> Iterator[Fault]:
+    """Yield all that may happen at one operation."""
+    yield Fault(Kind.NONE, at, kill=True)
+    if action == "apply":
+        yield Fault(Kind.NONE, at, kill=True, alone=True)
+    if operation.startswith(("nft", "iptables-")):
+        yield from (Fault(Kind.IN_TOOL, at), Fault(Kind.TOOL, at, times=1), Fault(Kind.TOOL, at, times=3))
+        if action == "apply":
+            yield Fault(Kind.TOOL, at, times=4, kill=True)  # the timer tries again
+        return
+    for kind in DISK:
+        yield from (Fault(kind, at, times=1), Fault(kind, at))
+        if action == "apply":
+            yield Fault(kind, at, kill=True)
+
+
+def insist(node: Worker, stack: Stack, plan: str, action: str, fault: Fault) -> None:
+    """Run an action with a fault, then roll back with it, and then without."""
+    if action != "apply":
+        assert do(node, "apply", plan).error is None
+    if action == "rollback":
+        assert do(node, "confirm").error is None
+    said = do(node, action, plan, fault=fault)
+    seen = look(node, stack)
+    assert seen.answered
+    failed = said.killed or said.error is not None
+    match action:
+        case "apply" if failed and not fault.alone:
+            assert seen.is_old
+        case "apply" if not failed:
+            insist_new(seen)
+        case "confirm":
+            insist_new(seen)
+        case "rollback" if not failed:
+            assert seen.is_old
+            assert said.done
+    lasting = dataclasses.replace(fault, at=0, kill=False) if fault.kind in DISK else None
+    again = do(node, "rollback", fault=lasting)
+    assert again.error is None
+    assert again.done or not any(seen.nft)
+    assert look(node, stack).is_old
+    last = do(node, "rollback")
+    assert last.error is None
+    seen = look(node, stack)
+    assert seen.is_old
+    assert seen.answered
+    assert seen.phase in (None, Phase.ROLLED_BACK)
+
+
+Case = tuple[str, str, Fault]
+
+
+def every_case(operations: dict[str, tuple[str, ...]]) -> Iterator[Case]:
+    for action in ACTIONS:
+        for at, operation in enumerate(operations[action]):
+            for fault in faults(action, at, operation):
+                yield action, operation, fault
+
+
+def run_cases(node: Worker, stack: Stack, plan: str, cases: Iterable[Case]) -> None:
+    for action, operation, fault in cases:
+        try:
+            insist(node, stack, plan, action, fault)
+        except AssertionError as e:
+            raise AssertionError(f"{action}, {operation}: {fault}: {e}") from e
+
+
+def test_each_kind_of_fault_somewhere(
+    node: Worker, stack: Stack, plan: str, operations: dict[str, tuple[str, ...]]
+) -> None:
+    """Half of the kinds for each stack, in the middle of what may be hit."""
+    kinds: dict[tuple[object, ...], list[Case]] = {}
+    for case in every_case(operations):
+        action, _, fault = case
+        kinds.setdefault((action, dataclasses.replace(fault, at=0)), []).append(case)
+    assert len(kinds) > 20
+    chosen = [cases[len(cases) * 2 // 3] for cases in kinds.values()]
+    run_cases(node, stack, plan, chosen[list(Stack).index(stack) :: 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+def test_every_fault_everywhere(
+    node: Worker, stack: Stack, plan: str, operations: dict[str, tuple[str, ...]], part: int
+) -> None:
+    """Some 400 kills and 1,300 failures of disk or tools for each stack."""
+    cases = list(every_case(operations))
+    assert len(cases) > 1500
+    run_cases(node, stack, plan, cases[part::5])

@@ -1,0 +1,160 @@
+"""A migration whose state is on a disk that is too small, or runs full at some point.
+
+Whatever the point, either nothing was changed, or all that follows works without more space: the migration
+itself, its confirmation, the dead-man timer, and ``rollback``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from backends.kernel.worker import Worker
+from harness.migrate.record import Phase
+from harness.snapshot import Stack
+from tests.kernel.migratenode import (
+    APPLY,
+    ROLLBACK,
+    STATE,
+    Fresh,
+    MakePlan,
+    Shell,
+    Space,
+    do,
+    insist_new,
+    look,
+    migrate_node,
+    points,
+)
+
+SIZES = (28, 80)
+"""KiB; the smaller one has no space for what is needed to go back."""
+SOME = 9
+"""One point in so many is tried always, the others are slow."""
+
+
+@pytest.fixture(scope="module")
+def started(stack: Stack) -> Iterator[Worker]:
+    with migrate_node(stack) as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def plan(started: Worker, stack: Stack) -> str:
+    text: str = started.ask(MakePlan(stack))
+    return text
+
+
+@pytest.fixture
+def node(started: Worker, stack: Stack) -> Worker:
+    started.ask(Fresh(stack, SIZES[-1]))
+    return started
+
+
+def some(steps: tuple[str, ...]) -> list[object]:
+    every = points(steps)
+    return [pytest.param(p, marks=[pytest.mark.slow] if n % SOME else []) for n, p in enumerate(every)]
+
+
+def insist_rolled_back(node: Worker, stack: Stack) -> None:
+    """It is on record, too, in the space that was taken for that."""
+    seen = look(node, stack)
+    assert seen.is_old
+    assert seen.answered
+    assert seen.phase is Phase.ROLLED_BACK
+
+
+@pytest.mark.parametrize("size", [4, SIZES[0]])
+def test_a_disk_that_is_too_small(started: Worker, stack: Stack, plan: str, size: int) -> None:
+    started.ask(Fresh(stack, size))
+    said = do(started, "apply", plan)
+    assert said.error is not None
+    assert "No space left on device; nothing is changed" in said.error
+    assert said.points == ()
+    assert look(started, stack).is_old
+    assert do(started, "rollback").done is False
+
+
+@pytest.mark.slow
+def test_every_size(started: Worker, stack: Stack, plan: str) -> None:
+    """Nothing is changed, or everything works."""
+    worked = []
+    for size in range(4, SIZES[-1] + 4, 4):
+        started.ask(Fresh(stack, size))
+        if do(started, "apply", plan).error is None:
+            worked.append(size)
+            started.ask(Space(full=True))
+            insist_new(look(started, stack))
+        assert do(started, "rollback").done is bool(worked)
+        assert look(started, stack).is_old
+    assert worked
+    assert worked == list(range(worked[0], SIZES[-1] + 4, 4))
+
+
+def test_a_disk_that_is_full_already(node: Worker, stack: Stack, plan: str) -> None:
+    node.ask(Space(full=True))
+    said = do(node, "apply", plan)
+    assert said.error is not None
+    assert "nothing is changed" in said.error
+    assert look(node, stack).is_old
+    assert do(node, "rollback").done is False
+    node.ask(Space(full=False))
+    assert do(node, "apply", plan).error is None
+    insist_new(look(node, stack))
+
+
+@pytest.mark.parametrize("point", some(APPLY))
+def test_it_runs_full_during_apply(node: Worker, stack: Stack, plan: str, point: str) -> None:
+    """All goes on: the space was taken before."""
+    assert do(node, "apply", plan, fills=point).error is None
+    seen = look(node, stack)
+    insist_new(seen)
+    assert seen.phase is Phase.APPLIED
+    assert do(node, "confirm").error is None
+    assert look(node, stack).phase is Phase.CONFIRMED
+    assert do(node, "rollback").done
+    insist_rolled_back(node, stack)
+    again = do(node, "apply", plan)  # what it needs is there
+    assert again.error is None
+    insist_new(look(node, stack))
+
+
+@pytest.mark.parametrize("point", some(APPLY))
+def test_it_runs_full_and_apply_is_killed(node: Worker, stack: Stack, plan: str, point: str) -> None:
+    """The timer rolls back; where it is killed as well, ``rollback`` does."""
+    assert do(node, "apply", plan, fills=point, at=point).killed
+    insist_rolled_back(node, stack)
+    assert do(node, "rollback").done is False
+    node.ask(Fresh(stack, SIZES[-1]))
+    assert do(node, "apply", plan, fills=point, at=point, alone=True).killed
+    assert look(node, stack).answered
+    assert do(node, "rollback").done
+    insist_rolled_back(node, stack)
+
+
+@pytest.mark.parametrize("point", some(ROLLBACK))
+def test_it_runs_full_during_rollback(node: Worker, stack: Stack, plan: str, point: str) -> None:
+    assert do(node, "apply", plan).error is None
+    assert do(node, "confirm").error is None
+    assert do(node, "rollback", fills=point, at=point).killed
+    assert look(node, stack).answered
+    assert do(node, "rollback").error is None
+    insist_rolled_back(node, stack)
+
+
+def test_nobody_confirms_on_a_full_disk(node: Worker, stack: Stack, plan: str) -> None:
+    assert do(node, "apply", plan, within=1.5, fills="done applied").error is None
+    seen = look(node, stack, Phase.ROLLED_BACK)
+    assert seen.is_old
+    assert "nobody has confirmed in time: rolling back" in seen.said
+    assert "rolled back" in seen.said.split("\n", 1)[1]
+
+
+def test_what_others_have_written_and_no_file_can_hold_is_told(node: Worker, stack: Stack, plan: str) -> None:
+    said = do(node, "apply", plan, meddle=("done empty ip nat", stack), fills="done empty ip nat")
+    assert said.error is not None
+    assert "all is as it was before" in said.error
+    assert "-A PREROUTING -d 10.9.9.9/32 -j ACCEPT" in said.error
+    insist_rolled_back(node, stack)
+    assert node.ask(Shell(("find", str(STATE), "-name", "*.found"))) == ""
