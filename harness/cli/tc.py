@@ -191,24 +191,32 @@ def _unload(arguments: argparse.Namespace) -> int:
     from backends.kernel.tc_ebpf.installed import Installed
 
     families = (arguments.family,) if arguments.family is not None else tuple(Family)
-    removed = {family: Installed(family).unload() for family in families}
+    removed: dict[Family, bool] = {}
+    troubles = []
+    for family in families:
+        try:
+            removed[family] = Installed(family).unload()
+        except MachineError as e:
+            troubles.append(f"{family.value}: {e}")
     lines = [
         f"{family.value}: {'unloaded' if gone else 'nothing was loaded'}" for family, gone in removed.items()
     ]
     _print(arguments, {family.value: gone for family, gone in removed.items()}, lines)
+    if troubles:
+        raise MachineError("\n".join(troubles))
     return 0
 
 
 def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
     """What is loaded of the families asked for. Raises MachineError when that is nothing."""
     from backends.kernel.tc_ebpf.installed.place import here
-    from backends.kernel.tc_ebpf.installed.record import Record
+    from backends.kernel.tc_ebpf.installed.recovery import known
 
     families = (arguments.family,) if arguments.family is not None else tuple(Family)
     found = 0
     for family in families:
         place = here(family)
-        record = Record.read(place.record)
+        record = known(place)
         if record is not None and record.cookie == place.cookie:
             found += 1
             yield place, record

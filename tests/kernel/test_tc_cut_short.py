@@ -1,8 +1,11 @@
-"""A loader that is killed after any of its steps: packets pass, and what is left is all or nothing."""
+"""A loader that is killed after any of its steps, or whose disk runs full or is damaged.
+
+Packets pass, and what is left is all or nothing.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import functools
 import os
 import signal
@@ -20,9 +23,12 @@ from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
 from backends.kernel.tc_ebpf.installed.place import STATE
 from backends.kernel.tc_ebpf.program import LoadedProgram
 from harness.traffic.host import Host, Request
+from tests.kernel.migratenode import fill
 from tests.kernel.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
 from translate.bpf import with_pins
 from translate.ir import Family
+
+FILLER = Path("/run/filler")
 
 
 @functools.cache
@@ -37,7 +43,7 @@ def _precompiled(text: str, log: Path | None = None) -> LoadedProgram:
 class NoGuard:
     """In place of a guard that was killed as well."""
 
-    def __init__(self, undo: object) -> None:
+    def __init__(self, undo: object, again: str) -> None:
         pass
 
     def __enter__(self) -> NoGuard:
@@ -73,24 +79,82 @@ class Steps(Request):
 
 @dataclass(frozen=True)
 class LoadUntil(Request):
-    """Loads in a process that is killed after a step, and waits until its guard has gone."""
+    """Loads in a process that is killed after a step, and waits until its guard has gone.
+
+    With ``full`` the disk has no space left from that step on; without ``killed`` the process lives on, and
+    what its load raises is returned.
+    """
 
     rules: str
     last: str
     guarded: bool = True
+    full: bool = False
+    killed: bool = True
 
-    def run(self, host: Host) -> None:
+    def run(self, host: Host) -> str:
         lifecycle.LoadedProgram = _precompiled  # type: ignore[misc,assignment]
         rules = rules_of(self.rules)
         _warm(rules)
+        reads, writes = os.pipe()
         pid = os.fork()
         if not pid:
-            _load_until(rules, self.last, guarded=self.guarded)
+            os.close(reads)
+            os.write(writes, self._load(rules).encode())
+            os._exit(0)
+        os.close(writes)
+        with open(reads) as pipe:
+            said = pipe.read()
         _, status = os.waitpid(pid, 0)
-        assert os.WIFSIGNALED(status)
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        with Installed(Family.IP).place.locked():
+        assert os.WIFSIGNALED(status) == self.killed
+        with Installed(Family.IP).place.locked(needed=not self.full):
             pass
+        return said
+
+    def _load(self, rules: Rules) -> str:
+        def step(name: str) -> None:
+            if name == self.last:
+                if self.full:
+                    fill(FILLER)
+                if self.killed:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        if not self.guarded:
+            lifecycle.Guard = NoGuard  # type: ignore[misc,assignment]
+        try:
+            return Installed(Family.IP, step).load(rules).value
+        except BaseException as e:
+            return f"{type(e).__name__}: {e}"
+
+
+@dataclass(frozen=True)
+class SmallDisk(Request):
+    """Gives records a disk of their own, of so many KiB."""
+
+    size: int
+
+    def run(self, host: Host) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        options = ctypes.c_char_p(f"size={self.size}k".encode())
+        assert not libc.mount(b"tmpfs", b"/run", b"tmpfs", ctypes.c_ulong(0), options), ctypes.get_errno()
+
+
+@dataclass(frozen=True)
+class Write(Request):
+    """Writes over a part of a file, or all of it, or deletes it."""
+
+    path: Path
+    data: bytes | None
+    at: int | None = None
+
+    def run(self, host: Host) -> None:
+        if self.data is None:
+            self.path.unlink()
+        elif self.at is None:
+            self.path.write_bytes(self.data)
+        else:
+            with open(self.path, "r+b") as file:
+                file.seek(self.at)
+                file.write(self.data)
 
 
 def _warm(rules: Rules) -> None:
@@ -98,18 +162,6 @@ def _warm(rules: Rules) -> None:
     place = Installed(Family.IP).place
     kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
     compiled(with_pins(fitted(rules.output).source, kept))
-
-
-def _load_until(rules: Rules, last: str, *, guarded: bool) -> None:
-    def step(name: str) -> None:
-        if name == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    if not guarded:
-        lifecycle.Guard = NoGuard  # type: ignore[misc,assignment]
-    with contextlib.suppress(BaseException):
-        Installed(Family.IP, step).load(rules)
-    os._exit(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -168,3 +220,79 @@ def test_what_a_guard_left_is_cleaned_by_the_next(scene: Scene) -> None:
     assert scene.client.ask(Say("a", "still", SERVICE)) == "10.2.0.2 still"
     scene.run("nfparity", "tc", "unload")
     assert scene.remains() == scene.before
+
+
+def test_a_disk_that_runs_full(scene: Scene) -> None:
+    """What is there is undone all the same, whoever does it; what is loaded completely stays."""
+    scene.node.ask(SmallDisk(64))
+    steps = scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
+    scene.run("nfparity", "tc", "unload")
+    for number, step in enumerate(steps[::3]):
+        scene.node.ask(LoadUntil(FIRST, step, full=True))
+        assert scene.remains() == scene.before, step
+        scene.run("rm", str(FILLER))
+        guarded = number % 2 == 0
+        said = scene.node.ask(LoadUntil(FIRST, step, full=True, killed=not guarded, guarded=guarded))
+        if guarded:
+            assert said == "loaded"  # the space was there from the first record on
+            assert scene.client.ask(Say(step, step, SERVICE)) == f"10.2.0.2 {step}"
+        scene.run("nfparity", "tc", "unload")
+        assert scene.remains() == scene.before, step
+        scene.run("rm", str(FILLER))
+
+
+def test_a_disk_that_is_full(scene: Scene) -> None:
+    scene.node.ask(SmallDisk(16))
+    scene.run("sh", "-c", f"cat /dev/zero > {FILLER} 2>/dev/null; true")
+    said = scene.run("nfparity", "tc", "load", "-", text=FIRST, status=3)
+    assert "No space left on device" in said
+    assert scene.remains() == scene.before
+
+
+def test_a_replacement_on_a_disk_that_runs_full_leaves_the_first(scene: Scene) -> None:
+    scene.node.ask(SmallDisk(64))
+    assert scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
+    first = scene.status()
+    for step in ("recorded", "pinned", "filled", "ingress of 1"):
+        scene.node.ask(LoadUntil(SECOND + FILTER, step, full=True))
+        assert scene.status() == first, step
+        assert scene.client.ask(Say(step, step, SERVICE)) == f"10.2.0.2 {step}"
+        now = scene.status()["ip"]
+        first["ip"] |= {"tables": now["tables"], "counters": now["counters"]}
+        scene.run("rm", str(FILLER))
+    scene.run("nfparity", "tc", "unload")
+    assert scene.remains() == scene.before
+
+
+def test_a_record_that_is_damaged(scene: Scene) -> None:
+    """One copy is enough; without both, what only it knew is told."""
+    assert scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
+    record = Path(scene.remains()["records"].strip())
+    size = int(scene.run("stat", "-c", "%s", str(record)))
+    for at, rules in ((0, SECOND), (size // 2, FIRST)):
+        scene.node.ask(Write(record, b"\xff" * 100, at))
+        assert scene.status()["ip"]["open"]
+        assert scene.load(rules) == "changed"
+    scene.node.ask(Write(record, b"\xff" * 100, 0))
+    scene.run("nfparity", "tc", "unload")
+    assert scene.remains() == scene.before
+    for data in (b"\xff\xfe", None):
+        assert scene.node.ask(LoadUntil(FIRST, "", killed=False)) == "loaded"
+        scene.node.ask(Write(record, data))
+        trouble = f"{record} is {'gone' if data is None else 'damaged'}"
+        for words in (("status",), ("load", "-")):
+            said = scene.run("nfparity", "tc", *words, text=FIRST, status=3)
+            assert trouble in said
+            assert "nfparity tc unload removes what is loaded" in said
+        assert scene.client.ask(Say(f"{data!r}", "still", SERVICE)) == "10.2.0.2 still"
+        said = scene.run("nfparity", "tc", "unload", status=3)
+        assert trouble in said
+        commands = [line for line in said.splitlines() if line.startswith("  ")]
+        assert "  tc qdisc del dev c0 clsact   # if nobody else has made it" in commands
+        assert "  sysctl -w net/ipv4/conf/c0/rp_filter=BEFORE   # it is 0" in commands
+        values = {"net/ipv4/conf/c0/rp_filter": "1"}
+        for line in commands:
+            name = line.split()[2].partition("=")[0]
+            scene.run("sh", "-c", line.replace("BEFORE", values.get(name, "0")))
+        assert scene.remains() == scene.before
+        assert scene.run("nfparity", "tc", "unload") == "ip: nothing was loaded\nip6: nothing was loaded\n"

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
+from backends.kernel.persistent_state.guard import Guard
 from backends.kernel.tc_ebpf.dataplane import change_maps, fill, fitted, switch
 from backends.kernel.tc_ebpf.filters import Filters, Side
-from backends.kernel.tc_ebpf.installed.guard import Guard
 from backends.kernel.tc_ebpf.installed.namespace import current_facts, refresh_maps, take_sysctls
 from backends.kernel.tc_ebpf.installed.place import STATE, here
 from backends.kernel.tc_ebpf.installed.record import Phase, Record, Source
-from backends.kernel.tc_ebpf.installed.recovery import clean, settle
+from backends.kernel.tc_ebpf.installed.recovery import clean, known, settle
 from backends.kernel.tc_ebpf.program import LoadedProgram
 from translate import bpf
 from translate.errors import InputError, MachineError
@@ -30,6 +30,7 @@ from translate.ir import Family
 
 __all__ = ["Installed", "Outcome", "Rules"]
 
+_AGAIN = "nfparity tc unload tries again"
 _CONNECTIONS = ("conns", "replies", "sources")
 
 Step = Callable[[str], None]
@@ -128,8 +129,11 @@ class Installed:
             return self._attach(record)[1]
 
     def unload(self) -> bool:
-        """Remove everything; return whether there was anything."""
-        with self.place.locked():
+        """Remove everything; return whether there was anything.
+
+        Raises MachineError with what could not be put back as it was, because the record is damaged or gone.
+        """
+        with self.place.locked(needed=False):
             found = clean(self.place)
             self.place.forget(logs=True)
             return found
@@ -137,7 +141,7 @@ class Installed:
     def _load(self, rules: Rules) -> None:
         place = self.place
         record = Record(phase=Phase.LOADING, cookie=place.cookie, source=rules.source(), since=_now())
-        with Guard(lambda: _undo(self)) as guard:
+        with Guard(lambda: _undo(self), _AGAIN) as guard:
             record.write(place.record)
             self._step("recorded")
             with LoadedProgram(rules.output.source, log=place.log("load")) as program:
@@ -170,7 +174,7 @@ class Installed:
             source=rules.source(),
             replaced=record.source,
         )
-        with Guard(lambda: _undo(self)) as guard:
+        with Guard(lambda: _undo(self), _AGAIN) as guard:
             record.write(place.record)
             self._step("recorded")
             kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
@@ -280,7 +284,12 @@ class Installed:
 
 def _undo(installed: Installed) -> None:
     """What the guard does: the end of a loader leaves what was begun, and nobody else at work."""
-    settle(installed.place)
+    try:
+        known(installed.place)
+    except MachineError:
+        clean(installed.place)
+    else:
+        settle(installed.place)
 
 
 def _detach_others(filters: Filters, devices: tuple[int, ...], family: Family) -> None:

@@ -6,19 +6,19 @@ A namespace is known by its inode, which another one may have when it is gone; t
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import fcntl
 import os
 import shutil
-import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from backends.kernel.persistent_state.disk import remove
+from backends.kernel.persistent_state.locking import held
+from backends.kernel.persistent_state.namespace import current_namespace
 from backends.kernel.tc_ebpf import bpfcall
 from backends.kernel.tc_ebpf.bpfmap import BpfMap
 from backends.kernel.tc_ebpf.filters import Side
@@ -37,7 +37,6 @@ _BPFFS: Final = Path("/sys/fs/bpf")
 # Where `ip netns exec` has put another /sys over it.
 _BPFFS_OF_INIT: Final = Path("/proc/1/root/sys/fs/bpf")
 _RUN: Final = Path("/run/nfparity/tc")
-_SO_NETNS_COOKIE: Final = 71
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,54 +115,36 @@ class Place:
             _prune(self.pins, 3)
 
     def forget(self, *, logs: bool = False) -> None:
-        """Remove the record, and what was logged if asked."""
-        self.record.unlink(missing_ok=True)
+        """Remove the record, and what was logged if asked. Raises OSError."""
+        remove(self.record)
         for log in self.folder.glob(f"{self.family.value}-*.log") if logs else ():
-            log.unlink(missing_ok=True)
+            remove(log)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, *, needed: bool = True) -> Iterator[None]:
         """Keep other commands out of the namespace.
 
-        Waits for one that is at work, and for the guard of one that was killed.
+        Waits for one that is at work, and for the guard of one that was killed. Raises MachineError, also for
+        an OSError that is raised meanwhile.
         """
         lock = self.folder / "lock"
-        try:
-            descriptor = _lock(lock)
-        except OSError as e:
-            raise MachineError(f"cannot lock {lock}: {e.strerror}") from e
-        try:
-            yield
-        except OSError as e:
-            raise MachineError(f"the kernel refuses: {e}") from e
-        finally:
-            if not self.record.exists() and not self.other.record.exists():
-                lock.unlink(missing_ok=True)
-                _prune(self.folder, 3)
-            os.close(descriptor)
+        with held(lock, inherit=False, needed=needed):
+            try:
+                yield
+            except OSError as e:
+                raise MachineError(f"the kernel refuses: {e}") from e
+            finally:
+                if not self.record.exists() and not self.other.record.exists():
+                    with suppress(OSError):
+                        remove(lock)
+                    _prune(self.folder, 3)
 
 
 def here(family: Family) -> Place:
     """Return the place of the current network namespace. Raises MachineError without root."""
-    if os.geteuid():
-        raise MachineError("needs root")
-    inode = os.stat("/proc/self/ns/net").st_ino
-    return Place(family, _cookie(), _root() / "nfparity" / str(inode) / family.value, _RUN / str(inode))
-
-
-def _lock(path: Path) -> int:
-    """Return a descriptor of a locked file, which is still the one with that name."""
-    while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:
-            continue  # whoever held it before has just removed the folder
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with contextlib.suppress(FileNotFoundError):
-            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
-                return descriptor
-        os.close(descriptor)
+    namespace = current_namespace()
+    number = str(namespace.inode)
+    return Place(family, namespace.cookie, _root() / "nfparity" / number / family.value, _RUN / number)
 
 
 def _prune(folder: Path, levels: int) -> None:
@@ -174,14 +155,6 @@ def _prune(folder: Path, levels: int) -> None:
         except OSError:
             return
         folder = folder.parent
-
-
-def _cookie() -> int:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as any_socket:
-        try:
-            return int(struct.unpack("=Q", any_socket.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0])
-        except OSError:
-            return 0  # before Linux 5.14: the inode must do
 
 
 def _root() -> Path:

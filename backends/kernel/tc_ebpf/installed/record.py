@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
+from backends.kernel.persistent_state.disk import prepare_folder
+from backends.kernel.persistent_state.recordfile import read_record, write_record
 from translate.errors import MachineError
 
 __all__ = ["Phase", "Record", "Source"]
@@ -64,27 +64,21 @@ class Record:
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Put it on disk, whole or not at all. Raises MachineError."""
+        """Put it on disk. Raises MachineError, and the one before is still there."""
         data = asdict(replace(self, sysctls={}))  # whose keys are no words
         data["phase"] = self.phase.value
         data["sysctls"] = [[*key, value] for key, value in self.sysctls.items()]
-        made = path.with_suffix(".new")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with made.open("w") as file:
-                json.dump(data, file, indent=1)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            made.replace(path)
-        except OSError as e:
-            raise MachineError(f"cannot write {path}: {e.strerror}") from e
+        prepare_folder(path.parent)
+        write_record(path, data)
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        found = read_record(path)
+        if found is None:
+            return None
         try:
-            data = json.loads(path.read_text())
+            data = dict(found)
             data["phase"] = Phase(data["phase"])
             data["source"] = Source(**data["source"])
             if data["replaced"] is not None:
@@ -92,9 +86,5 @@ class Record:
             data["sysctls"] = {(device, name): value for device, name, value in data["sysctls"]}
             data["rooms"] = tuple(data["rooms"])
             return cls(**data)
-        except FileNotFoundError:
-            return None
-        except OSError as e:
-            raise MachineError(f"cannot read {path}: {e.strerror}") from e
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             raise MachineError(f"{path} is not a record of a dataplane: {e}") from e
