@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -164,13 +164,7 @@ class Migration:
         place = self.place
         texts = {one.family: translation_of(one) for one in plan.families}
         saved = tuple(
-            SavedFamily(
-                family=one.family,
-                stack=one.stack,
-                left=one.left,
-                text=save(one.stack, one.family, counters=True),
-            )
-            for one in plan.families
+            replace(one.saved, text=save(one.stack, one.family, counters=True)) for one in plan.families
         )
         for one, live in zip(plan.families, saved, strict=True):
             _insist_as_planned(one, live.tables)
@@ -260,10 +254,14 @@ class Migration:
         if not remains.families and not remains.lost:
             raise MachineError(remains.nothing_left())
         undone = None
-        if remains.families:
-            undone = roll_back(self.place, self._journal, record, remains.families, complete=not remains.lost)
+        try:
+            if remains.families:
+                complete = not remains.lost
+                undone = roll_back(self.place, self._journal, record, remains.families, complete=complete)
+        except MachineError as e:
+            raise MachineError("\n".join((str(e), *remains.by_hand()))) from e
         if remains.lost:
-            raise MachineError(remains.by_hand())
+            raise MachineError("\n".join(remains.by_hand()))
         return undone
 
     def _undo(self, begun: _Begun) -> RolledBack:

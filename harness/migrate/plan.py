@@ -47,7 +47,9 @@ class FamilyPlan:
     @property
     def saved(self) -> SavedFamily:
         """What restores the rules of the plan, with the counters that they have in it."""
-        return SavedFamily(family=self.family, stack=self.stack, left=self.left, text=self.rules)
+        return SavedFamily(
+            family=self.family, stack=self.stack, left=self.left, text=self.rules, ipsets=self.ipsets
+        )
 
     @property
     def tables(self) -> Mapping[str, SavedTable]:

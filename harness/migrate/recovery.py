@@ -8,7 +8,7 @@ family's rules there are two copies: the saved ones, with counters, and those in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -80,9 +80,9 @@ class Remains:
             f"if rules are missing, restore them from a copy; then: rm -r {self.place.folder}"
         )
 
-    def by_hand(self) -> str:
-        """Return why families cannot be restored, and the commands that restore them from a copy."""
-        return "\n".join(line for family in self.lost for line in self._by_hand(family))
+    def by_hand(self) -> tuple[str, ...]:
+        """Return, a line each, why families cannot be restored, and the commands that restore a copy."""
+        return tuple(line for family in self.lost for line in self._by_hand(family))
 
     def _by_hand(self, family: Family) -> Iterator[str]:
         name, table = family.value, self.loaded.get(family)
@@ -216,7 +216,8 @@ class _Sources:
         except (MachineError, ValueError) as e:
             self._problems[family].append(f"{path}: {e}")
             return
-        yield _Source(path, saved, content.doubt)
+        ipsets = next((one.saved.ipsets for one in planned if one.saved.digest == saved.digest), "")
+        yield _Source(path, replace(saved, ipsets=ipsets), content.doubt)
 
 
 def _unsealed(data: bytes, planned: list[_Source]) -> SavedFamily:

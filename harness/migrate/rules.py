@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backends.kernel.command import run
 from harness.inputs import InputOptions, read_some
+from harness.migrate.ipsets import live_ipsets
 from harness.migrate.leaving import insist_on_separate, moved, moved_text, staying
-from translate.errors import MachineError, ParseError
+from translate.errors import ParseError
 from translate.ir import Family, Ruleset
 from translate.read import read_ipsets, with_sets
 
@@ -52,7 +52,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
         ruleset = _read(moved_text(text, left), family, name)
     sets = ""
     if any(ruleset.set_tests()):
-        sets = _live_ipsets() if ipsets is None else ipsets
+        sets = live_ipsets() if ipsets is None else ipsets
         ruleset = with_sets(ruleset, read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save"))
     if left:
         insist_on_separate(ruleset, text, left)
@@ -61,10 +61,3 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
 
 def _read(text: str, family: Family, name: str) -> Ruleset:
     return read_some(text.encode(errors="surrogateescape"), name=name, options=InputOptions(family=family))
-
-
-def _live_ipsets() -> str:
-    done = run(("ipset", "save"), inherit=True)
-    if done.returncode:
-        raise MachineError(f"ipset save: {done.stderr.strip()}")
-    return done.stdout

@@ -33,13 +33,15 @@ class SealError(ValueError):
 class SavedFamily:
     """One family's rules: ``text`` is what iptables-save printed, with or without counters.
 
-    ``left`` are the tables that stay in iptables; they are no part of what is restored.
+    ``left`` are the tables that stay in iptables; they are no part of what is restored. ``ipsets`` is what
+    ``ipset save`` printed, if rules ask sets; only a plan has that.
     """
 
     family: Family
     stack: Stack
     left: tuple[str, ...]
     text: str
+    ipsets: str = ""
 
     @property
     def tables(self) -> Mapping[str, SavedTable]:
@@ -88,6 +90,7 @@ class SavedFamily:
             stack=Stack(data["stack"]),
             left=tuple(TableName(name).value for name in left),
             text=text,
+            ipsets=str(data.get("ipsets", "")),
         )
         for name in made.tables:
             TableName(name)

@@ -7,6 +7,7 @@ from enum import Enum
 
 from harness.migrate import owned
 from harness.migrate.drift import Drift, drift
+from harness.migrate.ipsets import restore_missing
 from harness.migrate.meaning import read_listing
 from harness.migrate.plan import FamilyPlan
 from harness.migrate.saved import SavedFamily
@@ -100,15 +101,24 @@ def restore(
     """
     now = live_tables(saved).get(table.name)
     if now is None or now.is_empty:
-        restore_table(saved.stack, saved.family, table.text, counters=True)
+        _put_back(saved, table)
         return Restored.RESTORED
     if now.meaning == table.meaning:
         return Restored.THERE
     if emptied is False or now.contains(table):
         return Restored.LEFT
     keep(now.text)
-    restore_table(saved.stack, saved.family, table.text, counters=True)
+    _put_back(saved, table)
     return Restored.INSTEAD
+
+
+def _put_back(saved: SavedFamily, table: SavedTable) -> None:
+    try:
+        restore_table(saved.stack, saved.family, table.text, counters=True)
+    except MachineError:
+        if not saved.ipsets or not restore_missing(saved.ipsets):
+            raise
+        restore_table(saved.stack, saved.family, table.text, counters=True)
 
 
 def insist_restored(saved: SavedFamily, names: set[str]) -> None:
