@@ -77,6 +77,8 @@ def test_rules_that_are_the_same_twice(node: Worker) -> None:
     status, out, _, text = node.ask(Planned((("iptables-legacy", rules),), ("--format", "json")))
     assert status == 0
     found = json.loads(out)["families"]["ip"]
+    (static,) = json.loads(out)["static"]
+    assert "later changes of them are not followed" in static
     assert found["stack"] == "legacy"
     assert list(found["removed"]) == ["mangle", "filter"]
     assert found["packets"]["flows"] > 0

@@ -154,6 +154,7 @@ def test_there_and_back_under_traffic(
     planned: dict[str, Any] = json.loads(out)
     assert planned["parity"]
     assert set(planned["families"]) == {"ip", "ip6"}
+    assert any("--leave nat --leave filter: these tables stay" in line for line in planned["static"])
     hosts = ("client", "pod1", "node")
     kept = {host: keep_open(topology, host) for host in hosts}
     busy = {host: topology.join(host) for host in hosts}
