@@ -1,7 +1,8 @@
 # The front door. Every target installs what it needs first; `make` alone lists them.
-KERNEL ?= 6.1
+VM ?=
+KERNEL ?=
 CASES ?= tests/corpus/cases tests/corpus/cases6
-LEVELS ?= 0 1 2
+LEVELS ?=
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=
 RULES ?=
@@ -11,7 +12,6 @@ FLEET ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
-DIFF = sh vm/each-level.sh "$(CASES)" "$(LEVELS)" $(BACKENDS) .venv/bin/nfparity diff
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-rules-vm diff-test-large bytecode shares mutation translators bench soak fleet-bench golden capture clean
@@ -31,14 +31,12 @@ check: ## lint, types and unit tests; needs no root
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
 	$(PYTHON_RUN) -m pytest -q tests/unit tests/vm -m "not vm"
 
-diff-test: LEVELS = 2
-diff-test: ## every backend against the simulator, on a Debian kernel in a VM (KERNEL=6.1 or 6.12, LEVELS="0 1 2"); no root
-	@harness/setup.sh vm
-	$(PYTHON_RUN) -m vm --kernel $(KERNEL) -- $(DIFF)
+diff-test: ## every backend against the simulator, at the fastest valid place (VM=kvm|host|emulated, KERNEL=6.1|6.12: a guest, CASES=, LEVELS="0 1 2")
+	@harness/setup.sh check
+	@$(PYTHON_RUN) -m vm.difftest --vm "$(VM)" --kernel "$(KERNEL)" --cases "$(CASES)" --levels "$(LEVELS)" --backends $(BACKENDS)
 
-diff-test-host: ## the same on the running kernel, in network namespaces; needs root
-	@harness/setup.sh test
-	$(DIFF)
+diff-test-host: ## the same with VM=host: on the running kernel, in network namespaces; needs root
+	@$(MAKE) --no-print-directory diff-test VM=host
 
 diff-test-rules: ## clusters of every kind and their generated corpora, on the running kernel; needs root
 	@harness/setup.sh test
@@ -46,7 +44,7 @@ diff-test-rules: ## clusters of every kind and their generated corpora, on the r
 
 diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=options); hours where it is emulated; no root
 	@harness/setup.sh vm
-	$(PYTHON_RUN) -m vm --kernel $(KERNEL) --limit 86400 -- $(PYTHON_RUN) -m harness.selfcheck $(RULES)
+	$(PYTHON_RUN) -m vm --kernel $(or $(KERNEL),6.1) --limit 86400 -- $(PYTHON_RUN) -m harness.selfcheck $(RULES)
 
 diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
 	@harness/setup.sh test

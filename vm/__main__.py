@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
     _say(f"starting kernel {kernel.version}, {how}: {reason}; its console goes to {guest.serial}")
     began = time.monotonic()
     with _alone(guest):
-        status = run(guest, command, folder=PROJECT, write=_pass_on)
+        status = run(guest, command, folder=PROJECT, write=_pass_on, say=_say)
     seconds = time.monotonic() - began
     _say(f"kernel {kernel.version}: {command[0]} ended with status {status}, {seconds:.0f} s in all")
     return status

@@ -30,9 +30,11 @@ from vm.preload import pack
 __all__ = ["Guest", "command_line", "run", "script"]
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
-# Long enough for emulation on a loaded machine, where a boot takes some 15-40 s.
-BOOT_LIMIT = 300.0
+# A guest that is not up by then hangs; under emulation on a loaded machine a boot takes 15-60 s.
+BOOT_LIMIT = 900.0
 POLL = 0.2
+# Seconds between two messages about a guest that is booting.
+TELL = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +86,12 @@ def run(
     *,
     folder: Path,
     write: Callable[[bytes], object],
+    say: Callable[[str], object] = lambda message: None,
     boot_limit: float = BOOT_LIMIT,
 ) -> int:
     """Run a command in the guest and return its exit status; ``write`` gets its output as it comes.
+
+    ``say`` is told now and then that the guest is still booting.
 
     Raises MachineError when the guest does not come up, dies or takes longer than its limit.
     """
@@ -115,6 +120,7 @@ def run(
         console = machine.stdout
         assert console is not None
         os.set_blocking(console.fileno(), False)
+        told = 0.0
         try:
             while True:
                 ended = machine.poll() is not None
@@ -124,8 +130,12 @@ def run(
                 if ended or (guest.exchange / "status").exists():
                     break
                 waited = time.monotonic() - began
-                if waited > boot_limit and not (guest.exchange / "started").exists():
-                    raise MachineError(_explain(guest, f"the guest did not come up in {boot_limit:.0f} s"))
+                if waited > min(told + TELL, boot_limit) and not (guest.exchange / "started").exists():
+                    if waited > boot_limit:
+                        limit = f"the guest did not come up in {boot_limit:.0f} s"
+                        raise MachineError(_explain(guest, limit))
+                    say(f"still booting after {waited:.0f} s")
+                    told = waited
                 time.sleep(POLL)
             _copy(following.read, write)
         finally:

@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
         against=None if given is None else given.name,
         beside=arguments.beside,
     )
-    with progress(sys.stderr) as told:
+    with progress(sys.stderr, [b.name for b in able]) as told:
         report = run_parity(
             plan,
             able,

@@ -1,24 +1,99 @@
-"""How far a replay is: bars on a terminal, and nothing elsewhere, where it would only be noise."""
+"""Progress of a replay: bars on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, TextIO
 
 from harness.replay import Progress
 from harness.report.terminal import plain, unfiltered
 
-__all__ = ["progress"]
+__all__ = ["PlainProgress", "progress"]
+
+_INTERVAL: Final = 15.0
+"""Seconds between two lines where there is no terminal; a replay that is over sooner prints none."""
+
+_ENOUGH: Final = 0.03
+"""Share of the work from which on the remaining time is estimated."""
 
 
 @contextmanager
-def progress(stream: TextIO) -> Iterator[Progress]:
-    """Yield what to call with a backend's name, flows done and flows in all."""
-    if not stream.isatty():
-        yield _silent
+def progress(stream: TextIO, backends: Sequence[str] = ()) -> Iterator[Progress]:
+    """Yield a function that takes a backend's name, its finished flows and its flows in all.
+
+    ``backends`` names those that will run, also the ones that have not begun yet: the estimate of the
+    remaining time counts their work, too.
+    """
+    if stream.isatty():
+        with _bars(stream) as tell:
+            yield tell
         return
+    plain = PlainProgress(backends)
+    with _lines(stream, plain):
+        yield plain.tell
+
+
+class PlainProgress:
+    """State of a replay, and one line of text for it. Threads may share it."""
+
+    def __init__(self, backends: Sequence[str] = ()) -> None:
+        self._lock = threading.Lock()
+        self._expected = tuple(backends)
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    def tell(self, name: str, done: int, total: int) -> None:
+        """Note that ``name`` has finished ``done`` of ``total`` flows."""
+        with self._lock:
+            self._counts[name] = (done, total)
+
+    def line(self, elapsed: float) -> str:
+        """Return the line to print ``elapsed`` seconds after the start."""
+        with self._lock:
+            counts = dict(self._counts)
+        if not counts:
+            return f"nothing sent yet, {_span(elapsed)} so far"
+        parts = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
+        return f"{', '.join(parts)} flows; {_span(elapsed)} so far{self._remaining(counts, elapsed)}"
+
+    def _remaining(self, counts: dict[str, tuple[int, int]], elapsed: float) -> str:
+        most = max(total for _, total in counts.values())
+        names = self._expected or tuple(counts)
+        work = sum(counts.get(name, (0, most))[1] for name in names)
+        done = sum(counts.get(name, (0, most))[0] for name in names)
+        if not work or done < _ENOUGH * work:
+            return ""
+        return f", about {_span(elapsed * (work - done) / done)} left"
+
+
+def _span(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60:02} s"
+
+
+@contextmanager
+def _lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
+    over = threading.Event()
+    began = time.monotonic()
+
+    def print_now_and_then() -> None:
+        while not over.wait(_INTERVAL):
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                print(f"nfparity: {plain.line(time.monotonic() - began)}", file=stream, flush=True)
+
+    printer = threading.Thread(target=print_now_and_then, name="progress", daemon=True)
+    printer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        printer.join()
+
+
+@contextmanager
+def _bars(stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -35,7 +110,3 @@ def progress(stream: TextIO) -> Iterator[Progress]:
                 bars.update(tasks[name], completed=done, total=total)
 
         yield tell
-
-
-def _silent(name: str, done: int, total: int) -> None:
-    """Show nothing."""

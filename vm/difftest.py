@@ -1,0 +1,117 @@
+"""``make diff-test``: chooses where the differential test runs, sets up what that needs, and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from typing import Final
+
+import vm.__main__ as guests
+from translate.errors import InputError, MachineError
+from vm.accel import Acceleration, find_acceleration
+from vm.kernel import ensure_kernel
+from vm.place import Place, choose, offers_virtualisation
+
+__all__ = ["main"]
+
+KERNEL: Final = "6.1"
+"""The guest's kernel where none is named."""
+LEVELS: Final = {Place.HOST: "0 1 2", Place.KVM: "2", Place.EMULATED: "2"}
+"""Optimisation levels where none are named: all of them where that takes a minute or two."""
+PROJECT: Final = guests.PROJECT
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the test and return its exit status: 0 parity, 1 differences, 2 bad options, 3 no place to run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vm.difftest",
+        description="Run the regression corpus through every backend, at the fastest place that is valid.",
+        epilog="example: python -m vm.difftest --vm emulated --cases tests/corpus/guest",
+    )
+    parser.add_argument("--vm", default="", help="kvm, host or emulated (default: the fastest that works)")
+    parser.add_argument(
+        "--kernel", default="", help=f"a Debian kernel series, always in a guest (default: {KERNEL})"
+    )
+    parser.add_argument("--cases", default="tests/corpus/cases", help="folders of cases, separated by spaces")
+    parser.add_argument("--levels", default="", help="optimisation levels, separated by spaces")
+    parser.add_argument("--backends", required=True, help="backends, separated by commas")
+    options = parser.parse_args(arguments)
+    try:
+        return _run(options)
+    except InputError as error:
+        _say(str(error))
+        return 2
+    except MachineError as error:
+        _say(str(error))
+        return 3
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
+    kernel = options.kernel or KERNEL
+    choice = choose(
+        _requested(options.vm),
+        guest_needed=bool(options.kernel),
+        root=os.geteuid() == 0,
+        kvm=lambda: _kvm(kernel),
+    )
+    command = _command(options, choice.place)
+    match choice.place:
+        case Place.HOST:
+            where = f"on this machine's kernel {platform.release()}"
+        case Place.KVM:
+            where = f"in a guest with Debian's kernel {kernel} under KVM"
+        case Place.EMULATED:
+            where = f"in an emulated guest with Debian's kernel {kernel}, many times slower than this machine"
+    _say(f"runs {where}: {choice.reason}")
+    _say("VM=kvm|host|emulated chooses another place; KERNEL=6.1|6.12 always means a guest")
+    if choice.place is Place.HOST:
+        _set_up("test")
+        return subprocess.run(command, cwd=PROJECT, check=False).returncode
+    _set_up("vm")
+    emulate = ["--emulate"] if choice.place is Place.EMULATED else []
+    return guests.main(["--kernel", kernel, *emulate, "--", *command])
+
+
+def _requested(name: str) -> Place | None:
+    try:
+        return Place(name) if name else None
+    except ValueError:
+        raise InputError(f"VM={name}: expected {', '.join(Place)}") from None
+
+
+def _kvm(kernel: str) -> Acceleration:
+    quick = offers_virtualisation()
+    if not quick.kvm:
+        return quick
+    _set_up("vm")
+    return find_acceleration(
+        ensure_kernel(kernel, build=PROJECT / "build", say=_say).image, build=PROJECT / "build"
+    )
+
+
+def _command(options: argparse.Namespace, place: Place) -> list[str]:
+    levels = options.levels or LEVELS[place]
+    script = ["sh", "vm/each-level.sh", options.cases, levels, options.backends, ".venv/bin/nfparity", "diff"]
+    _say(f"cases {options.cases}; levels {levels}; {options.backends}")
+    return script
+
+
+def _set_up(level: str) -> None:
+    done = subprocess.run(["harness/setup.sh", level], cwd=PROJECT, check=False)
+    if done.returncode:
+        raise MachineError(f"cannot set up: {shlex.join(['harness/setup.sh', level])} failed (see above)")
+
+
+def _say(message: str) -> None:
+    print(f"diff-test: {message}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Where the differential test runs: a guest under KVM, the running kernel, or an emulated guest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from translate.errors import InputError, MachineError
+from vm.accel import DEVICE, Acceleration
+
+__all__ = ["Choice", "Place", "choose", "offers_virtualisation"]
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+class Place(StrEnum):
+    """A place to run the test, as ``VM=`` names it."""
+
+    KVM = "kvm"
+    """A guest with a Debian kernel, under KVM."""
+    HOST = "host"
+    """Network namespaces on the running kernel; needs root."""
+    EMULATED = "emulated"
+    """A guest with a Debian kernel, under QEMU's emulation: many times slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The place chosen and the reason, which is printed."""
+
+    place: Place
+    reason: str
+
+
+def offers_virtualisation(*, cpuinfo: Path = CPUINFO, device: Path = DEVICE) -> Acceleration:
+    """Say whether KVM may work here, by what can be read without QEMU.
+
+    A processor without ``vmx`` or ``svm`` runs no guest at full speed, whatever ``/dev/kvm`` says: machines
+    that are guests themselves may show the device and then interpret each instruction.
+    """
+    if not device.exists():
+        return Acceleration(kvm=False, reason=f"{device} does not exist")
+    if not os.access(device, os.R_OK | os.W_OK):
+        return Acceleration(kvm=False, reason=f"no permission to use {device}")
+    flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
+    if flags and not {"vmx", "svm"} & set(flags.split()):
+        return Acceleration(kvm=False, reason="the processor offers neither vmx nor svm here")
+    return Acceleration(kvm=True, reason=f"{device} can be opened")
+
+
+def choose(
+    requested: Place | None,
+    *,
+    guest_needed: bool,
+    root: bool,
+    kvm: Callable[[], Acceleration],
+) -> Choice:
+    """Return where to run: what was ``requested``, or else the fastest place that is valid.
+
+    ``guest_needed`` says that a certain kernel was named, which only a guest can have. ``kvm`` finds out
+    whether KVM works; it is called only where that matters, since finding out may need QEMU and a kernel.
+    Raises InputError for a named kernel on the host, MachineError when KVM is requested and does not work.
+    """
+    if requested is Place.HOST and guest_needed:
+        raise InputError("KERNEL= always means a guest; leave it out, or leave out VM=host")
+    if requested is Place.HOST or requested is Place.EMULATED:
+        return Choice(requested, "requested")
+    answer = kvm()
+    if requested is Place.KVM and not answer.kvm:
+        raise MachineError(f"VM=kvm cannot be had: {answer.reason}")
+    if answer.kvm:
+        return Choice(Place.KVM, answer.reason)
+    if guest_needed:
+        return Choice(Place.EMULATED, f"a kernel was named, and {answer.reason}")
+    if root:
+        return Choice(Place.HOST, f"no KVM ({answer.reason}); root may use the running kernel")
+    return Choice(Place.EMULATED, f"no KVM ({answer.reason}), and only root can use the running kernel")
