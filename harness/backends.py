@@ -38,10 +38,10 @@ def _nftables() -> Backend:
     return NftablesBackend()
 
 
-def _tc_ebpf() -> Backend:
+def _tc_ebpf(*, cached: bool = True) -> Backend:
     from backends.kernel.tc_ebpf import TcEbpfBackend
 
-    return TcEbpfBackend()
+    return TcEbpfBackend(cached=cached)
 
 
 BACKENDS: Final[dict[str, Callable[[], Backend]]] = {
@@ -53,11 +53,15 @@ BACKENDS: Final[dict[str, Callable[[], Backend]]] = {
 }
 
 
-def backend(name: str) -> Backend:
-    """Return the backend called ``name``; InputError when there is none."""
+def backend(name: str, *, cached: bool = True) -> Backend:
+    """Return the backend called ``name``; InputError when there is none.
+
+    Without ``cached``, tc programs are compiled even if they have been before.
+    """
     if name not in BACKENDS:
         raise InputError(f"unknown backend {name!r}; known are {', '.join(BACKENDS)}")
-    return BACKENDS[name]()
+    made = BACKENDS[name]()
+    return made if cached or name != "tc-ebpf" else _tc_ebpf(cached=False)
 
 
 def parse_backends(text: str) -> tuple[str, ...]:

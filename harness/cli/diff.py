@@ -13,6 +13,7 @@ from harness.cli.options import (
     add_corpus,
     add_format,
     add_level,
+    add_no_cache,
     add_only,
     add_rules,
     input_options,
@@ -73,6 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=1e-6,
         help="chance that fair shares are called unfair in the whole run; default: 1e-6",
     )
+    add_no_cache(parser)
     add_only(parser)
     add_format(parser, "text", "json", "junit")
 
@@ -112,7 +114,11 @@ def run(arguments: argparse.Namespace) -> int:
         names = (given.name, *(names if requested else ()))
         requested = True
     make = {} if given is None else {given.name: given}
-    able, skipped = choose_backends(names, requested=requested, make=lambda n: make.get(n) or backend(n))
+    able, skipped = choose_backends(
+        names,
+        requested=requested,
+        make=lambda n: make.get(n) or backend(n, cached=not arguments.no_cache),
+    )
     options = [*input_options(arguments).words()]
     if arguments.random:
         options += ["--random", str(arguments.random), "--seed", str(arguments.seed)]

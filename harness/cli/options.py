@@ -18,6 +18,7 @@ __all__ = [
     "add_corpus",
     "add_format",
     "add_level",
+    "add_no_cache",
     "add_node",
     "add_only",
     "add_output",
@@ -151,6 +152,15 @@ def add_level(parser: argparse.ArgumentParser) -> None:
         default=2,
         help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 also one chain for all chains "
         "that differ in constants alone (default)",
+    )
+
+
+def add_no_cache(parser: argparse.ArgumentParser) -> None:
+    """Add ``--no-cache``."""
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="compile tc programs anew, instead of taking those compiled before from the user's cache folder",
     )
 
 

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from harness.cli.options import add_format, add_level, add_rules, input_options, print_notes, print_unknown
+from harness.cli.options import (
+    add_format,
+    add_level,
+    add_no_cache,
+    add_rules,
+    input_options,
+    print_notes,
+    print_unknown,
+)
 from harness.files import read_bytes
 from harness.inputs import load_rules
 from harness.snapshot import is_snapshot
@@ -81,6 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="forward through the stack, so that what else is hooked in there (nftables) sees packets, too",
     )
+    add_no_cache(load)
     add_format(load, "text", "json")
     for name, summary, description in (
         ("status", "what is loaded and where it is attached", "Exit status 3 when nothing is loaded."),
@@ -145,6 +154,7 @@ def _load(arguments: argparse.Namespace) -> int:
         level=arguments.level,
         direct=not arguments.stack,
         sized=arguments.connections is not None,
+        cached=not arguments.no_cache,
     )
     outcome = Installed(ruleset.family).load(rules, flush=arguments.flush)
     data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}

@@ -6,7 +6,6 @@ Packets pass, and what is left is all or nothing.
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import signal
 import socket
@@ -18,26 +17,13 @@ from pathlib import Path
 import pytest
 
 from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.dataplane import fitted
 from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
-from backends.kernel.tc_ebpf.installed.place import STATE
-from backends.kernel.tc_ebpf.program import LoadedProgram
 from harness.traffic.host import Host, Request
 from tests.kernel.migratenode import fill
 from tests.kernel.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
-from translate.bpf import with_pins
 from translate.ir import Family
 
 FILLER = Path("/run/filler")
-
-
-@functools.cache
-def compiled(text: str) -> LoadedProgram:
-    return LoadedProgram(text)
-
-
-def _precompiled(text: str, log: Path | None = None) -> LoadedProgram:
-    return compiled(text)
 
 
 class NoGuard:
@@ -92,9 +78,7 @@ class LoadUntil(Request):
     killed: bool = True
 
     def run(self, host: Host) -> str:
-        lifecycle.LoadedProgram = _precompiled  # type: ignore[misc,assignment]
         rules = rules_of(self.rules)
-        _warm(rules)
         reads, writes = os.pipe()
         pid = os.fork()
         if not pid:
@@ -155,13 +139,6 @@ class Write(Request):
             with open(self.path, "r+b") as file:
                 file.seek(self.at)
                 file.write(self.data)
-
-
-def _warm(rules: Rules) -> None:
-    """Compile before the fork, so that it is done once."""
-    place = Installed(Family.IP).place
-    kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
-    compiled(with_pins(fitted(rules.output).source, kept))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,7 +19,6 @@ from translate.bpf.structures import (
     declared_maps,
     layouts,
     structures,
-    with_pins,
 )
 
 __all__ = [
@@ -41,5 +40,4 @@ __all__ = [
     "emit",
     "layouts",
     "structures",
-    "with_pins",
 ]

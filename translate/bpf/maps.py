@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -182,12 +182,21 @@ class BpfOutput:
 
         Rulesets that differ in entries of maps alone have the same, but for how many entries a map takes.
         """
-        return self._program(_REMARK.sub("", self.chains))
+        return self._program(_REMARK.sub("", self.chains), self._sizes())
 
     @property
     def text(self) -> str:
         """What is compiled, without how many entries the maps take."""
         return "\n".join((self.before, _REMARK.sub("", self.chains), self.after))
+
+    @property
+    def shape(self) -> str:
+        """The program as ``source``, with room for one entry in each map that holds rules or connections.
+
+        Rulesets that differ in entries of maps alone have the same. Maps are made with their room later.
+        """
+        sizes = (("CONNECTIONS", 1), *self._slots(), *((size, 1) for size, _ in self._rooms()))
+        return self._program(_REMARK.sub("", self.chains), sizes)
 
     def change_from(self, old: BpfOutput) -> BpfChange:
         """Return what makes the maps of ``old``, as it is loaded, those of this translation."""
@@ -197,10 +206,14 @@ class BpfOutput:
 
     def render(self) -> str:
         """Return the program, with remarks on where it comes from, and the maps' contents as comments."""
-        return f"{self._program(self.chains)}\n{self._contents()}"
+        return f"{self._program(self.chains, self._sizes())}\n{self._contents()}"
 
-    def _program(self, chains: str) -> str:
-        sizes = (("CONNECTIONS", self.connections), *self._slots(), *self._rooms())
+    def _sizes(self) -> Iterator[tuple[str, int]]:
+        yield "CONNECTIONS", self.connections
+        yield from self._slots()
+        yield from self._rooms()
+
+    def _program(self, chains: str, sizes: Iterable[tuple[str, int]]) -> str:
         rooms = "".join(f"#define {size} {room}\n" for size, room in sizes)
         return "\n".join((rooms, self.before, chains, self.after))
 

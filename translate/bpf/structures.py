@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DeclaredMap", "Member", "Structure", "declared_maps", "layouts", "structures", "with_pins"]
+__all__ = ["DeclaredMap", "Member", "Structure", "declared_maps", "layouts", "structures"]
 
 _NUMBERS: Final = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "unsigned __int128": 16}
 _OPAQUE: Final = {"struct bpf_spin_lock": 4}
@@ -23,7 +23,7 @@ _DEFINE: Final = re.compile(r"^#define (\w+) (\d+)\b", re.MULTILINE)
 _TYPEDEF: Final = re.compile(r"^typedef ([\w ]+?) (\w+);", re.MULTILINE)
 _STRUCTURE: Final = re.compile(r"^struct (\w+) \{(.*?)\};", re.MULTILINE | re.DOTALL)
 _MAP: Final = re.compile(
-    r'^(BPF_(?:F_)?TABLE\()"(\w+)", ([\w ]+), ([\w ]+), (\w+), (\w+)([^;]*\);)', re.MULTILINE
+    r'^BPF_(?:F_)?TABLE\("(\w+)", ([\w ]+), ([\w ]+), (\w+), (\w+)[^;]*\);', re.MULTILINE
 )
 
 
@@ -98,19 +98,8 @@ def declared_maps(text: str) -> dict[str, DeclaredMap]:
     constants = _constants(text)
     return {
         name: DeclaredMap(name=name, kind=kind, key=key, value=value, room=_room(room, constants))
-        for _, kind, key, value, name, room, _ in _MAP.findall(text)
+        for kind, key, value, name, room in _MAP.findall(text)
     }
-
-
-def with_pins(text: str, paths: Mapping[str, str]) -> str:
-    """Return the text with maps that are taken from bpffs (BCC's ``"kind:path"``), by name."""
-
-    def pinned(match: re.Match[str]) -> str:
-        path = paths.get(match[5])
-        kind = match[2] if path is None else f"{match[2]}:{path}"
-        return f'{match[1]}"{kind}", {match[3]}, {match[4]}, {match[5]}, {match[6]}{match[7]}'
-
-    return _MAP.sub(pinned, text)
 
 
 def layouts(text: str, names: Collection[str]) -> dict[str, str]:

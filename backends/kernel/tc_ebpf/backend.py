@@ -21,11 +21,13 @@ __all__ = ["TcEbpfBackend"]
 class TcEbpfBackend:
     """Runs packets through the tc eBPF translation, without netfilter.
 
-    With ``direct``, what the stack would only forward does not go through it either.
+    With ``direct``, what the stack would only forward does not go through it either. Without ``cached``, the
+    program is compiled in any case.
     """
 
     name: str = BACKEND
     direct: bool = True
+    cached: bool = True
 
     def probe(self) -> Availability:
         """Say whether BCC, kernel headers, clsact and the rest are here."""
@@ -40,7 +42,9 @@ class TcEbpfBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
-        return open_session(job.node, TcEbpfLoader(output, direct=self.direct), limits=output.notes)
+        return open_session(
+            job.node, TcEbpfLoader(output, direct=self.direct, cached=self.cached), limits=output.notes
+        )
 
 
 _NO_RULES: Final = Program(family=Family.IP, chains=())

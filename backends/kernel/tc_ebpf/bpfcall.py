@@ -1,4 +1,4 @@
-"""The bpf(2) calls that pinned maps and programs need, without the library that compiles.
+"""The bpf(2) calls that maps and programs need, without the library that compiles.
 
 Attributes are packed by hand, after ``union bpf_attr`` of ``linux/bpf.h``. Functions raise OSError.
 """
@@ -17,7 +17,10 @@ from translate.errors import MachineError
 
 __all__ = [
     "MapInfo",
+    "create_map",
     "delete_batch",
+    "load_program",
+    "load_types",
     "lookup",
     "lookup_batch",
     "map_info",
@@ -25,23 +28,37 @@ __all__ = [
     "open_pinned",
     "pin",
     "program_number",
+    "types_of",
+    "update",
     "update_batch",
 ]
 
 _CALL: Final = {"x86_64": 321, "aarch64": 280}
-_LOOKUP, _NEXT_KEY, _PIN, _GET, _INFO = 1, 4, 6, 7, 15
+_CREATE, _LOOKUP, _UPDATE, _NEXT_KEY, _LOAD, _PIN, _GET, _INFO = 0, 1, 2, 4, 5, 6, 7, 15
+_LOAD_TYPES, _OPEN_TYPES = 18, 19
+_SCHED_CLS: Final = 3  # BPF_PROG_TYPE_SCHED_CLS
+_TYPES_AT: Final = 64  # where btf_id is in struct bpf_map_info
 _LOOKUP_BATCH, _UPDATE_BATCH, _DELETE_BATCH = 24, 26, 27
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapInfo:
-    """What the kernel says of a map; ``kind`` is ``enum bpf_map_type``, sizes are bytes."""
+    """A map as the kernel describes it (``struct bpf_map_info``).
+
+    ``kind`` is a number of ``enum bpf_map_type``; sizes are in bytes; ``room`` is the greatest number of
+    entries. ``types`` is the number of the BTF object that describes keys and values by the type numbers
+    ``key_type`` and ``value_type``; all three are 0 for a map without BTF.
+    """
 
     kind: int
     number: int
     key_size: int
     value_size: int
     room: int
+    flags: int
+    types: int
+    key_type: int
+    value_type: int
 
 
 def pin(path: Path, descriptor: int) -> None:
@@ -58,8 +75,53 @@ def open_pinned(path: Path) -> int:
 
 def map_info(descriptor: int) -> MapInfo:
     """Return what is known of a map."""
-    kind, number, key, value, room = struct.unpack_from("=5I", _info(descriptor))
-    return MapInfo(kind=kind, number=number, key_size=key, value_size=value, room=room)
+    found = _info(descriptor)
+    kind, number, key, value, room, flags = struct.unpack_from("=6I", found)
+    types, key_type, value_type = struct.unpack_from("=3I", found, _TYPES_AT)
+    return MapInfo(
+        kind=kind,
+        number=number,
+        key_size=key,
+        value_size=value,
+        room=room,
+        flags=flags,
+        types=types,
+        key_type=key_type,
+        value_type=value_type,
+    )
+
+
+def types_of(number: int) -> bytes:
+    """Return the BTF object of this number (``BPF_BTF_GET_FD_BY_ID``, ``struct bpf_btf_info``)."""
+    descriptor = _call(_OPEN_TYPES, struct.pack("=I", number) + bytes(12))
+    try:
+        (size,) = struct.unpack_from("=8xI", _info(descriptor))
+        data = ctypes.create_string_buffer(size)
+        _info(descriptor, struct.pack("=QI", ctypes.addressof(data), size))
+        return data.raw
+    finally:
+        os.close(descriptor)
+
+
+def load_types(data: bytes) -> int:
+    """Return a descriptor of a BTF object made of ``data``."""
+    held = ctypes.create_string_buffer(data, len(data))
+    return _call(_LOAD_TYPES, struct.pack("=QQIII4x", ctypes.addressof(held), 0, len(data), 0, 0))
+
+
+def create_map(name: str, info: MapInfo, types: int) -> int:
+    """Return a descriptor of a new map like ``info``; ``types`` is the descriptor of its BTF object."""
+    of_types = (types, info.key_type, info.value_type) if info.types else (0, 0, 0)
+    sizes = (info.kind, info.key_size, info.value_size, info.room, info.flags)
+    return _call(_CREATE, struct.pack("=5III16sI3I", *sizes, 0, 0, name.encode()[:15], 0, *of_types))
+
+
+def load_program(name: str, instructions: bytes) -> int:
+    """Return a descriptor of a tc program. What the verifier says against it is not kept."""
+    held = ctypes.create_string_buffer(instructions, len(instructions))
+    license_ = ctypes.create_string_buffer(b"GPL")
+    code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(held), ctypes.addressof(license_))
+    return _call(_LOAD, struct.pack("=IIQQIIQII16s", *code, 0, 0, 0, 0, 0, name.encode()[:15]))
 
 
 def program_number(descriptor: int) -> int:
@@ -112,6 +174,13 @@ def lookup_batch(
     return after.raw, keys.raw[: size * found], values.raw[: width * found], last
 
 
+def update(descriptor: int, key: bytes, value: bytes) -> None:
+    """Write one entry; for maps of programs, which take no batches."""
+    held, given = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
+    at = struct.pack("=I4xQQQ", descriptor, ctypes.addressof(held), ctypes.addressof(given), 0)
+    _call(_UPDATE, at)
+
+
 def update_batch(descriptor: int, keys: bytes, values: bytes, count: int) -> None:
     """Write entries, one after the other, up to one that is refused."""
     given = ctypes.create_string_buffer(values, len(values))
@@ -136,8 +205,8 @@ def _batch(
     return ctypes.create_string_buffer(packed, len(packed))
 
 
-def _info(descriptor: int) -> bytes:
-    found = ctypes.create_string_buffer(256)
+def _info(descriptor: int, given: bytes = b"") -> bytes:
+    found = ctypes.create_string_buffer(given, 256)
     _call(_INFO, struct.pack("=IIQ", descriptor, len(found), ctypes.addressof(found)))
     return found.raw
 

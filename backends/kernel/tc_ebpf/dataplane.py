@@ -34,15 +34,22 @@ class Dataplane:
     """Carries the packets of one family in the current network namespace. Methods raise MachineError.
 
     ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``, what
-    is forwarded always goes through the stack, and what else is hooked in there.
+    is forwarded always goes through the stack, and what else is hooked in there. Without ``cached``, the
+    program is compiled in any case.
     """
 
     def __init__(
-        self, output: BpfOutput, sysctls: Mapping[str, str] | None = None, *, direct: bool = True
+        self,
+        output: BpfOutput,
+        sysctls: Mapping[str, str] | None = None,
+        *,
+        direct: bool = True,
+        cached: bool = True,
     ) -> None:
         self._output = output
         self._node = Node((), sysctls=sysctls or {})
         self._direct = direct
+        self._cached = cached
         self._program: LoadedProgram | None = None
 
     def load(self) -> None:
@@ -50,7 +57,7 @@ class Dataplane:
         family = self._output.family
         devices = [name for _, name in socket.if_nameindex()]
         checks = read_checks(devices) if family is Family.IP else {}
-        program = LoadedProgram(fitted(self._output).source)
+        program = LoadedProgram(fitted(self._output), cached=self._cached)
         if family is Family.IP:
             for (device, name), value in taken_sysctls(devices).items():
                 write_sysctl(device, name, value)

@@ -17,21 +17,25 @@ __all__ = ["TcEbpfLoader"]
 
 
 class TcEbpfLoader(Loader):
-    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, all packets go through the stack."""
+    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, all packets go through the stack.
+
+    Without ``cached``, the program is compiled in any case.
+    """
 
     # Conntrack stays off, and REJECT answers from the program never meet the quiet table.
     quiet = Quiet.ALL
 
-    def __init__(self, output: BpfOutput, *, direct: bool = True) -> None:
+    def __init__(self, output: BpfOutput, *, direct: bool = True, cached: bool = True) -> None:
         self._output = output
         self._direct = direct
+        self._cached = cached
         self.lists = output.lists
         self.family = output.family
         self.dataplane: Dataplane | None = None
 
     def load(self, tap: TapNode) -> None:
         """Load the program; raises MachineError with what BCC or the verifier said."""
-        dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct)
+        dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct, cached=self._cached)
         dataplane.load()
         if self.family is Family.IP:
             # They are the program's now: the node's must not be set again.

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf import bpfcall
 from backends.kernel.tc_ebpf.bpfmap import BpfMap
-from backends.kernel.tc_ebpf.complaints import shorten
+from backends.kernel.tc_ebpf.cache import Cache, cache_folder, program_key
+from backends.kernel.tc_ebpf.compiled import CompiledProgram, Descriptors
+from backends.kernel.tc_ebpf.compiler import compile_program, explain_refusal
 from backends.kernel.tc_ebpf.filters import Side
+from translate.bpf import BpfOutput, declared_maps
 from translate.errors import MachineError
 
-__all__ = ["STAGES", "LoadedProgram"]
+__all__ = ["STAGES", "LoadedProgram", "compiled"]
 
 STAGES: Final = (
     "track",
@@ -41,29 +41,60 @@ STAGES: Final = (
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 
 
-_ONCE: Final = ("-Xclang", "-disable-llvm-passes")
-"""BCC optimises whatever clang hands over; optimised twice, it takes longer, here and in the verifier."""
+_FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *STAGES))
+
+
+def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
+    """Return a translation's program from the cache, or compile it and keep it there.
+
+    How many entries a map takes is no part of it. Raises MachineError with what matters of what the compiler
+    said; ``log`` is where all of it goes.
+    """
+    if cache is not None:
+        key = program_key(output.shape)
+        found = cache.get(key)
+        if found is not None and _fits(found, output):
+            return found
+    made = compile_program(output.shape, _FUNCTIONS, tuple(declared_maps(output.source)), log)
+    if cache is not None:
+        cache.put(key, made)
+    return made
+
+
+def _fits(program: CompiledProgram, output: BpfOutput) -> bool:
+    maps = tuple(one.name for one in program.maps)
+    functions = tuple(one.name for one in program.functions)
+    return (maps, functions) == (tuple(declared_maps(output.source)), _FUNCTIONS)
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(4, sys.byteorder)
 
 
 class LoadedProgram:
-    """Compiles and loads a text of C. Raises MachineError with what matters of what was said.
+    """Loads a translation, compiled before or now.
 
-    ``log`` is where the compiler's or the verifier's whole log goes when they refuse.
+    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is where the compiler's or the
+    verifier's whole log goes when they refuse. Without ``cached``, it is compiled in any case. Raises
+    MachineError with what matters of what was said.
     """
 
-    def __init__(self, source: str, log: Path | None = None) -> None:
-        provide_headers()
-        bcc = import_bcc()
-        with _captured() as said:
-            try:
-                self._bpf: Any = bcc.BPF(text=source.encode(), cflags=list(_ONCE))
-                self.entries = {side: self._function(bcc, side.word) for side in Side}
-                """Descriptors of what is attached to the two sides of a device."""
-                stages = [self._function(bcc, name) for name in STAGES]
-            except Exception as e:  # BCC raises bare Exceptions
-                raise MachineError(_refusal(str(e), said(), log)) from e
-        for number, descriptor in enumerate(stages):
-            self._bpf[b"programs"][ctypes.c_int(number)] = ctypes.c_int(descriptor)
+    def __init__(
+        self,
+        output: BpfOutput,
+        log: Path | None = None,
+        *,
+        kept: Mapping[str, Path] | None = None,
+        cached: bool = True,
+    ) -> None:
+        program = compiled(output, log, cache=Cache(cache_folder()) if cached else None)
+        self._descriptors = _load(program, output, kept or {}, log)
+        functions = self._descriptors.functions
+        self.entries = {side: functions[f"nfparity_{side.word}"] for side in Side}
+        """Descriptors of what is attached to the two sides of a device."""
+        programs = self._descriptors.maps["programs"]
+        for number, name in enumerate(STAGES):
+            bpfcall.update(programs, _number(number), _number(functions[f"nfparity_{name}"]))
 
     def __enter__(self) -> Self:
         """Return it, to be closed at the end."""
@@ -74,44 +105,31 @@ class LoadedProgram:
         self.close()
 
     def close(self) -> None:
-        """Free what the compiler holds, and all descriptors; what is attached or pinned stays."""
-        atexit.unregister(self._bpf.cleanup)  # which would keep all of it
-        self._bpf.cleanup()
+        """Close all descriptors; what is attached or pinned stays."""
+        for descriptor in (*self._descriptors.maps.values(), *self._descriptors.functions.values()):
+            os.close(descriptor)
+        self._descriptors = Descriptors({}, {})
 
     def map(self, name: str) -> BpfMap:
         """Return one of its maps. Raises KeyError."""
-        return BpfMap(name, self._bpf[name.encode()].map_fd)
-
-    def _function(self, bcc: Any, name: str) -> int:
-        return int(self._bpf.load_func(f"nfparity_{name}".encode(), bcc.BPF.SCHED_CLS).fd)
+        return BpfMap(name, self._descriptors.maps[name])
 
 
-def _refusal(error: str, said: str, log: Path | None) -> str:
-    text = f"the tc program does not load: {shorten(error, said)}"
-    if log is None:
-        return text
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"{error}\n{said}", errors="replace")
-    except OSError as e:
-        return f"{text}\n(the whole log cannot be kept in {log}: {e.strerror})"
-    return f"{text}\n(the whole log is in {log})"
-
-
-@contextmanager
-def _captured() -> Iterator[Any]:
-    """Keep what the compiler and the verifier print on stderr out of the report, and give it."""
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as file:
-        kept = os.dup(2)
-        os.dup2(file.fileno(), 2)
-
-        def said() -> str:
-            file.seek(0)
-            return file.read().decode(errors="replace")
-
+def _load(
+    program: CompiledProgram, output: BpfOutput, kept: Mapping[str, Path], log: Path | None
+) -> Descriptors:
+    rooms = {name: one.room for name, one in declared_maps(output.source).items() if one.room is not None}
+    with ExitStack() as opened:
+        there = {}
+        for name, path in kept.items():
+            try:
+                there[name] = bpfcall.open_pinned(path)
+            except OSError as e:
+                raise MachineError(f"cannot open {path}: {e.strerror}") from e
+            opened.callback(os.close, there[name])
         try:
-            yield said
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            return program.load(rooms, there)
+        except ValueError as e:
+            raise MachineError(f"the tc program does not load: {e}") from e
+        except OSError as e:
+            raise explain_refusal(output.source, _FUNCTIONS, log) from e

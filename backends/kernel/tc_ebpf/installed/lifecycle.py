@@ -53,7 +53,8 @@ class Rules:
     """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read.
 
     Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there. ``sized``
-    says that the number of connections was asked for; otherwise that of the loaded program stays.
+    says that the number of connections was asked for; otherwise that of the loaded program stays. Without
+    ``cached``, the program is compiled in any case.
     """
 
     output: bpf.BpfOutput
@@ -62,6 +63,7 @@ class Rules:
     level: int
     direct: bool = True
     sized: bool = False
+    cached: bool = True
 
     def source(self) -> Source:
         """Return what is kept of it."""
@@ -144,7 +146,7 @@ class Installed:
         with Guard(lambda: _undo(self), _AGAIN) as guard:
             record.write(place.record)
             self._step("recorded")
-            with LoadedProgram(rules.output.source, log=place.log("load")) as program:
+            with LoadedProgram(rules.output, log=place.log("load"), cached=rules.cached) as program:
                 self._step("compiled")
                 self._pin(program, rules, record.generation)
                 self._step("pinned")
@@ -177,9 +179,10 @@ class Installed:
         with Guard(lambda: _undo(self), _AGAIN) as guard:
             record.write(place.record)
             self._step("recorded")
-            kept = {name: str(place.state(name)) for name in STATE if place.state(name).exists()}
-            text = bpf.with_pins(rules.output.source, kept)
-            with LoadedProgram(text, log=place.log("load")) as program:
+            kept = {name: place.state(name) for name in STATE if place.state(name).exists()}
+            with LoadedProgram(
+                rules.output, log=place.log("load"), kept=kept, cached=rules.cached
+            ) as program:
                 self._step("compiled")
                 self._pin(program, rules, number)
                 self._step("pinned")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from translate.bpf import DeclaredMap, declared_maps, emit, layouts, structures, with_pins
+from translate.bpf import DeclaredMap, declared_maps, emit, layouts, structures
 from translate.ir import Family, Program
 
 TEXT = """\
@@ -58,13 +58,10 @@ def test_what_is_not_known_is_left_out_and_asked_for_in_vain(member: str) -> Non
     assert declared_maps(text.replace("4096", "LOTS"))["things"].room is None
 
 
-def test_maps_and_their_pins() -> None:
+def test_maps() -> None:
     found = declared_maps(TEXT)
     assert found["pairs"] == DeclaredMap(name="pairs", kind="hash", key="u32", value="struct pair", room=64)
     assert found["things"].room == 4096
-    pinned = with_pins(TEXT, {"things": "/sys/fs/bpf/x"})
-    assert 'BPF_TABLE("lru_hash:/sys/fs/bpf/x", struct pair, struct whole, things, 4096);' in pinned
-    assert pinned.replace(":/sys/fs/bpf/x", "") == TEXT
 
 
 def test_a_layout_changes_with_the_form_of_entries_alone() -> None:
