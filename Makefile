@@ -14,7 +14,7 @@ SERVICES ?= 10000
 PYTHON_RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check diff-test diff-test-host diff-test-rules diff-test-rules-vm diff-test-large bytecode shares mutation translators bench soak fleet-bench golden capture clean
+.PHONY: $(shell awk -F: '/^[a-z-]+:.*##/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +24,16 @@ setup: ## .venv with .venv/bin/nfparity, and the system packages that tests and 
 
 test: ## unit tests and, as root, tests on the running kernel; skips say why
 	@harness/setup.sh test
-	$(PYTHON_RUN) -m pytest -m "not vm"
+	$(PYTHON_RUN) -m pytest -n auto -m "not vm and not slow"
+
+test-all: ## the same with every exhaustive sweep
+	@harness/setup.sh test
+	$(PYTHON_RUN) -m pytest -n auto -m "not vm"
 
 check: ## lint, types and unit tests; needs no root
 	@harness/setup.sh check
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
-	$(PYTHON_RUN) -m pytest -q tests/unit tests/vm -m "not vm"
+	$(PYTHON_RUN) -m pytest -q -n auto tests/unit tests/vm -m "not vm and not slow"
 
 diff-test: ## every backend against the simulator, at the fastest valid place (VM=kvm|host|emulated, KERNEL=6.1|6.12: a guest, CASES=, LEVELS="0 1 2")
 	@harness/setup.sh check

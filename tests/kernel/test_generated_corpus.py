@@ -22,6 +22,7 @@ from translate.read import read_ruleset
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"
 KIND, KUBE = RULESETS / "kind-node", RULESETS / "kube-real"
 KERNELS = tuple(name for name in BACKENDS if name != REFERENCE)
+TRANSLATED = ("nftables", "tc-ebpf")
 REPEAT = 40  # a fair coin shows one side only once in 10^12 such series
 
 pytestmark = [
@@ -60,7 +61,10 @@ def able(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "level"),
-    [(name, level) for name in KERNELS for level in ((0, 1, 2) if name == "nftables" else (0, 1))],
+    [
+        *((name, 2) for name in KERNELS),
+        *(pytest.param(name, level, marks=pytest.mark.slow) for name in TRANSLATED for level in (0, 1)),
+    ],
 )
 def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     able(name)

@@ -9,18 +9,18 @@ from harness.mutation.arenas import arena
 from harness.mutation.hunt import Verdict
 from harness.mutation.trial import BACKENDS, SUBJECTS, try_all
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow]
+pytestmark = pytest.mark.kernel
 
 
 @pytest.mark.parametrize(
     ("rules", "subject", "every", "least"),
     [
-        ("kind", "nft-O0", 13, 20),
-        ("kind", "nft-O1", 11, 20),
+        pytest.param("kind", "nft-O0", 13, 20, marks=pytest.mark.slow),
+        pytest.param("kind", "nft-O1", 11, 20, marks=pytest.mark.slow),
         ("kind", "nft-O2", 9, 18),
         ("kind", "tc-O1", 41, 5),
-        ("cluster", "nft-O2", 29, 15),
-        ("cluster6", "nft-O2", 29, 15),
+        pytest.param("cluster", "nft-O2", 29, 15, marks=pytest.mark.slow),
+        pytest.param("cluster6", "nft-O2", 29, 15, marks=pytest.mark.slow),
     ],
 )
 def test_every_planted_fault_is_caught_or_proven_to_change_nothing(

@@ -30,7 +30,12 @@ needs_tool = pytest.mark.skipif(not TOOL.exists(), reason=f"no {TOOL.name} besid
 
 
 @pytest.mark.parametrize(
-    ("name", "repeat"), [("nobody-home", 6), ("six-plain", 6), *((name, 0) for name in SIX)]
+    ("name", "repeat"),
+    [
+        ("nobody-home", 6),
+        pytest.param("six-plain", 6, marks=pytest.mark.slow),
+        *(pytest.param(name, 0, marks=pytest.mark.slow) for name in SIX),
+    ],
 )
 def test_every_backend_agrees_on_a_cluster(name: str, repeat: int) -> None:
     subject = cluster_subject(name, SHAPES[name])
@@ -58,7 +63,13 @@ def test_a_file_of_clusters_is_checked(tmp_path: Path) -> None:
 
 
 @needs_tool
-@pytest.mark.parametrize("options", LINES, ids=[f"line-{n}" for n in range(1, len(LINES) + 1)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(line, id=f"line-{n}", marks=[pytest.mark.slow] if n > 1 else [])
+        for n, line in enumerate(LINES, 1)
+    ],
+)
 def test_every_backend_agrees_on_rules_of_another_generator(options: str, tmp_path: Path) -> None:
     rules = _rules(options, tmp_path)
     ruleset = load_rules(str(rules))

@@ -22,7 +22,13 @@ def able(subject: str) -> None:
         pytest.skip(f"{subject}: {availability.reason}")
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(name, marks=[] if name.endswith(("legacy", "O2")) else [pytest.mark.slow])
+        for name in SUBJECTS
+    ],
+)
 def test_endpoints_are_drawn_fairly(subject: str) -> None:
     able(subject)
     drawn = draw(subject, connections=CONNECTIONS)
@@ -40,7 +46,9 @@ def test_endpoints_are_drawn_fairly_over_ipv6(subject: str) -> None:
     assert not drawn.unfair, (drawn.tally, drawn.least_p)
 
 
-@pytest.mark.parametrize("subject", ["nft-O0", "nft-O1", "tc-O1", "tc-O2"])
+@pytest.mark.parametrize(
+    "subject", [*(pytest.param(s, marks=pytest.mark.slow) for s in ("nft-O0", "nft-O1", "tc-O1")), "tc-O2"]
+)
 def test_a_share_that_is_too_large_is_unfair(subject: str) -> None:
     able(subject)
     # 0.04 among 20,000 shows as surely as 0.01 among 200,000 does, which takes too long here.

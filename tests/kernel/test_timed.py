@@ -34,6 +34,7 @@ def differing(name: str, batch: Batch) -> list[str]:
     return [flow.id for flow in flows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES, ids=[Path(b.rules_path).parent.name for b in BATCHES])
 def test_before_and_after_a_timeout(batch: Batch) -> None:
     """Backends wait at the same time: each has a process and a namespace of its own."""

@@ -51,7 +51,7 @@ from translate.ir import Family
 Ways = tuple[tuple[str, int], ...]
 """Addresses and ports by which one reaches a service."""
 
-MANY = 10_000
+MANY = [1_000, pytest.param(10_000, marks=pytest.mark.slow)]
 """Connections of either protocol, family and way in."""
 
 SOME = 300
@@ -77,7 +77,7 @@ _VARIANTS = [
     ("iptables-legacy", "offloaded"),
     ("nftables", "offloaded"),
     ("tc-ebpf", "offloaded"),
-    ("tc-ebpf", "software"),
+    pytest.param(("tc-ebpf", "software"), marks=pytest.mark.slow),
 ]
 
 
@@ -126,22 +126,23 @@ def insist_fair(asked: Asked) -> None:
     assert unfair_shares([tally], false_alarm_rate=FALSE_ALARM_RATE) == ()
 
 
+@pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("family", Family)
-def test_many_connections_from_outside(loaded: Topology, family: Family) -> None:
+def test_many_connections_from_outside(loaded: Topology, family: Family, count: int) -> None:
     """TCP and UDP at the same time, from two processes."""
     workers = {TCP: loaded.join("client"), UDP: loaded.join("client")}
 
     def both_ways(target: Target) -> list[Asked]:
         ways = ((target.cluster_ip(family), target.port), (NODE[family], target.node_port))
-        return [ask(workers[target], family, target, *way, count=MANY) for way in ways]
+        return [ask(workers[target], family, target, *way, count=count) for way in ways]
 
     with ThreadPoolExecutor(2) as pool:
         rounds = [asked for both in pool.map(both_ways, workers) for asked in both]
     assert len(rounds) == 4
     for asked in rounds:
-        insist(asked, MANY)
+        insist(asked, count)
         insist_fair(asked)
-        assert asked.seen == {GATEWAY[family]: MANY}
+        assert asked.seen == {GATEWAY[family]: count}
 
 
 @pytest.mark.parametrize("target", [TCP, UDP], ids=["tcp", "udp"])

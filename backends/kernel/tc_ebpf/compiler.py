@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,11 +38,13 @@ def compile_program(
         compiled = [
             CompiledFunction(name, with_maps(bpf.dump_func(name.encode()), numbers)) for name in functions
         ]
-        described = {one.info.types for one in made if one.info.types}
+        described = {one.info.types for one in made} - {0}
         if len(described) > 1:
             raise MachineError(f"the maps have {len(described)} BTF objects, where BCC makes one")
         types = bpfcall.types_of(described.pop()) if described else b""
-    return CompiledProgram(tuple(compiled), tuple(made), types)
+    # Without the numbers that the kernel gave to these maps, the same text makes the same program.
+    declared = [replace(one, info=replace(one.info, number=0, types=int(one.info.types > 0))) for one in made]
+    return CompiledProgram(tuple(compiled), tuple(declared), types)
 
 
 def explain_refusal(source: str, functions: Sequence[str], log: Path | None = None) -> MachineError:
