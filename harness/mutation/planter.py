@@ -143,7 +143,7 @@ class BpfPlanter(Planter[BpfPlanting]):
 
     def loader(self, planting: BpfPlanting) -> Loader:
         """Return what compiles and loads the program."""
-        return TcEbpfLoader(planting.output)
+        return TcEbpfLoader(planting.output, cached=False)  # nobody compiles it again
 
     def change(self, before: BpfPlanting, after: BpfPlanting) -> tuple[translate.bpf.MapChange, ...] | None:
         """Return the entries that differ; None for another program."""

@@ -22,7 +22,7 @@ _CONDITION: Final = re.compile(r"^(\t*(?:\} else )?if \()(.*)(\)(?: \{)?)$")
 _STATEMENT: Final = re.compile(r"^\t+(?:return\b|p->|bit |RUN|set_).*;$")
 _AFTER: Final = "#define INLINE static __always_inline\n"
 _SWITCH: Final = """\
-BPF_HASH(planted, u32, u32, ROOM_OF_planted);
+BPF_TABLE("hash", u32, u32, planted, ROOM_OF_planted);
 INLINE int is_planted(u32 fault) { return planted.lookup(&fault) != 0; }
 """
 
