@@ -25,12 +25,13 @@ class Nft:
     command: tuple[str, ...] = ("nft",)
 
     def compiled(self, text: str) -> Listing:
-        """Return the rules and sets that nft makes of a text, which the kernel checks and does not load.
+        """Return the rules and sets that nft makes of a text.
 
-        It runs in a network namespace of its own and needs root. Raises NftError when nft or the kernel
-        refuses the text, MachineError when nft cannot be run.
+        The text is loaded, in a network namespace that goes with nft: ``nft -c`` would not have the kernel
+        look at how deep chains nest. Needs root. Raises NftError when nft or the kernel refuses the text,
+        MachineError when nft cannot be run.
         """
-        done = self._run("--debug=mnl", "-c", "-f", "-", given=text)
+        done = self._run("--debug=mnl", "-f", "-", given=text)
         if done.returncode != 0:
             raise NftError(done.stderr.strip())
         return listing_of(read_messages(done.stdout))

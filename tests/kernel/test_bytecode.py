@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,8 @@ from harness.bytecode.expressible import expressible
 from harness.corpus.randomrules import random_rules
 from harness.inputs import load_rules
 from translate.errors import MachineError
-from translate.ir import Ruleset
-from translate.nft import lookups, matches, rules
+from translate.ir import Program, Ruleset
+from translate.nft import logging, lookups, matches, rules
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 from vm.nft import RELEASES, ensure_nft
@@ -65,9 +67,13 @@ def _same(ruleset: Ruleset, compilers: list[Nft]) -> None:
     assert checked.statements
     assert not checked.differences, _shown(checked.differences)
     for program in programs:
-        text = expressible(program)[1].text
-        for nft in compilers:
-            nft.compiled(text)
+        _load(program, compilers)
+
+
+def _load(program: Program, compilers: list[Nft]) -> None:
+    text = expressible(program)[1].text
+    for nft in compilers:
+        nft.compiled(text)
 
 
 @pytest.mark.parametrize("path", RULESETS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -136,3 +142,23 @@ def test_what_nft_refuses_is_seen(compilers: list[Nft], monkeypatch: pytest.Monk
     for nft in compilers:
         with pytest.raises(NftError, match="tcp reset"):
             check([lower(ruleset, level=1)], [nft])
+
+
+def test_chains_that_are_too_deep_are_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"c{n}" for n in range(17)]
+    calls = [f"-A {a} -p tcp -g {b}" for a, b in zip(["FORWARD", *names], names, strict=False)]
+    program = lower(_rules("filter", *(f":{name} - [0:0]" for name in names), *calls), level=0)
+    _load(program, compilers)
+    monkeypatch.setattr(import_module("translate.nft.emit"), "MAX_DEPTH", 99)
+    for nft in compilers:
+        with pytest.raises(NftError, match="Too many links"):
+            _load(program, [nft])
+
+
+def test_a_variable_in_a_prefix_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
+    program = lower(_rules("filter", '-A FORWARD -j LOG --log-prefix "$x$, $ \\\\"'), level=0)
+    assert not check([program], compilers).differences
+    monkeypatch.setattr(logging, "_VARIABLE", re.compile("(nothing)"))
+    for nft in compilers:
+        with pytest.raises(NftError, match="unknown identifier"):
+            _load(program, [nft])
