@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from harness.bytecode.check import check
 from harness.bytecode.compiler import Nft, NftError
 from harness.bytecode.expressible import expressible
+from harness.corpus.randommatches import matching_rules
 from harness.corpus.randomrules import random_rules
 from harness.inputs import load_rules
 from translate.errors import InputError, MachineError
-from translate.ir import Ruleset
+from translate.ir import Family, Ruleset
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 
@@ -51,6 +52,8 @@ def _rulesets(paths: Sequence[str], seeds: str | None) -> Iterator[Ruleset]:
         first, _, last = seeds.partition("-")
         for seed in range(int(first), int(last or first) + 1):
             yield read_ruleset(random_rules(seed).encode(), name=f"seed {seed}")
+            for family in Family:
+                yield matching_rules(seed, family)
 
 
 def _run(rulesets: Iterator[Ruleset], compilers: Sequence[Nft]) -> int:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from harness.bytecode import Difference, Nft, NftError, check
 from harness.bytecode.expressible import expressible
+from harness.corpus.randommatches import matching_rules
 from harness.corpus.randomrules import random_rules
 from harness.inputs import load_rules
 from translate.errors import MachineError
-from translate.ir import Program, Ruleset
-from translate.nft import logging, lookups, matches, rules
+from translate.ir import Family, Field, Program, Ruleset
+from translate.nft import apart, logging, lookups, matches, rules
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 from vm.nft import RELEASES, ensure_nft
@@ -26,7 +29,7 @@ RULESETS = sorted(
     for path in (ROOT / "tests/corpus/rulesets").glob("*/*")
     if path.name.endswith(("rules", "tables-save"))
 )
-SEEDS = range(20)
+SEEDS = range(8)
 
 
 def _nft(release: str) -> Nft:
@@ -84,6 +87,65 @@ def test_a_ruleset(path: Path, compilers: list[Nft]) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_rules(seed: int, compilers: list[Nft]) -> None:
     _same(read_ruleset(random_rules(seed).encode(), name=f"seed {seed}"), compilers)
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_matches(seed: int, family: Family, compilers: list[Nft]) -> None:
+    _same(matching_rules(seed, family), compilers)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault that the translation had, put back; ``seed`` and ``family`` of random matches show it."""
+
+    name: str
+    module: ModuleType
+    attribute: str
+    value: object
+    seed: int
+    family: Family
+
+
+NO_PROTOCOL = {field: bits for field, bits in apart._ALL_BITS.items() if field is not Field.CT_PROTO}
+FAULTS = (
+    Fault("two negated ports become one", apart, "_joined", lambda *_: False, 1, Family.IP),
+    Fault("the protocol of a connection is the packet's", apart, "_ALL_BITS", NO_PROTOCOL, 46, Family.IP6),
+    Fault("ports are joined across a counter", apart, "_REMEMBERS", (), 5, Family.IP6),
+    Fault("a counter counts every protocol", matches, "_counts", lambda _: False, 1, Family.IP),
+    Fault(
+        "a reset behind a lookup does not load",
+        lookups,
+        "_resets_behind_others",
+        lambda *_: False,
+        4,
+        Family.IP,
+    ),
+    Fault("a broadcast address is a source", matches, "_NO_BROADCAST", "", 1, Family.IP),
+    Fault("gotos are too deep", import_module("translate.nft.emit"), "MAX_DEPTH", 99, 0, Family.IP),
+    Fault("a prefix has variables", logging, "_VARIABLE", re.compile("(nothing)"), 0, Family.IP),
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_random_matches_show_a_fault(
+    fault: Fault, compilers: list[Nft], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fault.module, fault.attribute, fault.value)
+    # The seed is where it is now; should the words change, another one shows it.
+    assert any(_shows(matching_rules(seed, fault.family), compilers) for seed in (fault.seed, *SEEDS))
+
+
+def _shows(ruleset: Ruleset, compilers: list[Nft]) -> bool:
+    programs = [lower(ruleset, level=level) for level in LEVELS]
+    try:
+        if check(programs, compilers).differences:
+            return True
+        for program in programs:
+            _load(program, compilers)
+    except NftError:
+        return True
+    return False
 
 
 def _rules(table: str, *lines: str) -> Ruleset:

@@ -1,0 +1,293 @@
+"""Random rules in which every match meets every other, in any order, for checks that need no packets.
+
+What a translation makes of a match depends on what stands beside it: the protocol, a counter before it, a
+second port. :func:`random_matches` draws rules of many matches, some of which no packet can pass, and runs of
+rules that differ in their targets alone. The ipsets that they ask are in :data:`IPSETS`. The same seed gives
+the same text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from translate.ir import Family, Ruleset
+from translate.read import read_ruleset
+from translate.read.ipset import read_ipsets
+
+__all__ = ["IPSETS", "matching_rules", "random_matches"]
+
+_PORTED: Final = ("tcp", "udp", "sctp", "udplite", "dccp")
+_PORTS: Final = ("53", "80", "443", "771", "65535", "0", "80:443", ":1023", "1024:", "0:65535")
+_LISTS: Final = ("53", "53", "443", "443", "53,80", "80:90,443", "1:65534", "53,54,55", "0:65535")
+_FLAGS: Final = ("--syn", "--tcp-flags SYN,ACK SYN", "--tcp-flags ALL NONE", "--tcp-flags FIN,RST FIN,RST")
+_MARKS: Final = ("1", "0", "0x1/0x1", "0x2/0x3", "0xffffffff", "0x80000000/0x80000000")
+_STATES: Final = ("NEW", "ESTABLISHED,RELATED", "INVALID", "NEW,DNAT", "SNAT", "UNTRACKED,INVALID")
+_STATUSES: Final = ("ASSURED", "SEEN_REPLY,EXPECTED", "NONE", "CONFIRMED", "NONE,ASSURED")
+_RECENT: Final = (
+    "--set",
+    "--rcheck",
+    "--update",
+    "--remove",
+    "--rcheck --seconds 10",
+    "--update --seconds 60",
+)
+_ASKED_SETS: Final = (
+    *("hosts src", "pairs dst,dst", "pairs src,src", "nets dst", "both src,dst,dst"),
+    *("ports dst", "ports src", "networks src,dst"),
+)
+_HOOKS: Final = {
+    "raw": ("PREROUTING", "OUTPUT"),
+    "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
+    "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
+    "filter": ("INPUT", "FORWARD", "OUTPUT"),
+}
+_DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
+_DEEPEST: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """What only one family has, or writes in its own way."""
+
+    addresses: tuple[str, ...]
+    ranges: tuple[str, ...]
+    icmp: str
+    icmp_types: tuple[str, ...]
+    types: tuple[str, ...]
+    rejects: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+_WORDS: Final = {
+    Family.IP: _Words(
+        addresses=(
+            "10.0.0.1",
+            "10.0.0.0/8",
+            "10.0.0.0/9",
+            "0.0.0.0/0",
+            "10.0.0.0/255.0.0.255",
+            "255.255.255.255",
+        ),
+        ranges=("10.0.0.1-10.0.0.9", "10.0.0.1-10.0.0.1", "0.0.0.0-255.255.255.255"),
+        icmp="-m icmp {}--icmp-type {}",
+        icmp_types=("8", "3/1", "3/3", "3", "any", "8/0", "0"),
+        types=("LOCAL", "UNICAST", "BROADCAST", "LOCAL,MULTICAST", "PROHIBIT", "UNREACHABLE,UNSPEC"),
+        rejects=("icmp-port-unreachable", "icmp-admin-prohibited", "icmp-host-prohibited"),
+        hosts=("10.0.0.5", "10.0.0.5-10.0.0.9"),
+    ),
+    Family.IP6: _Words(
+        addresses=("fd00::1", "fd00::/64", "fd00::/8", "fd00::/49", "::/0", "fd00::/ff00::ffff", "::1"),
+        ranges=("fd00::1-fd00::5", "fd00::1-fd00::1"),
+        icmp="-m icmp6 {}--icmpv6-type {}",
+        icmp_types=("128", "1/4", "1", "2", "128/0", "135", "3/0"),
+        types=("LOCAL",),
+        rejects=("icmp6-port-unreachable", "icmp6-adm-prohibited"),
+        hosts=("[fd00::5]", "[fd00::5-fd00::9]"),
+    ),
+}
+
+_SETS: Final = """\
+create hosts hash:ip family inet hashsize 1024 maxelem 65536
+add hosts 10.0.0.1
+add hosts 10.0.0.9
+create pairs hash:ip,port family inet hashsize 1024 maxelem 65536
+add pairs 10.0.0.1,tcp:80
+add pairs 10.0.0.1,udp:53
+create nets hash:net family inet hashsize 1024 maxelem 65536
+add nets 10.0.0.0/8
+add nets 10.0.0.0/24 nomatch
+add nets 10.0.0.1
+create both hash:ip,port,net family inet hashsize 1024 maxelem 65536
+add both 10.0.0.1,tcp:80,10.0.0.0/8
+create ports bitmap:port range 0-1000
+add ports 53
+add ports 80
+create networks hash:net,port family inet hashsize 1024 maxelem 65536
+add networks 10.0.0.0/8,tcp:80
+"""
+_SIX: Final = (
+    ("inet", "inet6"),
+    ("10.0.0.0/8", "fd00::/8"),
+    ("10.0.0.0/24", "fd00::/64"),
+    ("10.0.0.", "fd00::"),
+)
+
+
+def _sets6() -> str:
+    text = _SETS
+    for four, six in _SIX:
+        text = text.replace(four, six)
+    return text
+
+
+IPSETS: Final = {Family.IP: _SETS, Family.IP6: _sets6()}
+"""The ipsets that the rules ask, as ``ipset save`` prints them."""
+
+
+def random_matches(seed: int, family: Family = Family.IP) -> str:
+    """Return a ruleset for every table of a family, as ``iptables-restore`` takes it."""
+    draw = random.Random(seed)
+    return "".join(_Table(draw, name, family, _WORDS[family]).text() for name in _HOOKS)
+
+
+def matching_rules(seed: int, family: Family = Family.IP) -> Ruleset:
+    """Return the ruleset of :func:`random_matches`, read, with the ipsets that it asks."""
+    name = f"matches {seed} of {family.value}"
+    ruleset = read_ruleset(random_matches(seed, family).encode(), name=name, family=family)
+    return replace(ruleset, sets=read_ipsets(IPSETS[family].encode(), name="ipset-save").sets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    draw: random.Random
+    name: str
+    family: Family
+    words: _Words
+
+    def text(self) -> str:
+        hooks = _HOOKS[self.name]
+        deepest = _DEEPEST if self.draw.random() < 0.2 else 2
+        deep = [f"deep{n}" for n in range(self.draw.randint(1, deepest))]
+        lines = [line for hook in hooks for _ in range(self.draw.randint(0, 3)) for line in self._run(hook)]
+        lines += self._nested(self.draw.choice(hooks), deep)
+        heads = [
+            *(f":{hook} ACCEPT [0:0]" for hook in hooks),
+            *(f":{name} - [0:0]" for name in ("user", *deep)),
+        ]
+        user = f"-A user -p tcp -j {'RETURN' if self.name == 'nat' else 'DROP'}"
+        return "\n".join((f"*{self.name}", *heads, *lines, user, "COMMIT", ""))
+
+    def _nested(self, hook: str, chains: Sequence[str]) -> Iterator[str]:
+        """Chains each of which leads to the next."""
+        way = self.draw.choice("jg")
+        asked = self.draw.choice(
+            ("", "-p tcp ", "-s 10.0.0.0/8 " if self.family is Family.IP else "-s fd00::/8 ")
+        )
+        for caller, chain in zip((hook, *chains), chains, strict=False):
+            yield f"-A {caller} {asked}-{way} {chain}"
+            yield f"-A {chain} -p udp -j {self.draw.choice(('ACCEPT', 'RETURN'))}"
+
+    def _run(self, hook: str) -> Iterator[str]:
+        """One or two rules with the same matches."""
+        proto, matches = self._matches(hook)
+        for _ in range(self.draw.randint(1, 2)):
+            yield " ".join(word for word in (f"-A {hook}", matches, self._target(hook, proto)) if word)
+
+    # -- matches ---------------------------------------------------------------------------------
+
+    def _not(self) -> str:
+        return "! " if self.draw.random() < 0.35 else ""
+
+    def _some(self, most: int) -> range:
+        return range(self.draw.randint(0, most))
+
+    def _matches(self, hook: str) -> tuple[str, str]:
+        draw, words = self.draw, self.words
+        icmp = "icmp" if self.family is Family.IP else "ipv6-icmp"
+        proto = draw.choice((*_PORTED, "tcp", "tcp", "udp", icmp, "99", "", ""))
+        head = [
+            f"{self._not()}-{side} {draw.choice(words.addresses)}" for side in "sd" if draw.random() < 0.3
+        ]
+        if hook in ("PREROUTING", "INPUT", "FORWARD") and draw.random() < 0.2:
+            head.append(f"{self._not()}-i {draw.choice(('eth0', 'e+', 'lo', 'eth01234567890+'))}")
+        if hook in ("FORWARD", "OUTPUT", "POSTROUTING") and draw.random() < 0.2:
+            head.append(f"{self._not()}-o {draw.choice(('eth0', 'e+', 'lo'))}")
+        if proto:
+            head.append(f"-p {proto}")
+        elif draw.random() < 0.3:
+            head.append(f"! -p {draw.choice(('tcp', 'udp', '99'))}")
+        found: list[str] = []
+        if proto in ("tcp", "udp", "sctp"):
+            found += [self._port(proto) for _ in self._some(2)]
+        if proto in _PORTED:
+            sides = ("sports", "dports", "ports")
+            found += [
+                f"-m multiport {self._not()}--{draw.choice(sides)} {draw.choice(_LISTS)}"
+                for _ in self._some(2)
+            ]
+        if proto == "tcp" and draw.random() < 0.4:
+            found.append(f"-m tcp {self._not()}{draw.choice(_FLAGS)}")
+        if proto == icmp:
+            found += [words.icmp.format(self._not(), draw.choice(words.icmp_types)) for _ in self._some(2)]
+        found += [self._module(hook) for _ in self._some(3)]
+        if self.family is Family.IP and not found and proto in ("", "99") and draw.random() < 0.2:
+            head.append(f"{self._not()}-f")
+        draw.shuffle(found)
+        return proto, " ".join((*head, *found))
+
+    def _port(self, proto: str) -> str:
+        sides = self.draw.sample(("sport", "dport"), self.draw.randint(1, 2))
+        return " ".join((f"-m {proto}", *(f"{self._not()}--{s} {self.draw.choice(_PORTS)}" for s in sides)))
+
+    def _module(self, hook: str) -> str:
+        draw = self.draw
+        side, addresses = draw.choice(("src", "dst")), [a for a in self.words.addresses if len(a) < 13]
+        every = draw.choice((2, 3, 5))
+        protocols = ("tcp", "udp", "6", "17", "1", "58", "132", "99")
+        modules = [
+            f"mark {self._not()}--mark {draw.choice(_MARKS)}",
+            f"connmark {self._not()}--mark {draw.choice(_MARKS)}",
+            *[f"conntrack {self._not()}--ctproto {draw.choice(protocols)}"] * 2,
+            f"conntrack {self._not()}--ctstate {draw.choice(_STATES)}",
+            f"conntrack {self._not()}--ctstatus {draw.choice(_STATUSES)}",
+            f"conntrack {self._not()}--{draw.choice(('ctorig', 'ctrepl'))}{side} {draw.choice(addresses)}",
+            f"conntrack {self._not()}--{draw.choice(('ctorig', 'ctrepl'))}{side}port {draw.choice(_PORTS)}",
+            f"conntrack --ctdir {draw.choice(('ORIGINAL', 'REPLY'))}",
+            f"addrtype {self._not()}--{side}-type {draw.choice(self.words.types)}",
+            f"statistic --mode random {self._not()}--probability {draw.choice(('0.5', '0.00000000047'))}",
+            *[f"statistic --mode nth {self._not()}--every {every} --packet {draw.randrange(every)}"] * 2,
+            f"iprange {self._not()}--{side}-range {draw.choice(self.words.ranges)}",
+            *[f"nfacct --nfacct-name {draw.choice(('one', 'two'))}"] * 2,
+            *[f"recent --name {draw.choice(('one', 'two'))} {draw.choice(_RECENT)}"] * 2,
+            f"set {self._not()}--match-set {draw.choice(_ASKED_SETS)}",
+        ]
+        if hook in ("PREROUTING", "INPUT", "FORWARD"):
+            modules.append(f"physdev {self._not()}--physdev-is-in")
+        if hook == "PREROUTING" and self.name in ("raw", "mangle") and self.family is Family.IP:
+            modules += [f"rpfilter {o}" for o in ("", "--invert", "--validmark", "--validmark --invert")]
+        return f"-m {draw.choice(modules)}".rstrip()
+
+    # -- targets ---------------------------------------------------------------------------------
+
+    def _target(self, hook: str, proto: str) -> str:
+        draw = self.draw
+        ways = [
+            *("-j ACCEPT", "-j RETURN", "-j user", "-g user", ""),
+            '-j LOG --log-prefix "a $x$ " --log-ip-options --log-level 3',
+            "-j NFLOG --nflog-group 3 --nflog-prefix $y",
+        ]
+        if self.name != "nat":
+            ways += ["-j DROP"] * 2
+        match self.name:
+            case "raw":
+                ways += ["-j CT --notrack"] * 2
+            case "mangle":
+                ways += ["-j MARK --set-xmark 0x1/0x3", "-j MARK --set-mark 5", "-j MARK --or-mark 4"]
+                ways += ["-j CONNMARK --save-mark --nfmask 0x3 --ctmask 0x3", "-j CONNMARK --restore-mark"]
+                ways += ["-j CONNMARK --set-xmark 0x3/0x7"]
+            case "filter":
+                ways += [f"-j REJECT --reject-with {draw.choice(self.words.rejects)}"] * 2
+                ways += ["-j REJECT --reject-with tcp-reset"] * (6 if proto == "tcp" else 0)
+            case _:
+                ways += self._nat(hook, ported=proto in ("tcp", "udp", "sctp", "dccp"))
+        return draw.choice(ways)
+
+    def _nat(self, hook: str, *, ported: bool) -> list[str]:
+        host, port = (
+            self.draw.choice(self.words.hosts),
+            self.draw.choice(("", "80", "80-90")) if ported else "",
+        )
+        flags = self.draw.choice(("", " --random", " --persistent"))
+        to = f"{host}{f':{port}' if port else ''}{flags}"
+        if hook in _DESTINATION:
+            ports = f" --to-ports {port}" if port else ""
+            return [f"-j DNAT --to-destination {to}"] * 4 + [f"-j REDIRECT{ports}"]
+        if hook == "INPUT":
+            return [f"-j SNAT --to-source {to}"] * 4
+        ports = f" --to-ports {port}" if port else ""
+        return [f"-j SNAT --to-source {to}"] * 4 + [
+            f"-j MASQUERADE{ports}{flags.replace(' --persistent', '')}"
+        ]
