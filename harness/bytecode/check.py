@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from harness.bytecode.compiler import Nft
-from harness.bytecode.drawing import draw_samples
+from harness.bytecode.drawing import draw_samples, told_apart
 from harness.bytecode.expressible import expressible
 from harness.bytecode.listing import Listing
 from harness.bytecode.machine import Names, RecentSet, run
@@ -31,28 +31,40 @@ _TOLD = 3
 """How many packets are shown of each statement that differs."""
 
 
+Result = tuple[object, ...]
+"""What can be seen of a packet's way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A packet to which the instructions do something else than the statement says."""
+    """A packet to which the instructions do something else than the statement says.
+
+    ``rules`` are the statement as it was written for nft; ``fields`` are those that may decide.
+    """
 
     nft: str
     statement: Statement
     rules: tuple[str, ...]
+    fields: tuple[Field, ...]
     sample: Sample
-    wanted: tuple[object, ...]
-    found: tuple[object, ...]
+    wanted: Result
+    found: Result
 
     def render(self) -> str:
         """Return the difference as lines of text."""
-        values = {f: v for f, v in self.sample.values.items() if f in _fields(self.statement)}
-        shown = ", ".join(
-            f"{f.text}={v:#x}" if isinstance(v, int) else f"{f.text}={v!r}" for f, v in values.items()
+        values = ((f.text, self.sample.values.get(f)) for f in self.fields)
+        shown = (f"{name}={v:#x}" if isinstance(v, int) else f"{name}={v}" for name, v in values)
+        sample = self.sample
+        others = (
+            f"draw={sample.draw:#x}",
+            f"count={sample.count}",
+            f"ages={sample.ages}",
+            f"kind={sample.kind}",
         )
-        more = f"draw={self.sample.draw:#x} count={self.sample.count} ages={self.sample.ages}"
         lines = (
             f"{self.nft}: {self.statement.origin.place}: {self.statement.origin.text}",
             *(f"    {rule}" for rule in self.rules),
-            f"  packet   {shown} {more}",
+            f"  packet   {' '.join((*shown, *others))}",
             f"  meant    {self.wanted}",
             f"  happens  {self.found}",
         )
@@ -88,26 +100,25 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
     differences: list[Difference] = []
     packets = 0
     for number, (statement, chain) in enumerate(alone):
-        meant = [
-            (one, _meant(statement, one, world)) for one in draw_samples(statement, world, seed + number)
-        ]
+        samples = draw_samples(statement, world, seed + number)
+        meant = [(sample, _meant(statement, sample, world)) for sample in samples]
         packets += len(meant)
         acts = any(_acts(sample, wanted) for sample, wanted in meant)
         for nft, listing in listings:
             results = ((sample, wanted, _happens(listing, chain, sample, names)) for sample, wanted in meant)
-            different = (
+            wrong = (r for r in results if (r[1] != r[2] if acts else _acts(r[0], r[2])))
+            differences += (
                 Difference(
                     nft=nft.name,
                     statement=statement,
                     rules=tuple(_written(output.structure, chain)),
+                    fields=told_apart(statement, world),
                     sample=sample,
                     wanted=wanted,
                     found=found,
                 )
-                for sample, wanted, found in results
-                if (found != wanted if acts else _acts(sample, found))
+                for sample, wanted, found in islice(wrong, _TOLD)
             )
-            differences += islice(different, _TOLD)
     return Checked(statements=len(alone), packets=packets, differences=tuple(differences), refused=refused)
 
 
@@ -164,26 +175,26 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
     return world, names
 
 
-def _meant(statement: Statement, sample: Sample, world: World) -> tuple[object, ...]:
+def _meant(statement: Statement, sample: Sample, world: World) -> Result:
     state = State(sample)
     if perform(statement, state, world):
         state.note("call", _NEXT)
     return _result(state)
 
 
-def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) -> tuple[object, ...]:
+def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) -> Result:
     state = State(sample)
     run(listing, chain.name, state, names)
     return _result(state)
 
 
-def _result(state: State) -> tuple[object, ...]:
-    """What can be seen of a packet's way: what was done, with the marks then, and what lists hold now."""
+def _result(state: State) -> Result:
+    """What was done, with the marks then, the marks at the end, and what lists hold now."""
     lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
     return (*state.events, state.mark, state.connmark, state.tracked.name, lists)
 
 
-def _acts(sample: Sample, result: tuple[object, ...]) -> bool:
+def _acts(sample: Sample, result: Result) -> bool:
     """Whether a statement can be seen to act; its own counter is not seen where nothing follows."""
     state = State(sample)
     state.note("call", _NEXT)
@@ -202,9 +213,3 @@ def _written(table: NftTable, chain: NftChain) -> Iterator[str]:
             new = [t for t in rule.targets if t not in seen and chains[t].rules]
             seen.update(new)
             waiting += new
-
-
-def _fields(statement: Statement) -> set[Field]:
-    text = repr(statement)
-    found = {f for f in Field if re.search(rf"Field\.{f.name}\b", text)}
-    return found | {Field.L4PROTO, Field.SPORT, Field.CT_STATE}

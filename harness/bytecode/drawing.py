@@ -39,7 +39,7 @@ from translate.ir import (
     field_bits,
 )
 
-__all__ = ["draw_samples"]
+__all__ = ["draw_samples", "told_apart"]
 
 _ENTRIES: Final = 4
 """How many keys of a lookup, or elements of a set, get a witness of their own."""
@@ -69,6 +69,11 @@ def draw_samples(statement: Statement, world: World, seed: int) -> Iterator[Samp
         yield from drawer.beside(witness)
         for _ in range(_MIXED):
             yield drawer.mixed(witness)
+
+
+def told_apart(statement: Statement, world: World) -> tuple[Field, ...]:
+    """Return the fields by which packets are told apart, in order of name."""
+    return tuple(_Drawer(statement, world, random.Random(0)).told_apart())
 
 
 @dataclass(slots=True)
@@ -195,8 +200,8 @@ class _Drawer:
                 having &= {Protocol.TCP} if one is Field.TCP_FLAGS else PORT_PROTOCOLS
         return [value for value in values if value in having]
 
-    def _told_apart(self) -> list[Field]:
-        """The fields whose value may decide."""
+    def told_apart(self) -> list[Field]:
+        """Return the fields whose value may decide."""
         fields = {test.field for test in self.asked} | {Field.L4PROTO, Field.CT_STATE}
         fields |= {Field.SADDR} if Field.REVERSE_PATH in fields else set()
         fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
@@ -204,7 +209,7 @@ class _Drawer:
 
     def beside(self, witness: Sample) -> Iterator[Sample]:
         """Yield the packets that differ from a witness in one thing."""
-        for one in self._told_apart():
+        for one in self.told_apart():
             for value in self.values(one):
                 yield witness.having(one, value)
         yield from self._chances(witness)
@@ -242,7 +247,7 @@ class _Drawer:
 
     def mixed(self, witness: Sample) -> Sample:
         """Return a packet that differs in several fields, most of them asked for."""
-        for one in self._told_apart():
+        for one in self.told_apart():
             if self.draw.random() < 0.3:
                 witness = witness.having(one, self.draw.choice(self.values(one)))
         return replace(
