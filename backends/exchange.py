@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
+from typing import Final
 
 from backends.flow import Again, Flow, IcmpError, Reply, Send
-from backends.packet import Icmp6Type, IcmpType, Packet
+from backends.packet import GRE, Icmp6Type, IcmpType, Packet
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Emission", "Exchange"]
+
+_GRE_HEADER: Final = bytes.fromhex("00006558")
+"""Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
+_GRE_READ: Final = 8
+"""How much of a GRE packet tells its connection (``gre_pkt_to_tuple``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,13 @@ class Exchange:
 
     def _payload(self, packet: Packet) -> bytes:
         # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
-        return packet.payload if packet.proto == Protocol.TCP else packet.payload or self.tag()
+        return packet.payload if packet.proto == Protocol.TCP else packet.payload or self._filler(packet)
+
+    def _filler(self, packet: Packet) -> bytes:
+        """The tag; behind a header where the payload begins with one, which conntrack reads."""
+        if packet.proto != GRE:
+            return self.tag()
+        return (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag()
 
     def _send(self, step: Send) -> Emission:
         made = self._made.get(self._count)
@@ -120,7 +132,7 @@ class Exchange:
             packet = packet.changed(flags=flags, seq=talk.client_next, ack=ack)
             talk.client_next = _advance(talk.client_next, packet)
         else:
-            packet = packet.changed(payload=self.tag())
+            packet = packet.changed(payload=self._filler(packet))
         self._original, self._last = True, None
         return Emission(packet, talk.sent.entry)
 
@@ -150,7 +162,7 @@ class Exchange:
                 return None
             packet = packet.changed(icmp_type=echo.ECHO_REPLY, payload=self.tag())
         else:
-            packet = packet.changed(payload=self.tag())
+            packet = packet.changed(payload=self._filler(packet))
         self._original, self._last = False, None
         return Emission(packet, talk.arrived.out)
 

@@ -149,9 +149,11 @@ class FlowResult:
     The simulator returns every branch, probabilities summing to 1 (where rules hide something: those
     of the branches that hold, in whichever way it is filled in); a kernel backend returns the one
     branch that it saw, with probability 1. ``notes`` hold what a backend wants said about it:
-    a frame with a wrong checksum, a stray frame (each is a difference of its own).
+    a frame with a wrong checksum, a stray frame (each is a difference of its own). Probabilities are
+    ``guessed`` where it depends on the kernel's version how likely the branches are.
     """
 
     flow_id: str
     branches: tuple[OutcomeBranch, ...]
     notes: tuple[str, ...] = ()
+    guessed: bool = False

@@ -7,9 +7,25 @@ from typing import Final, NamedTuple
 
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 
-__all__ = ["DEFAULT_TTL", "Icmp6Type", "IcmpType", "Packet", "Port", "PortClass", "Tuple"]
+__all__ = [
+    "DEFAULT_TTL",
+    "GRE",
+    "NO_NEXT_HEADER",
+    "Icmp6Type",
+    "IcmpType",
+    "Packet",
+    "Port",
+    "PortClass",
+    "Tuple",
+]
 
 DEFAULT_TTL: Final = 64
+
+GRE: Final = 47
+"""Generic Routing Encapsulation (RFC 2784); its header is the beginning of a packet's payload."""
+
+NO_NEXT_HEADER: Final = 59
+"""The protocol number of an IPv6 packet that has nothing behind its header (RFC 8200, 4.7)."""
 
 
 class IcmpType:

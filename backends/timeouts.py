@@ -28,6 +28,8 @@ TIMEOUT_DEFAULTS: Final = {
     "udp_timeout_stream": 120,
     "icmp_timeout": 30,
     "icmpv6_timeout": 30,
+    "gre_timeout": 30,
+    "gre_timeout_stream": 180,
     "generic_timeout": 600,
     "sctp_timeout_heartbeat_sent": 30,
     "sctp_timeout_established": 210,
@@ -71,6 +73,8 @@ class Timeouts:
     udp_stream: int
     icmp: int
     icmpv6: int
+    gre: int
+    gre_stream: int
     generic: int
     sctp: int
     sctp_established: int
@@ -103,6 +107,8 @@ def timeouts_of(node: Node) -> Timeouts:
         udp_stream=seconds("udp_timeout_stream"),
         icmp=seconds("icmp_timeout"),
         icmpv6=seconds("icmpv6_timeout"),
+        gre=seconds("gre_timeout"),
+        gre_stream=seconds("gre_timeout_stream"),
         generic=seconds("generic_timeout"),
         sctp=seconds("sctp_timeout_heartbeat_sent"),
         sctp_established=seconds("sctp_timeout_established"),

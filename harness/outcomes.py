@@ -8,7 +8,8 @@ steps (pauses have none) stand in ``then``::
 
 A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
 every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
-What is absent, None or False in an outcome is left out.
+What is absent, None or False in an outcome is left out. ``"guessed": true`` beside the outcomes says that
+their probabilities depend on the kernel's version.
 
 Where the rules hide something that decides, a branch says what it assumes, and its probability is
 that where this holds; a branch whose end is hidden has the verdict ``unknown``::
@@ -107,6 +108,8 @@ def result_to_json(result: FlowResult, family: Family) -> dict[str, object]:
             one["then"] = outcomes[1:]
         branches.append(one)
     out: dict[str, object] = {"id": result.flow_id, "outcomes": branches}
+    if result.guessed:
+        out["guessed"] = True
     if result.notes:
         out["notes"] = list(result.notes)
     return out
@@ -134,6 +137,7 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
             notes = []
         if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
             obj.problem("notes", "expected a list of strings")
+        guessed = obj.flag("guessed")
         obj.finish()
         if obj.ok and sum(b.probability for b in branches) != 1:
             total = sum((b.probability for b in branches), Fraction(0))
@@ -141,7 +145,7 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
         if flow_id in found:
             obj.problem("id", f"{flow_id!r} is given twice")
         if obj.ok and flow_id and isinstance(notes, list):
-            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes))
+            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed)
     problems.raise_if_any()
     return tuple(found.values())
 

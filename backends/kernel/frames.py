@@ -332,8 +332,8 @@ def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object]
     if kind in (_ERRORS_6 if pseudo else _ERRORS):
         try:
             quoted = parse(body[8:], inner=True)
-        except FrameError as e:
-            faults.append(f"ICMP error quotes {e}")
+        except FrameError:
+            fields["payload"] = body[8:]  # an error that quotes no packet, and was perhaps sent so
             return
         fields["quoted"] = quoted.packet
         faults.extend(f"quoted packet: {f}" for f in quoted.faults)

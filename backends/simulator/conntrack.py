@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from backends.packet import Packet, Tuple
+from backends.packet import GRE, Packet, Port, Tuple
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
 from backends.simulator.tcp import TcpTrack, TcpVerdict
@@ -137,16 +137,15 @@ class Conntrack:
         found = self.find(t) if self._table else None
         return found is not None and found[0] is not ignored and found[0].original != ignored.original
 
-    def ports_in_use(self, t: Tuple, *, source: bool) -> list[int]:
+    def ports_in_use(self, t: Tuple, *, source: bool) -> list[Port]:
         """The source (or destination) ports of known tuples that equal ``t`` in all else."""
         used = []
         for known, (entry, _) in self._table.items():
             if entry.expires <= self.now or (known.src, known.dst, known.proto) != (t.src, t.dst, t.proto):
                 continue
-            other_equal = known.dport == t.dport if source else known.sport == t.sport
-            port = known.sport if source else known.dport
-            if other_equal and isinstance(port, int):
-                used.append(port)
+            others = (known.dport, t.dport) if source else (known.sport, t.sport)
+            if self.ports.same(*others):
+                used.append(known.sport if source else known.dport)
         return used
 
     def kill(self, entry: Entry) -> None:
@@ -188,7 +187,7 @@ class Conntrack:
             return
         skb.state = ConnectionState.INVALID
         packet = skb.packet
-        if packet.bad_checksum and incoming and self.settings.checksum and _summed(packet):
+        if incoming and self.settings.checksum and _sum_is_refused(packet):
             return
         if packet.is_icmp and self._settle_icmp(skb, packet.proto, packet.icmp_type or 0):
             return
@@ -215,7 +214,8 @@ class Conntrack:
         quoted = skb.packet.quoted
         if quoted is None:
             return
-        inner = invert(tuple_of(quoted))
+        told = tuple_of(quoted)
+        inner = None if told is None else invert(told)
         found = None if inner is None else self.find(inner)
         if found is None:
             return
@@ -228,6 +228,9 @@ class Conntrack:
     def _attach(self, skb: Skb) -> None:
         """``resolve_normal_ct`` and ``nf_conntrack_handle_packet``."""
         t = tuple_of(skb.packet)
+        skb.attached = False
+        if t is None:
+            return
         found = self.find(t)
         if found is None:
             reply = invert(t)
@@ -263,7 +266,9 @@ class Conntrack:
             case Protocol.UDP:
                 self._follow_udp(entry)
             case Protocol.UDPLITE:
-                self._follow_udplite(entry)
+                self._follow_stream(entry, timeouts.udp, timeouts.udp_stream)
+            case _ if packet.proto == GRE:
+                self._follow_stream(entry, timeouts.gre, timeouts.gre_stream)
             case Protocol.ICMP | Protocol.ICMPV6:
                 assert isinstance(entry.original.dport, int)
                 ours = packet.proto == Protocol.ICMP
@@ -302,11 +307,10 @@ class Conntrack:
         if stream:
             entry.status |= _ASSURED
 
-    def _follow_udplite(self, entry: Entry) -> None:
-        """``nf_conntrack_udplite_packet``: an answer makes it a stream at once."""
-        timeouts = self.settings.timeouts
+    def _follow_stream(self, entry: Entry, before: float, after: float) -> None:
+        """An answer makes it a stream at once (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
         answered = bool(entry.status & _SEEN_REPLY)
-        self._refresh(entry, timeouts.udp_stream if answered else timeouts.udp)
+        self._refresh(entry, after if answered else before)
         if answered:
             entry.status |= _ASSURED
 
@@ -315,11 +319,14 @@ class Conntrack:
         entry.expires = timeout if not entry.confirmed else self.now + timeout
 
 
-def _summed(packet: Packet) -> bool:
-    """Protocols whose tracker verifies a checksum (``tcp_error``, ``udp_error``, ``sctp_error`` …)."""
-    return packet.is_icmp or packet.proto in (
-        Protocol.TCP,
-        Protocol.UDP,
-        Protocol.SCTP,
-        Protocol.UDPLITE,
+def _sum_is_refused(packet: Packet) -> bool:
+    """Whether a tracker finds the packet's checksum wrong (``tcp_error``, ``udp_error``, ``sctp_error`` …).
+
+    That of UDP-Lite is summed up with UDP's protocol number (``udplite_error``, ``nf_checksum_partial``),
+    by which no right one holds.
+    """
+    if packet.proto == Protocol.UDPLITE:
+        return True
+    return packet.bad_checksum and (
+        packet.is_icmp or packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.SCTP)
     )

@@ -39,7 +39,7 @@ def take_effect(action: Action, skb: Skb) -> None:
             entry.mark = entry.mark & ~ctmask ^ skb.mark & nfmask
         case RestoreMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
             skb.mark = skb.mark & ~nfmask ^ entry.mark & ctmask
-        case NoTrack() if skb.state is None:
+        case NoTrack() if entry is None and not skb.attached:  # xt_ct_target
             skb.state = ConnectionState.UNTRACKED
         case _:
             pass

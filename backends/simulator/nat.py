@@ -16,7 +16,13 @@ from backends.simulator.ports import Ports
 from backends.simulator.router import AnyRouter
 from backends.simulator.skb import ORIGINAL, Skb
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
-from backends.simulator.tuples import ICMP6_REDIRECT, invert, rewrite_destination, rewrite_source
+from backends.simulator.tuples import (
+    ICMP6_REDIRECT,
+    can_be_rewritten,
+    invert,
+    rewrite_destination,
+    rewrite_source,
+)
 from translate.ir import (
     PORT_PROTOCOLS,
     Accept,
@@ -91,8 +97,7 @@ class Nat:
             self._bind_nothing(hook, entry, manip)
         elif not self._bind(hook, skb, entry, out, manip, decided):
             return False
-        self._rewrite(hook, skb, entry, manip)
-        return True
+        return self._rewrite(hook, skb, entry, manip)
 
     def follow(self, hook: Hook, skb: Skb, out: str) -> bool:
         """Take a packet through a NAT hook of which the chain is not asked; False when it is dropped."""
@@ -106,8 +111,7 @@ class Nat:
             # nf_nat_oif_changed: the route has moved, so the masquerade is void.
             self.conntrack.kill(entry)
             return False
-        self._rewrite(hook, skb, entry, _manip(hook))
-        return True
+        return self._rewrite(hook, skb, entry, _manip(hook))
 
     # Binding
 
@@ -236,16 +240,18 @@ class Nat:
     def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
+        source = manip is _SOURCE
+        # Since Linux 6.8 a destination is bound to the first free one, unless chance is asked for.
+        drawn = source or wanted.random
         if t.proto in _ICMP:
-            return self._with_pick(t, given or _IDENTIFIERS, entry, source=True)
+            return self._with_pick(t, given or _IDENTIFIERS, source=True, drawn=drawn)
         if t.proto not in PORT_PROTOCOLS:
             return t
-        source = manip is _SOURCE
         if given is None:
             if not source:
                 return t
             given = self._class(t.sport)
-        return self._with_pick(t, given, entry, source=source)
+        return self._with_pick(t, given, source=source, drawn=drawn)
 
     def _class(self, port: Port) -> Interval:
         if self.ports.within(port, (Interval(0, 511),)):
@@ -254,23 +260,25 @@ class Nat:
             return Interval(600, 1023)
         return Interval(1024, 65535)
 
-    def _with_pick(self, t: Tuple, given: Interval, entry: Entry, *, source: bool) -> Tuple:
+    def _with_pick(self, t: Tuple, given: Interval, *, source: bool, drawn: bool) -> Tuple:
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
         in_reply_source = not source or t.proto in _ICMP
         taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
-        port = self.ports.pick(given.low, given.high, taken)
+        port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
         if source:
             return Tuple(t.src, t.dst, t.proto, port, t.dport)
         return Tuple(t.src, t.dst, t.proto, t.sport, port)
 
     # Rewriting
 
-    def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> None:
-        """``nf_nat_packet``."""
+    def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> bool:
+        """``nf_nat_packet``; False when it drops the packet."""
         if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
-            return
+            return True
+        if not can_be_rewritten(skb.packet, source=manip is _SOURCE):
+            return False
         target = invert(entry.reply if skb.direction == ORIGINAL else entry.original)
         assert target is not None
         before = skb.packet
@@ -278,6 +286,7 @@ class Nat:
         skb.packet = rewrite(before, target)
         if self.recorder.enabled and skb.packet != before:
             self.recorder.add(Rewritten(hook=hook, before=before, after=skb.packet))
+        return True
 
     def _translate_error(self, hook: Hook, skb: Skb, entry: Entry) -> bool:
         """``nf_nat_icmp_reply_translation``: the packet inside goes the other way."""
@@ -295,6 +304,8 @@ class Nat:
         back = invert(there)
         assert back is not None
         assert packet.quoted is not None
+        if not can_be_rewritten(packet.quoted, source=manip is not _SOURCE):
+            return False
         if manip is _SOURCE:
             inner = rewrite_destination(packet.quoted, there)
             skb.packet = packet.changed(src=back.src, quoted=inner)
@@ -327,14 +338,18 @@ def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tup
         return t
     address = wanted.addresses.low
     if not wanted.addresses.is_point:
-        address = _hashed(t, wanted.addresses, family, persistent=wanted.ports.persistent)
+        address = _hashed(t, wanted.addresses, manip, family, persistent=wanted.ports.persistent)
     if manip is _SOURCE:
         return Tuple(address, t.dst, t.proto, t.sport, t.dport)
     return Tuple(t.src, address, t.proto, t.sport, t.dport)
 
 
-def _hashed(t: Tuple, addresses: Interval, family: Family, *, persistent: bool) -> int:
-    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``."""
+def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
+    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
+
+    Between two of them the destination goes into the hash: where that is what is being bound, the 32
+    bits of it that have just been drawn.
+    """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)
     low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
@@ -346,7 +361,7 @@ def _hashed(t: Tuple, addresses: Interval, family: Family, *, persistent: bool) 
         whole = whole or word != high[i]
         address = address << 32 | word
         if not persistent:
-            drawn ^= destination[i]
+            drawn ^= destination[i] if manip is _SOURCE else _as_stored(word)
     return address
 
 
@@ -359,4 +374,8 @@ def _big_words(address: int, count: int) -> list[int]:
 
 def _words(address: int, count: int) -> list[int]:
     """An address as a little-endian machine reads its bytes, four at a time."""
-    return [int.from_bytes(w.to_bytes(4, "big"), "little") for w in _big_words(address, count)]
+    return [_as_stored(word) for word in _big_words(address, count)]
+
+
+def _as_stored(word: int) -> int:
+    return int.from_bytes(word.to_bytes(4, "big"), "little")

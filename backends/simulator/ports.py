@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from backends.packet import Port, PortClass
 from backends.simulator.chooser import Chooser
@@ -13,44 +14,71 @@ from translate.ir import Interval
 __all__ = ["PickedPort", "Ports"]
 
 
+_GUESS: Final = Fraction(1, 2)
+
+
 @dataclass(frozen=True, slots=True)
 class PickedPort(PortClass):
-    """One pick of the kernel. Two picks from the same class are different ports' names."""
+    """One pick of the kernel, by its number among the picks of a run."""
 
     serial: int
+
+
+@dataclass(slots=True)
+class _Pick:
+    """What is known of a pick: the ports that it can be, and other picks that are not the same port.
+
+    ``drawn``: every port of them is as likely. Otherwise some kernels draw, and others take the first.
+    """
+
+    possible: tuple[Interval, ...]
+    drawn: bool
+    others: set[int]
 
 
 class Ports:
     """What is known of every picked port in one run.
 
     A test of a picked port splits the run by the exact share of the ports that pass it, and
-    narrows the pick, so that later tests of the same port agree.
+    narrows the pick, so that later tests of the same port agree. Where kernels differ in how they
+    pick, the run is split by a guess, and ``guessed`` remembers it.
     """
 
     def __init__(self, chooser: Chooser) -> None:
         self._chooser = chooser
-        self._possible: list[tuple[Interval, ...]] = []
+        self._picks: list[_Pick] = []
+        self.guessed = False
 
     def begin(self, chooser: Chooser) -> None:
         """Forget all picks, for another run."""
         self._chooser = chooser
-        self._possible.clear()
+        self._picks.clear()
 
     @property
     def picked(self) -> int:
         """How many picks there have been."""
-        return len(self._possible)
+        return len(self._picks)
 
-    def pick(self, low: int, high: int, taken: Iterable[int] = ()) -> Port:
+    def pick(self, low: int, high: int, taken: Iterable[Port] = (), *, drawn: bool = True) -> Port:
         """Pick a port of ``low..high`` that is not in ``taken``; a full range yields a taken one.
 
-        ``nf_nat_l4proto_unique_tuple`` gives up with a used port rather than fail.
+        ``nf_nat_l4proto_unique_tuple`` gives up with a used port rather than fail. ``drawn`` says that
+        every kernel draws it.
         """
-        free = _without((Interval(low, high),), taken) or (Interval(low, high),)
+        numbers, others = [], set()
+        for one in taken:
+            if isinstance(one, PickedPort):
+                others.add(one.serial)
+            elif isinstance(one, int):
+                numbers.append(one)
+        free = _without((Interval(low, high),), numbers) or (Interval(low, high),)
         if len(free) == 1 and free[0].is_point:
             return free[0].low
-        self._possible.append(free)
-        return PickedPort(low, high, len(self._possible) - 1)
+        serial = len(self._picks)
+        self._picks.append(_Pick(free, drawn, others))
+        for other in others:
+            self._picks[other].others.add(serial)
+        return PickedPort(low, high, serial)
 
     def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
         """Return whether ``port`` is in one of ``intervals``, splitting the run when unknown."""
@@ -58,37 +86,70 @@ class Ports:
             number = port
             assert isinstance(number, int)
             return any(i.low <= number <= i.high for i in intervals)
-        possible = self._possible[port.serial]
-        inside = _intersection(possible, intervals)
-        share = Fraction(_size(inside), _size(possible))
-        if self._chooser.happens(share):
-            self._possible[port.serial] = inside
+        pick = self._picks[port.serial]
+        inside = _intersection(pick.possible, intervals)
+        if self._falls(Fraction(_size(inside), _size(pick.possible)), pick):
+            pick.possible = inside
             return True
-        self._possible[port.serial] = _difference(possible, inside)
+        pick.possible = _difference(pick.possible, inside)
         return False
 
     def equal(self, a: Port, b: Port) -> bool:
         """Return whether two ports of otherwise equal tuples are the same port.
 
-        Two picks of otherwise equal tuples never are: the kernel made sure of that when it picked.
+        Two picks are not if their tuples were otherwise equal already when the second was made: the
+        kernel saw to that.
         """
-        if isinstance(a, PickedPort):
-            return a == b if isinstance(b, PickedPort) else self.within(a, (_point(b),))
-        return self.within(b, (_point(a),))
+        if not isinstance(a, PickedPort):
+            return self.within(b, (_point(a),))
+        if not isinstance(b, PickedPort):
+            return self.within(a, (_point(b),))
+        one, other = self._picks[a.serial], self._picks[b.serial]
+        if one is other or not self.could_equal(a, b):
+            return one is other
+        both = _intersection(one.possible, other.possible)
+        share = Fraction(_size(both), _size(one.possible) * _size(other.possible))
+        if not self._falls(share, one, other):
+            one.others.add(b.serial)
+            other.others.add(a.serial)
+            return False
+        one.possible = both
+        one.others |= other.others
+        for third in other.others:
+            self._picks[third].others.add(a.serial)
+        self._picks = [one if pick is other else pick for pick in self._picks]
+        return True
+
+    def _falls(self, share: Fraction, *picks: _Pick) -> bool:
+        """Whether chance falls so, by a share if every port is as likely."""
+        if 0 < share < 1 and not all(pick.drawn for pick in picks):
+            self.guessed = True
+            share = _GUESS
+        return self._chooser.happens(share)
 
     def could_equal(self, a: Port, b: Port) -> bool:
         """Return whether the two could be the same port, without deciding it."""
-        if isinstance(a, PickedPort):
-            if isinstance(b, PickedPort):
-                return a == b
-            return any(_point(b).low in i for i in self._possible[a.serial])
-        return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
+        if not isinstance(a, PickedPort):
+            return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
+        one = self._picks[a.serial]
+        if not isinstance(b, PickedPort):
+            return any(_point(b).low in i for i in one.possible)
+        other = self._picks[b.serial]
+        if b.serial in one.others or a.serial in other.others:
+            return False
+        return one is other or bool(_intersection(one.possible, other.possible))
+
+    def same(self, a: Port, b: Port) -> bool:
+        """Return whether the two are known to be the same port, without deciding it."""
+        if isinstance(a, PickedPort) and isinstance(b, PickedPort):
+            return self._picks[a.serial] is self._picks[b.serial]
+        return a == b
 
     def shown(self, port: Port | None) -> Port | None:
         """Return the port as an outcome shows it: a number, or the class that is left of it."""
         if not isinstance(port, PickedPort):
             return port
-        possible = self._possible[port.serial]
+        possible = self._picks[port.serial].possible
         if len(possible) == 1 and possible[0].is_point:
             return possible[0].low
         narrowed = possible[0].low > port.low or possible[-1].high < port.high

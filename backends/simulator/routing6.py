@@ -13,13 +13,13 @@ from typing import NoReturn
 from backends.node import Address, Node
 from backends.simulator.routing import LOOPBACK, NoRoute, Path
 from backends.simulator.saddr import select_source
+from backends.simulator.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of
 from translate.errors import Refusal, UnsupportedError
-from translate.ir import NOWHERE, AddressType, Family, Interval, parse_address
+from translate.ir import NOWHERE, AddressType, Family, parse_address
 
 __all__ = ["Router6"]
 
 _LOCALHOST = Address(Family.IP6, 1, 128)
-_LINK_LOCAL = Interval.prefix(0xFE80 << 112, 10, 128)
 _ALL_NODES = parse_address(Family.IP6, "ff02::1")
 _ALL_ROUTERS = parse_address(Family.IP6, "ff02::2")
 
@@ -36,12 +36,12 @@ class Router6:
 
     def __init__(self, node: Node) -> None:
         self._forwarding = node.sysctl("net.ipv6.conf.all.forwarding") != "0"
-        # ipv6_link_dev_addr puts an address before the earlier ones of its scope; which scopes come
-        # first matters to nobody here.
+        # ipv6_link_dev_addr puts an address before the earlier ones of its scope, and behind wider ones.
         self._devices: dict[str, tuple[Address, ...]] = {LOOPBACK: (_LOCALHOST,)}
         for interface in node.interfaces:
             six = [a for a in interface.addresses if a.family is Family.IP6]
-            self._devices[interface.name] = tuple(reversed(six))
+            six.reverse()
+            self._devices[interface.name] = tuple(sorted(six, key=lambda a: -scope_of(a.value)))
         self._local: dict[int, list[_Entry]] = {}
         tables: dict[int, dict[int, list[_Entry]]] = {}
         for name, addresses in self._devices.items():
@@ -65,7 +65,7 @@ class Router6:
 
     def _find(self, address: int, dev: str | None = None) -> _Entry | None:
         """Look an address up, one of the link or ::1 only in routes of ``dev`` (``rt6_need_strict``)."""
-        strict = dev if address in _LINK_LOCAL or address == _LOCALHOST.value else None
+        strict = dev if address in LINK_LOCAL or address == _LOCALHOST.value else None
         for entry in self._local.get(address, ()):
             if strict in (None, entry.dev):
                 return entry
@@ -92,14 +92,19 @@ class Router6:
 
     def select_address(self, dev: str, dst: int) -> int:
         """Return the source address for sending out of ``dev`` to ``dst`` (``ipv6_dev_get_saddr``)."""
-        only = dst in _LINK_LOCAL or dst == _LOCALHOST.value or _multicast(dst)
+        only = dst in LINK_LOCAL or dst == _LOCALHOST.value or _multicast(dst)
         names = (dev,) if only else tuple(self._devices)
         return select_source([(a, name) for name in names for a in self._devices[name]], dst, dev)
 
     def redirect_address(self, dev: str, dst: int) -> int:
-        """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv6``)."""
+        """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv6``).
+
+        The first one, or the first that reaches as far as what the packet was sent to where that is not
+        everywhere. So it is since Linux 6.1.64 and 6.7; before, it was the first one always.
+        """
+        reach = reach_of(dst)
         for a in self._devices[dev]:
-            if dst not in _LINK_LOCAL or a.value in _LINK_LOCAL:
+            if a.value not in MAPPED and (not reach or reach & reach_of(a.value)):
                 return a.value
         return 0
 
@@ -145,7 +150,7 @@ class Router6:
             return None
         if src in (0, _LOCALHOST.value) or _multicast(src):
             return AddressType.UNSPEC
-        return AddressType.UNICAST if src in _LINK_LOCAL else None
+        return AddressType.UNICAST if src in LINK_LOCAL else None
 
     # Output
 
@@ -157,7 +162,7 @@ class Router6:
         """
         if _multicast(dst):
             _refuse("ipv6-multicast", "a multicast packet made on the node")
-        if dst in _LINK_LOCAL and dev is None:
+        if dst in LINK_LOCAL and dev is None:
             _refuse("ipv6-link-local", "a packet made on the node, to an address of a link,")
         if dst == 0:
             return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
@@ -167,7 +172,7 @@ class Router6:
         if entry.type is AddressType.UNICAST:
             source = src or self.select_address(entry.dev, dst)
             return Path(type=entry.type, dev=entry.dev, via=entry.via, source=source)
-        if dst in _LINK_LOCAL:
+        if dst in LINK_LOCAL:
             _refuse("ipv6-link-local", "a packet of the node to its own address of a link")
         source = src or (dst if entry.type is AddressType.LOCAL else self.select_address(LOOPBACK, dst))
         return Path(type=entry.type, dev=LOOPBACK, source=source)
@@ -183,7 +188,7 @@ class Router6:
         wherever it goes; else the device's for that destination. Nothing is said to an anycast
         address.
         """
-        link = dev if dst in _LINK_LOCAL else None
+        link = dev if dst in LINK_LOCAL else None
         entry = None if _multicast(address) else self._find(address)
         own = address if entry is not None and entry.type is not AddressType.UNICAST else 0
         path = self.route_output(dst, own or (self.select_address(dev, dst) if dev else 0), dev=link)

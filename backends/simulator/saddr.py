@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from backends.node import Address
+from backends.simulator.scopes import scope_of
 from translate.ir import Family, Interval, parse_address
 
 __all__ = ["select_source"]
@@ -32,10 +33,6 @@ _LABELS: Final = (
 )
 _OTHER_LABEL: Final = 1
 _ORCHID: Final = _prefix("2001:10::", 28)
-_LINK, _SITE, _GLOBAL = 2, 5, 14
-_LINK_LOCAL: Final = _prefix("fe80::", 10)
-_SITE_LOCAL: Final = _prefix("fec0::", 10)
-_MULTICAST: Final = _prefix("ff00::", 8)
 
 
 def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str) -> int:
@@ -59,17 +56,8 @@ def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str)
 
 def _scope_score(source: int, dst: int) -> int:
     """Rule 2: the smallest scope that reaches, else the largest."""
-    scope = _scope(source)
-    return -scope if scope >= _scope(dst) else scope - 128
-
-
-def _scope(address: int) -> int:
-    """``__ipv6_addr_src_scope``."""
-    if address in _MULTICAST:
-        return address >> 112 & 0xF
-    if address in _LINK_LOCAL or address == 1:
-        return _LINK
-    return _SITE if address in _SITE_LOCAL else _GLOBAL
+    scope = scope_of(source)
+    return -scope if scope >= scope_of(dst) else scope - 128
 
 
 def _label(address: int) -> int:

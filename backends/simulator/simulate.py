@@ -94,6 +94,7 @@ class Simulation:
             done = self._steps(exchange.afresh(), node, chooser.start)
             return tuple([outcome for _, _, outcome in done if outcome is not None]), tuple(chooser.assuming)
 
+        node.memory.ports.guessed = False
         found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
         for probability, way in _followed(flow, run):
             found.setdefault(way, []).append(probability)
@@ -104,7 +105,7 @@ class Simulation:
         if any(branch.assuming for branch in branches):
             ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
             branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
-        return FlowResult(flow.id, tuple(branches))
+        return FlowResult(flow.id, tuple(branches), guessed=node.memory.ports.guessed)
 
     def trace(self, flow: Flow) -> tuple[TracedBranch, ...]:
         """Return every branch, not added up, with everything that happened on it.

@@ -24,7 +24,9 @@ class Skb:
 
     ``dev`` is where it came in, empty for a packet made on the node until it goes through ``lo``.
     ``entry``, ``direction`` and ``state`` are what ``skb->_nfct`` points to; without an entry the
-    state is INVALID or UNTRACKED, and None before conntrack has seen the packet.
+    state is INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached`` says that
+    ``skb->_nfct`` is not zero though there is no entry and the packet is not UNTRACKED: so it is of an
+    answer to an UNTRACKED packet (``nf_conntrack_attach``).
     """
 
     packet: Packet
@@ -34,11 +36,14 @@ class Skb:
     entry: Entry | None = None
     direction: int = ORIGINAL
     state: ConnectionState | None = field(default=None)
+    attached: bool = False
 
     def split(self) -> Skb:
         """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
         entry = None if self.entry is None else self.entry.split()
-        return Skb(self.packet, self.mark, self.dev, self.path, entry, self.direction, self.state)
+        return Skb(
+            self.packet, self.mark, self.dev, self.path, entry, self.direction, self.state, self.attached
+        )
 
     @property
     def ct_state(self) -> ConnectionState:

@@ -388,9 +388,9 @@ class Stack:
     def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
         """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``).
 
-        Without one, also when the packet was exempt from tracking, conntrack sees it as any other.
+        Without one, conntrack sees it as any other packet; NOTRACK does not if ``skb`` is UNTRACKED.
         """
-        made = Skb(answer, path=path)
+        made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED)
         if skb.entry is not None:
             made.entry = skb.entry
             made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL

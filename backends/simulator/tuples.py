@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from backends.packet import Packet, Tuple
-from translate.ir import Protocol
+from typing import Final
+
+from backends.packet import GRE, NO_NEXT_HEADER, Packet, Tuple
+from translate.ir import Family, Protocol
 
 __all__ = [
     "ICMP6_REDIRECT",
@@ -12,6 +14,7 @@ __all__ = [
     "ICMP_ERRORS",
     "ICMP_REQUESTS",
     "NR_ICMP_TYPES",
+    "can_be_rewritten",
     "invert",
     "rewrite_destination",
     "rewrite_source",
@@ -25,8 +28,11 @@ ICMP_ERRORS = frozenset({3, 4, 5, 11, 12})
 ICMP_REQUESTS = frozenset({8, 13, 15, 17})
 """ICMP types that can begin a connection (``nf_conntrack_icmp_packet``)."""
 
-ICMP6_UNTRACKED = frozenset({130, 131, 132, 133, 134, 135, 136, 143})
-"""ICMPv6 types that conntrack leaves alone (``noct_valid_new``): listener and neighbour discovery."""
+ICMP6_UNTRACKED = frozenset({130, 131, 132, 133, 134, 135, 136, 143, 151, 152})
+"""ICMPv6 types that conntrack leaves alone (``noct_valid_new``): listener and neighbour discovery.
+
+Multicast router discovery (151, 152) is among them since Linux 6.12; before, it is INVALID.
+"""
 
 ICMP6_REQUESTS = frozenset({128, 139})
 """ICMPv6 types that can begin a connection (``nf_conntrack_icmpv6_packet``)."""
@@ -39,9 +45,16 @@ _INVERSE_6 = {128: 129, 129: 128, 139: 140, 140: 139}
 _ECHOES_6 = frozenset({128, 129})
 _ICMP = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 
+_GRE_HEADER: Final = 8
+_GRE_ENHANCED: Final = 1
+_GRE_PPP: Final = 0x880B
 
-def tuple_of(packet: Packet) -> Tuple:
-    """Return a packet's tuple (``nf_ct_get_tuple``); protocols without ports have zeroes."""
+
+def tuple_of(packet: Packet) -> Tuple | None:
+    """Return a packet's tuple (``nf_ct_get_tuple``); protocols without ports have zeroes.
+
+    None for what conntrack finds no tuple in.
+    """
     if packet.is_icmp:
         kind = (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
         return Tuple(packet.src, packet.dst, packet.proto, packet.icmp_id or 0, kind)
@@ -49,7 +62,26 @@ def tuple_of(packet: Packet) -> Tuple:
         assert packet.sport is not None
         assert packet.dport is not None
         return Tuple(packet.src, packet.dst, packet.proto, packet.sport, packet.dport)
+    if packet.proto == GRE:
+        return _gre_tuple(packet)
+    if packet.family is Family.IP6 and packet.proto == NO_NEXT_HEADER:
+        return None  # ipv6_skip_exthdr
     return Tuple(packet.src, packet.dst, packet.proto, 0, 0)
+
+
+def gre_version(packet: Packet) -> int:
+    """Return the version in a GRE packet's header (RFC 2784, 2)."""
+    return packet.payload[1] & 7
+
+
+def _gre_tuple(packet: Packet) -> Tuple | None:
+    """``gre_pkt_to_tuple``: enhanced GRE (RFC 2637) has a key, what else there is has none."""
+    key = 0
+    if len(packet.payload) >= _GRE_HEADER and gre_version(packet) == _GRE_ENHANCED:
+        if int.from_bytes(packet.payload[2:4], "big") != _GRE_PPP:
+            return None
+        key = int.from_bytes(packet.payload[6:8], "big")
+    return Tuple(packet.src, packet.dst, packet.proto, 0, key)
 
 
 def invert(t: Tuple) -> Tuple | None:
@@ -67,6 +99,15 @@ def _invert_icmp(t: Tuple) -> Tuple | None:
     if answer is None:
         return None
     return Tuple(t.dst, t.src, t.proto, t.sport, answer << 8 | (t.dport & 0xFF))
+
+
+def can_be_rewritten(packet: Packet, *, source: bool) -> bool:
+    """Return whether NAT knows how to rewrite the packet (``gre_manip_pkt``): it drops what it does not."""
+    if packet.proto != GRE:
+        return True
+    if len(packet.payload) < _GRE_HEADER:
+        return False
+    return source or gre_version(packet) <= _GRE_ENHANCED
 
 
 def rewrite_source(packet: Packet, target: Tuple) -> Packet:

@@ -121,3 +121,13 @@ def test_sequence_numbers_wrap(seq: int) -> None:
     assert reply is not None
     assert again is not None
     assert reply.packet.ack == again.packet.seq == (seq + 1) & 0xFFFFFFFF
+
+
+def test_what_fills_a_gre_packet_is_behind_a_header() -> None:
+    plain = Send(packet=packet(47), entry="in")
+    keyed = Send(packet=packet(47, payload=bytes.fromhex("2001880b00080007") + b"frame"), entry="in")
+    for send, head in ((plain, "00006558"), (keyed, "2001880b00080007")):
+        sent = through(lambda p: p, send, Again(), Reply())
+        payloads = [one.packet.payload for one in sent if one is not None]
+        assert [p[: len(head) // 2].hex() for p in payloads] == [head] * 3
+        assert len(set(payloads)) == 3

@@ -201,3 +201,11 @@ def test_scapy_reads_the_same():
     assert (theirs[inet.TCP].sport, theirs[inet.TCP].seq, str(theirs[inet.TCP].flags)) == (1000, 5, "SA")
     theirs.chksum = theirs[inet.TCP].chksum = None
     assert bytes(theirs) == data
+
+
+@pytest.mark.parametrize("kind", [3, 4, 5, 11, 12])
+def test_an_error_that_quotes_nothing_is_known_again(kind: int) -> None:
+    bare = Packet(family=Family.IP, src=1, dst=2, proto=1, icmp_type=kind, icmp_code=0, payload=b"nothing.")
+    found = parse(build(bare))
+    assert found.faults == ()
+    assert identity(found.packet) == identity(bare)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.flow import Again, IcmpError, Pause, Reply
+from backends.flow import Again, IcmpError, Pause, Reply, Send
 from backends.outcome import Verdict
 from translate.ir import TcpFlag
 
@@ -147,3 +147,68 @@ def test_a_dropped_first_packet_leaves_no_entry(lab) -> None:
         verdicts = [o.verdict for o in outcomes]
         if verdicts[0] is Verdict.DROP:
             assert [o.mark for o in outcomes[1:]] == [NEW, ESTABLISHED]
+
+
+def test_udplite_is_new_only_where_its_checksum_is_not_looked_at(lab) -> None:
+    lite = lab.packet(136, "10.1.0.5", "10.2.0.5", sport=4000, dport=53)
+    assert states(lab, Send(packet=lite, entry="west"), Reply()) == [INVALID, INVALID]
+    lab.sysctls["net.netfilter.nf_conntrack_checksum"] = "0"
+    assert states(lab, Send(packet=lite, entry="west"), Reply()) == [NEW, ESTABLISHED]
+
+
+GRE_HEADERS = {
+    "00006558": NEW,
+    "0001880b00080007": NEW,
+    "0001880b": NEW,  # cut short: as if it had no key
+    "0001655800080007": INVALID,  # enhanced GRE carries PPP alone (gre_pkt_to_tuple)
+}
+
+
+@pytest.mark.parametrize(("header", "state"), GRE_HEADERS.items())
+def test_gre_is_told_by_its_header(lab, header: str, state: int) -> None:
+    gre = lab.packet(47, "10.1.0.5", "10.2.0.5", payload=bytes.fromhex(header))
+    assert states(lab, Send(packet=gre, entry="west")) == [state]
+
+
+def test_gre_is_assured_once_it_is_answered(lab) -> None:
+    assured = "mangle: -A PREROUTING -m conntrack --ctstatus ASSURED -j MARK --set-xmark 0x9/0xffffffff"
+    gre = Send(packet=lab.packet(47, "10.1.0.5", "10.2.0.5"), entry="west")
+    steps = (gre, Reply(), Again(), Pause(seconds=170), Again(), Pause(seconds=190), Again())
+    marks = [o.mark for o in lab.run(f"{STATES}\n{assured}", *steps)]
+    assert marks == [NEW, ESTABLISHED, 9, 9, NEW]
+
+
+def test_gre_of_a_version_that_nat_does_not_know_is_dropped(lab) -> None:
+    rules = "nat: -A PREROUTING -j DNAT --to-destination 10.2.0.9"
+    for header, verdict in (
+        ("0000655800000000", Verdict.FORWARD),
+        ("0002655800000000", Verdict.DROP),
+        ("00006558", Verdict.DROP),  # shorter than what NAT wants to write to
+    ):
+        gre = lab.packet(47, "10.1.0.5", "10.2.0.5", payload=bytes.fromhex(header))
+        assert lab.run(rules, Send(packet=gre, entry="west"))[0].verdict is verdict
+
+
+NOTRACK = """
+    raw: -A PREROUTING -j CT --notrack
+    raw: -A OUTPUT -j CT --notrack
+"""
+
+
+@pytest.mark.parametrize(("state", "verdict"), [("INVALID", Verdict.DROP), ("UNTRACKED", Verdict.REJECT)])
+def test_notrack_passes_by_an_answer_to_an_untracked_packet(lab, state: str, verdict: Verdict) -> None:
+    rules = f"""{NOTRACK}
+        filter: -A OUTPUT -m conntrack --ctstate {state} -j DROP
+        filter: -A FORWARD -p tcp -j REJECT --reject-with tcp-reset
+        filter: -A FORWARD -d 10.2.0.7 -j REJECT"""
+    spent, refused = lab.udp("10.1.0.5", "10.2.0.5", ttl=1), lab.udp("10.1.0.5", "10.2.0.7")
+    assert [lab.run(rules, step)[0].verdict for step in (spent, refused)] == [verdict] * 2
+    assert lab.run(rules, lab.tcp("10.1.0.5", "10.2.0.5"))[0].verdict is verdict
+
+
+def test_notrack_takes_what_is_invalid_when_it_comes_through_the_loopback_device(lab) -> None:
+    rules = """
+        raw: -A PREROUTING -i lo -j CT --notrack
+        filter: -A INPUT -m conntrack --ctstate UNTRACKED -j DROP"""
+    stray = lab.tcp("10.1.0.1", "10.1.0.1", None, flags=RST)
+    assert lab.run(rules, stray)[0].verdict is Verdict.DROP

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from backends.contract import Job
@@ -10,6 +12,7 @@ from backends.node import Address, node_from_json
 from backends.outcome import Outcome, Verdict
 from backends.packet import Packet
 from backends.simulator import simulate
+from backends.simulator.routing6 import Router6
 from backends.simulator.saddr import select_source
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, parse_address
@@ -193,3 +196,48 @@ def test_a_flow_of_the_other_family_is_refused() -> None:
     four = Send(packet=Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4), entry="west")
     with pytest.raises(InputError, match="family of the rules, ip6"):
         run("", four)
+
+
+@pytest.mark.parametrize("kind", [151, 152])
+def test_nor_is_the_discovery_of_multicast_routers(kind: int) -> None:
+    rules = "filter: -A INPUT -m conntrack --ctstate UNTRACKED -j DROP"
+    assert run(rules, icmp(POD, "fd00:1::1", kind))[0].verdict is Verdict.DROP
+
+
+def test_nothing_behind_the_header_is_invalid() -> None:
+    rules = "filter: -A INPUT -m conntrack --ctstate INVALID -j DROP"
+    none = Send(packet=packet(59, POD, "fd00:1::1"), entry="west")
+    assert run(rules, none)[0].verdict is Verdict.DROP
+
+
+# As Linux 6.1, 6.12 and 6.18 bind them.
+@pytest.mark.parametrize(
+    ("src", "dst", "bound"),
+    [
+        ("2001:db8:ffff::9", "2001:db8:1::7", "dead::68"),
+        ("2001:db8:ffff::9", "2001:db8:1::8", "dead::8b"),
+        ("fd00:244::9", "2001:4860::8", "dead::2"),
+    ],
+)
+def test_an_address_of_a_dnat_range_follows_from_both_ends(src: str, dst: str, bound: str) -> None:
+    rules = "nat: -A PREROUTING -j DNAT --to-destination dead::1-dead::ff"
+    assert run(rules, udp(src, dst))[0].dst == ip(bound)
+
+
+REACHES = {
+    "2001:db8:9::9": "2001:db8::1",
+    "fd00:1::9": "2001:db8::1",
+    "fe80::9": "fe80::1",
+    "fec0::9": None,
+    "::a": "::5",
+    "ff02::2": "fe80::1",
+    "ff05::2": None,
+    "ff0e::1": "2001:db8::1",
+}
+
+
+@pytest.mark.parametrize(("dst", "bound"), REACHES.items())
+def test_redirect_binds_an_address_that_reaches_as_far(dst: str, bound: str | None) -> None:
+    addresses = ["::ffff:10.0.0.1/128", "::5/128", "2001:db8::1/64", "fe80::1/64"]
+    node = node_from_json(json.dumps({"interfaces": {"west": addresses}}), name="node")
+    assert Router6(node).redirect_address("west", ip(dst)) == (0 if bound is None else ip(bound))

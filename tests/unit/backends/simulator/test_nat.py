@@ -7,7 +7,7 @@ import pytest
 from backends.flow import Again, Flow, IcmpError, Reply
 from backends.outcome import QuotedTuple, Verdict
 from backends.packet import PortClass
-from backends.simulator import Bound, Manip, trace
+from backends.simulator import Bound, Manip, simulate, trace
 
 DNAT = "nat: -A PREROUTING -d 10.9.0.1 -p udp -j DNAT --to-destination 10.2.0.5:5353"
 HIGH = PortClass(1024, 65535)
@@ -153,3 +153,18 @@ def test_an_icmp_error_is_translated_outside_and_inside(lab, ip) -> None:
 def test_untracked_packets_meet_no_nat(lab, ip) -> None:
     rules = "raw: -A PREROUTING -j CT --notrack\n" + DNAT
     assert lab.run(rules, lab.udp("10.1.0.5", "10.9.0.1"))[0].dst == ip("10.9.0.1")
+
+
+TWO_SERVICES = """
+    nat: -A PREROUTING -p tcp -j DNAT --to-destination 10.2.0.5:1024-65535
+    nat: -A POSTROUTING -o east -j SNAT --to-source 10.2.0.1
+"""
+
+
+def test_ports_of_a_range_may_be_the_same_for_two_services(lab) -> None:
+    first, second = (lab.tcp("10.1.0.5", dst) for dst in ("10.9.0.1", "10.9.0.2"))
+    job, flow = lab.job(TWO_SERVICES), Flow(id="both", steps=(first, second))
+    result = simulate(job, flow)
+    assert {b.outcomes[1].sport for b in result.branches} == {4000, HIGH}
+    assert result.guessed
+    assert not simulate(job, Flow(id="one", steps=(first,))).guessed

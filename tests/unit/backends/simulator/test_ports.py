@@ -33,10 +33,12 @@ def test_a_pick_avoids_ports_in_use_and_is_a_number_when_one_is_left() -> None:
     assert ports.could_equal(3, pick)
 
 
-def test_two_picks_of_one_class_are_not_the_same_port() -> None:
+def test_a_pick_is_none_of_those_that_it_was_to_avoid() -> None:
     ports = Ports(Chooser())
-    one, other = ports.pick(1024, 65535), ports.pick(1024, 65535)
+    one = ports.pick(1024, 65535)
+    other = ports.pick(1024, 65535, taken=(one,))
     assert ports.equal(one, one)
+    assert not ports.could_equal(other, one)
     assert not ports.equal(one, other)
 
 
@@ -46,3 +48,25 @@ def test_a_pick_meets_a_given_port_as_often_as_chance_has_it() -> None:
         return ports.equal(ports.pick(1, 4), 3)
 
     assert {r: p for p, r in branches(run)} == {True: Fraction(1, 4), False: Fraction(3, 4)}
+
+
+def test_picks_of_other_tuples_may_turn_out_to_be_one_port() -> None:
+    def run(chooser: Chooser) -> tuple[bool, bool, bool]:
+        ports = Ports(chooser)
+        one, other = ports.pick(1, 4), ports.pick(3, 6)
+        equal = ports.equal(one, other)
+        return equal, ports.same(other, one), ports.within(other, (Interval(5, 6),))
+
+    found = {r: p for p, r in branches(run)}
+    assert sum(p for (equal, *_), p in found.items() if equal) == Fraction(2, 16)
+    assert {r[:2] for r in found} == {(True, True), (False, False)}
+    assert (True, True, True) not in found  # equal, they are what both can be
+
+
+def test_whether_kernels_draw_or_count_is_a_guess() -> None:
+    def run(chooser: Chooser) -> tuple[bool, bool]:
+        ports = Ports(chooser)
+        equal = ports.equal(ports.pick(1024, 65535, drawn=False), ports.pick(1024, 65535, drawn=False))
+        return equal, ports.guessed
+
+    assert {r: p for p, r in branches(run)} == {(True, True): Fraction(1, 2), (False, True): Fraction(1, 2)}

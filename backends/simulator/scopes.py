@@ -1,0 +1,58 @@
+"""How far an IPv6 address reaches: the two answers that the kernel has (``__ipv6_addr_type``)."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Final
+
+from translate.ir import Family, Interval, parse_address
+
+__all__ = ["LINK_LOCAL", "MAPPED", "MULTICAST", "Reach", "reach_of", "scope_of"]
+
+
+def _prefix(text: str, length: int) -> Interval:
+    return Interval.prefix(parse_address(Family.IP6, text), length, 128)
+
+
+LINK_LOCAL: Final = _prefix("fe80::", 10)
+MAPPED: Final = _prefix("::ffff:0:0", 96)
+MULTICAST: Final = _prefix("ff00::", 8)
+_SITE_LOCAL: Final = _prefix("fec0::", 10)
+_COMPATIBLE: Final = _prefix("::", 96)
+_UNSPECIFIED, _LOOPBACK = 0, 1
+_NODE, _LINK, _SITE, _GLOBAL = 1, 2, 5, 14
+
+
+class Reach(IntFlag):
+    """The kind of an address that reaches less far than everywhere (``ipv6_addr_scope``)."""
+
+    LOOPBACK = 0x10
+    LINK = 0x20
+    SITE = 0x40
+    COMPATIBLE = 0x80
+
+
+_REACH_OF_GROUPS: Final = {_NODE: Reach.LOOPBACK, _LINK: Reach.LINK, _SITE: Reach.SITE}
+"""``ipv6_addr_scope2type``"""
+
+
+def scope_of(address: int) -> int:
+    """Return the scope of an address as a number that grows with it (``__ipv6_addr_src_scope``)."""
+    if address in MULTICAST:
+        return address >> 112 & 0xF
+    if address in LINK_LOCAL or address == _LOOPBACK:
+        return _LINK
+    return _SITE if address in _SITE_LOCAL else _GLOBAL
+
+
+def reach_of(address: int) -> Reach:
+    """Return what ``ipv6_addr_scope`` says of an address, by which REDIRECT chooses."""
+    if address in MULTICAST:
+        return _REACH_OF_GROUPS.get(scope_of(address), Reach(0))
+    if address in LINK_LOCAL:
+        return Reach.LINK
+    if address in _SITE_LOCAL:
+        return Reach.SITE
+    if address == _LOOPBACK:
+        return Reach.LOOPBACK
+    return Reach.COMPATIBLE if address in _COMPATIBLE and address != _UNSPECIFIED else Reach(0)
