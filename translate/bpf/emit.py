@@ -12,6 +12,7 @@ kernel's verifier is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from translate.bpf.ipsets import SetMaps
@@ -24,10 +25,12 @@ from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
+    Action,
     Family,
     Lookup,
     LoweredChain,
     Masquerade,
+    NoTrack,
     Policy,
     Program,
     Snat,
@@ -72,7 +75,7 @@ def emit(program: Program) -> BpfOutput:
     text = "\n".join((*declared, *_counters(writer), *functions, *_absent(bases)))
     parts = _runtime(program.family, lists=bool(lists), sets=bool(sets.maps))
     return BpfOutput(
-        before="\n".join((_reuse(program), *map(runtime_text, parts))),
+        before="\n".join((_reuse(program), _notrack(program), *map(runtime_text, parts))),
         chains=f"{text}\n",
         after="\n".join(map(runtime_text, after_chains(program.family))),
         maps=tuple(writer.maps),
@@ -95,12 +98,25 @@ def _reuse(program: Program) -> str:
     """
     asked = any(
         isinstance(action, Snat | Masquerade) and not (action.ports.random or action.ports.fully_random)
+        for action in _actions(program)
+    )
+    return f"#define REUSES_SOURCES {int(asked)}"
+
+
+def _notrack(program: Program) -> str:
+    """Whether a rule keeps packets out of connection tracking."""
+    asked = any(isinstance(action, NoTrack) for action in _actions(program))
+    return f"#define HAS_NOTRACK {int(asked)}"
+
+
+def _actions(program: Program) -> Iterator[Action]:
+    return (
+        action
         for chain in program.chains
         for statement in chain.statements
         for group in action_groups(statement)
         for action in group
     )
-    return f"#define REUSES_SOURCES {int(asked)}"
 
 
 def _note(known: RecentList) -> Note:

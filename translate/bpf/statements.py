@@ -180,7 +180,7 @@ class Writer:
             case Log() | NfLog():
                 return ["; /* not logged */"]  # emit notes it
             case NoTrack():
-                return ["if (!p->has_ct)", "\tp->ct_state = CT_UNTRACKED;"]
+                return ["if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"]
             case Dnat(addresses, ports):
                 return self._bind(addresses, ports, (), number)
             case Snat(addresses, ports):

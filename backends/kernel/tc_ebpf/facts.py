@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +38,17 @@ _RP_LOOSE: Final = 4
 _ACCEPT_LOCAL: Final = 8
 _BRIDGE: Final = 16
 _DIRECT: Final = 32
-_LINK: Final = 0xFE80 >> 6
+_MAPPED: Final = 0xFFFF
+_NEAR: Final[tuple[Callable[[int], bool], ...]] = (
+    lambda a: a == 1,
+    lambda a: a >> 118 == 0xFE80 >> 6,
+    lambda a: a >> 118 == 0xFEC0 >> 6,
+    lambda a: 1 < a < 1 << 32,
+)
+"""Whether an IPv6 address is of the node, the link, the site, or one of IPv4 (``ipv6_addr_scope``).
+
+In the order of ``ipv6/address.h``.
+"""
 
 Entry = tuple[bytes, bytes]
 
@@ -109,7 +119,7 @@ class _Reader:
         for index, name in self.links.items():
             here = [a.value for a in self.addresses if a.index == index]
             first = next(iter(here), 0)
-            of_link = 0
+            near: tuple[int, ...] = (0,)
             flags = 0
             if self.family is Family.IP:
                 check = checks.get(name, SourceChecks())
@@ -118,13 +128,14 @@ class _Reader:
                 if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
                     flags |= _ROUTE_LOCALNET
             else:
-                of_link = next((a for a in here if a >> 118 == _LINK), 0)
+                first = next((a for a in here if a >> 32 != _MAPPED), 0)
+                near = tuple(next((a for a in here if is_near(a)), 0) for is_near in _NEAR)
             flags |= _BRIDGE * (index in self.bridges) | _DIRECT * (index in self.direct)
             yield (
                 struct.pack("=I", index),
                 struct.pack("=16s", name.encode())
                 + self._host(first)
-                + self._host(of_link)
+                + b"".join(map(self._host, near))
                 + struct.pack("=II8s", flags, 0, macs[index]),
             )
 
@@ -252,13 +263,15 @@ def settings_of(node: Node, family: Family) -> bytes:
         t.udp,
         t.udp_stream,
         t.icmp if family is Family.IP else t.icmpv6,
+        t.gre,
+        t.gre_stream,
         t.generic,
         t.sctp,
         t.sctp_established,
         t.dccp,
         t.dccp_open,
     )
-    return struct.pack("=24I", *switches, t.tcp_max_retrans, *seconds)
+    return struct.pack("=26I", *switches, t.tcp_max_retrans, *seconds)
 
 
 def _crc_table() -> bytes:

@@ -19,7 +19,7 @@ INLINE int c0_raw_PREROUTING(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 5 */
 	if (p->daddr == ADDRESS(0xfd00000100000000, 0x77) && p->proto == 0x11 && p->has_ports && p->dport == 0x7b) {
-		if (!p->has_ct)
+		if (!p->has_ct && !p->attached)
 			p->ct_state = CT_UNTRACKED;
 	}
 	return CONTINUE;

@@ -9,6 +9,9 @@
 #define PROTO_TCP 6
 #define PROTO_UDP 17
 #define PROTO_DCCP 33
+#define PROTO_GRE 47
+#define PROTO_ESP 50
+#define PROTO_AH 51
 #define PROTO_SCTP 132
 #define PROTO_UDPLITE 136
 

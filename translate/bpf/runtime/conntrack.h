@@ -150,24 +150,52 @@ INLINE int tuple_of(struct pkt *p, struct tuple *t)
 	} else if (p->has_icmp) {
 		t->sport = p->icmp_id;
 		t->dport = (u16)p->icmp_type << 8 | p->icmp_code;
+	} else if (p->proto == PROTO_GRE) {
+		t->dport = p->gre_key;
+		return p->gre == GRE_STRANGE ? -1 : 0;
 	} else if (p->proto == PROTO_ICMP || is_port_protocol(p->proto) || is_no_protocol(p->proto)) {
 		return -1;
 	}
 	return 0;
 }
 
-/* The stack gives an error that it makes the connection of the packet that it is about, entered or
- * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
-INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
+/* The packet that an error of the stack is about, if it is that: the one before it on this CPU, which is still
+ * under way. Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
+INLINE struct pkt *quoted_packet(struct pkt *p, struct tuple *inner, u16 id)
 {
 	u32 own = p->slot & (SLOTS_EACH - 1), number = p->slot - own + (own > 1 ? own - 1 : SLOTS_EACH - 1);
 	struct pkt *about;
 
 	number &= SLOTS - 1;
 	about = slots.lookup(&number);
-	/* Forwarded but never seen at egress: anybody may quote what has left, that one only the stack. */
-	if (!about || about->stage != AT_FORWARD || !about->has_ct || about->left_saddr != inner->src || about->left_daddr != inner->dst ||
+	if (!about || about->stage != AT_FORWARD || about->left_saddr != inner->src || about->left_daddr != inner->dst ||
 	    about->left_id != id || about->proto != inner->proto)
+		return 0;
+	return about;
+}
+
+/* Whether the packet is an error of the stack about one that is UNTRACKED, as what it is about is attached
+ * to it (icmp_glue_bits, nf_ct_attach). */
+INLINE int is_about_untracked(struct __sk_buff *skb, struct pkt *p)
+{
+	struct tuple inner;
+	struct pkt *about;
+	u16 id;
+
+	if (!p->has_icmp || !is_icmp_error(p->icmp_type) || parse_quoted(skb, p, &inner, &id))
+		return 0;
+	inner.proto = p->quoted_proto;
+	about = quoted_packet(p, &inner, id);
+	return about && !about->has_ct && about->ct_state == CT_UNTRACKED;
+}
+
+/* The stack gives an error that it makes the connection of the packet that it is about, entered or
+ * not (icmp_glue_bits, nf_ct_attach). It makes it while that packet is under way, on the same CPU. */
+INLINE int attach_error(struct pkt *p, struct tuple *inner, u16 id)
+{
+	struct pkt *about = quoted_packet(p, inner, id);
+
+	if (!about || !about->has_ct)
 		return 0;
 	if (about->has_ports && (about->sport != inner->sport || about->dport != inner->dport))
 		return 0;
@@ -190,7 +218,14 @@ INLINE void track_error(struct __sk_buff *skb, struct pkt *p, u64 now)
 	inner.proto = p->quoted_proto;
 	inner.sport = inner.dport = 0;
 	p->quoted_ports = is_port_protocol(p->quoted_proto);
-	if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
+	if (p->quoted_proto == PROTO_GRE) {
+		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
+			return;
+		parse_gre(p, l4);
+		if (p->gre == GRE_STRANGE)
+			return;
+		inner.dport = p->gre_key;
+	} else if (p->quoted_ports || p->quoted_proto == PROTO_ICMP) {
 		if (bpf_skb_load_bytes(skb, p->quoted_l4, l4, sizeof(l4)))
 			return;
 		if (p->quoted_ports) {
@@ -245,6 +280,12 @@ INLINE void refresh(struct pkt *p, struct conn *c, struct settings *s, u64 now)
 			seconds = s->udp_stream;
 			c->status |= ST_ASSURED;
 		}
+	} else if (p->proto == PROTO_GRE) {
+		seconds = s->gre;
+		if (answered) {
+			seconds = s->gre_stream;
+			c->status |= ST_ASSURED;
+		}
 	} else if (p->proto == PROTO_SCTP) {
 		seconds = answered ? s->sctp_established : s->sctp;
 	} else if (p->proto == PROTO_DCCP) {
@@ -288,6 +329,7 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 	if (!s)
 		return;
 	if (p->proto == PROTO_TCP) {
+		p->attached = 0;
 		if (!p->has_tcp || p->tcp_doff < 20 || p->segment < p->tcp_doff || !tcp_flags_valid(p->tcp_flags))
 			return;
 	} else if (p->proto == PROTO_UDP) {
@@ -295,6 +337,9 @@ INLINE void track(struct __sk_buff *skb, struct pkt *p)
 			return;
 	} else if (p->proto == PROTO_ICMP) {
 		if (!p->has_icmp || is_icmp_unknown(p->icmp_type))
+			return;
+	} else if (p->proto == PROTO_UDPLITE) {
+		if (is_strange_udplite(p))
 			return;
 	}
 	if (p->bad_sum && s->checksum)

@@ -102,7 +102,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 	set_out(p, 0);
 	if (not_received(p))
 		return TC_ACT_SHOT;
-	p->bad_sum = !p->looped && bad_checksum(skb, p);
+	p->bad_sum = !p->looped && bad_checksum(skb, p, 0);
 	if (p->fragment)
 		return lose(COUNT_FRAGMENT); /* conntrack would put it together first; a tc program cannot */
 	RUN(chain_raw_prerouting);
@@ -230,8 +230,10 @@ int nfparity_egress(struct __sk_buff *skb)
 	set_out(p, skb->ifindex);
 	if (p->fragment)
 		return lose(COUNT_FRAGMENT);
-	if (!p->iif)
+	if (!p->iif) {
+		p->attached = HAS_NOTRACK && is_about_untracked(skb, p);
 		RUN(chain_raw_output);
+	}
 	p->incoming = p->bad_sum = p->via = 0; /* checksums are verified in PREROUTING alone */
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();

@@ -184,7 +184,8 @@ INLINE int bind(struct pkt *p, int manip)
 				struct wire there = to_wire(new.dst);
 				int persistent = flags & BIND_PERSISTENT;
 				u32 seed = persistent ? 0 : there.word[ADDRESS_WORDS - 1];
-				address = address_between(low, high, new.dst, hash_address(new.src, seed), persistent);
+				address = address_between(low, high, new.dst, hash_address(new.src, seed), persistent,
+							  manip == MANIP_SRC);
 			}
 			if (manip == MANIP_SRC)
 				new.src = address;
@@ -279,6 +280,12 @@ INLINE int is_translated(struct pkt *p, int manip)
 	return p->has_ct && (p->conn.status & bit);
 }
 
+/* Whether NAT knows how to rewrite one side of a GRE header (gre_manip_pkt). */
+INLINE int has_strange_gre(struct pkt *p, int manip)
+{
+	return p->gre == GRE_SHORT || (p->gre == GRE_UNKNOWN && manip == MANIP_DST);
+}
+
 /* Rewrite one side of the packet as its connection is bound (nf_nat_packet). -1: drop it. */
 INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 {
@@ -294,8 +301,13 @@ INLINE int translate(struct __sk_buff *skb, struct pkt *p, int manip)
 	if (!(p->conn.status & bit))
 		return 0;
 	copy_tuple(&t, p->dir ? &p->conn.orig : &p->conn.reply);
-	if (p->related && p->has_icmp)
+	if (p->related && p->has_icmp) {
+		if (p->quoted_proto == PROTO_GRE && has_strange_gre(p, !manip))
+			return -1;
 		return translate_error(skb, p, &t, manip);
+	}
+	if (p->proto == PROTO_GRE && has_strange_gre(p, manip))
+		return -1;
 	if (manip == MANIP_SRC)
 		set_address(skb, p, 0, t.dst);
 	else

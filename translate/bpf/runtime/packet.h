@@ -19,6 +19,22 @@ INLINE int is_port_protocol(u8 proto)
 	       proto == PROTO_UDPLITE;
 }
 
+/* Read the first eight bytes of a GRE header (gre_pkt_to_tuple). */
+INLINE void parse_gre(struct pkt *p, u8 *header)
+{
+	u8 version = header[1] & 7;
+
+	p->gre_key = 0;
+	if (version != 1) {
+		p->gre = version ? GRE_UNKNOWN : GRE_PLAIN;
+	} else if (header[2] == 0x88 && header[3] == 0x0b) { /* PPP */
+		p->gre = GRE_KEYED;
+		p->gre_key = header[6] << 8 | header[7];
+	} else {
+		p->gre = GRE_STRANGE;
+	}
+}
+
 /* Read the headers into p. Returns 0, or -1 when this is no sane packet, which the stack drops, too. */
 INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 {
@@ -28,7 +44,7 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 		return -1;
 	p->has_ports = p->has_icmp = p->has_tcp = 0;
 	p->sport = p->dport = p->icmp_id = p->check = p->udp_length = 0;
-	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = 0;
+	p->icmp_type = p->icmp_code = p->tcp_flags = p->tcp_doff = p->gre = 0;
 	p->seq = p->ack = p->window = 0;
 	if (p->proto == PROTO_TCP && !bpf_skb_load_bytes(skb, p->l4, l4, 20)) {
 		p->has_tcp = 1;
@@ -55,6 +71,8 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 			p->udp_length = l4[4] << 8 | l4[5];
 			p->check = l4[6] << 8 | l4[7];
 		}
+	} else if (p->proto == PROTO_GRE && p->segment >= 8) {
+		parse_gre(p, l4);
 	}
 	return 0;
 }
@@ -113,27 +131,48 @@ INLINE u16 fold(u32 sum)
 	return sum;
 }
 
-/* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING).
+/* Whether a UDP-Lite packet is none that conntrack takes (udplite_error), apart from its checksum. */
+INLINE int is_strange_udplite(struct pkt *p)
+{
+	return !p->has_ports || !p->check || (p->udp_length && (p->udp_length < 8 || p->udp_length > p->segment));
+}
+
+INLINE int is_summed(u8 proto) { return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_ICMP; }
+
+/* Whether the transport checksum is wrong (nf_ip_checksum at PREROUTING). That of UDP-Lite is summed up with
+ * the number of UDP (nf_checksum_partial of udplite_error), by which hardly any is right. With `every`, other protocols have one, too, as REJECT has it: anywhere in them.
  *
  * A checksum that equals the bare sum of the pseudo header was left to hardware by another stack
  * of this machine (CHECKSUM_PARTIAL); nothing in tc tells so, and the kernel takes it as right.
  */
-INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p)
+INLINE int bad_checksum(struct __sk_buff *skb, struct pkt *p, int every)
 {
-	u32 sum = 0;
+	u32 sum = 0, length = p->segment;
+	u8 proto = p->proto;
 
-	if (p->proto != PROTO_TCP && p->proto != PROTO_UDP && p->proto != PROTO_ICMP)
-		return 0;
+	if (proto == PROTO_UDPLITE) {
+		if (is_strange_udplite(p))
+			return 0;
+		if (p->udp_length)
+			length = p->udp_length; /* its checksum's coverage */
+		proto = PROTO_UDP;
+	} else if (!is_summed(proto)) {
+		if (!every)
+			return 0;
+		if (!length)
+			return ICMP_HAS_PSEUDO_HEADER; /* nothing holds no checksum (reject6_csum_ok) */
+	}
 	if (p->proto == PROTO_UDP && p->check == 0)
 		return 0;
 	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
 		return 0;
-	if (p->proto != PROTO_ICMP || ICMP_HAS_PSEUDO_HEADER) {
-		sum = pseudo_sum(p->saddr, p->daddr, p->proto, p->segment);
+	if (proto == PROTO_TCP || proto == PROTO_UDP || ICMP_HAS_PSEUDO_HEADER) {
+		sum = pseudo_sum(p->saddr, p->daddr, proto, p->segment);
 		if (fold(sum) == swap16(p->check))
 			return 0;
 	}
-	return fold(sum_of(skb, p->l4, p->segment, sum)) != 0xffff;
+	sum = fold(sum_of(skb, p->l4, length, sum));
+	return sum != 0xffff && (sum || is_summed(proto)); /* without a pseudo header, zeros sum up to right */
 }
 
 INLINE u32 check_offset(struct pkt *p)

@@ -8,6 +8,13 @@
 #define REJECT_WITH_RESET 255
 #define ANSWER_HEADER (HEADER_LENGTH + 8) /* with ICMP's */
 
+/* Protocols whose checksum REJECT does not ask for (nf_reject_verify_csum). */
+INLINE int is_unverified(u8 proto)
+{
+	return proto == PROTO_GRE || proto == PROTO_ESP || proto == PROTO_AH || proto == PROTO_SCTP ||
+	       proto == PROTO_DCCP || proto == PROTO_UDPLITE;
+}
+
 /* Whether nf_send_unreach or nf_send_reset would answer this packet at all. */
 INLINE int deserves_answer(struct __sk_buff *skb, struct pkt *p)
 {
@@ -79,10 +86,10 @@ int nfparity_reject(struct __sk_buff *skb)
 
 	if (!p)
 		return failed();
-	if (p->proto == PROTO_SCTP)
-		p->bad_sum = 0; /* nf_reject_verify_csum */
-	else if (!p->incoming || p->looped)
-		p->bad_sum = bad_checksum(skb, p);
+	if (is_unverified(p->proto))
+		p->bad_sum = 0;
+	else if (!p->incoming || p->looped || !is_summed(p->proto))
+		p->bad_sum = bad_checksum(skb, p, 1);
 	if (!deserves_answer(skb, p))
 		return TC_ACT_SHOT;
 	if (route_back(p, &oif, &via, &source))
@@ -95,6 +102,7 @@ int nfparity_reject(struct __sk_buff *skb)
 	quoted_segment = p->segment;
 	p->quoted_proto = p->proto;
 	p->quoted_ports = p->has_ports;
+	p->attached = !p->has_ct && p->ct_state == CT_UNTRACKED;
 	if (p->has_ct) {
 		p->dir = !p->dir;
 		p->related = 1;

@@ -43,7 +43,7 @@ INLINE struct pkt *claim_slot(struct __sk_buff *skb)
 		return 0;
 	p->slot = number;
 	p->stage = AT_NOTHING;
-	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = 0;
+	p->has_ct = p->fresh = p->related = p->dir = p->looped = p->answer = p->attached = 0;
 	p->ct_state = CT_INVALID;
 	skb->cb[0] = number;
 	return p;

@@ -59,6 +59,10 @@ struct conn {
 	u16 touched; /* when its entry of `replies` was last seen, as touch_time() */
 };
 
+/* What conntrack makes of a GRE header: too short a one, one without a key, one whose key tells its connection,
+ * one of a version that NAT does not know, and one in which it finds no tuple. */
+enum gre { GRE_SHORT = 0, GRE_PLAIN, GRE_KEYED, GRE_UNKNOWN, GRE_STRANGE };
+
 /* Where a packet is between two programs. */
 enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER, AT_NEIGHBOUR };
 
@@ -75,6 +79,8 @@ struct pkt {
 	u32 seq, ack, sack;
 	u8 option_scale, option_flags, incoming, bad_sum;
 	u16 icmp_id, check, udp_length, window;
+	u16 gre_key;           /* of enhanced GRE (RFC 2637) */
+	u8 gre, attached;      /* attached: it answers an UNTRACKED packet (nf_conntrack_attach) */
 	u32 mark;
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
@@ -120,7 +126,7 @@ struct pkt {
 struct device {
 	u64 name[2];
 	addr address;     /* what REDIRECT binds; 0: none */
-	addr of_link;     /* and for what is sent to an address of the link (IPv6) */
+	addr near[REACHES]; /* and for what is sent to an address that reaches less far (IPv6) */
 	u32 flags;
 	u32 spare;
 	u8 mac[8];        /* its hardware address, in six bytes */
@@ -166,6 +172,7 @@ struct settings {
 	u32 tcp_retransmitted, tcp_unacknowledged;
 	u32 udp, udp_stream;
 	u32 icmp; /* of this family's */
+	u32 gre, gre_stream;
 	u32 generic;
 	u32 sctp, sctp_established;
 	u32 dccp, dccp_open;

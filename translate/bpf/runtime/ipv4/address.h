@@ -6,6 +6,7 @@
 
 typedef u32 addr;
 #define ADDRESS_WORDS 1
+#define REACHES 1 /* unused */
 typedef u16 tuple_port;
 typedef u32 tuple_proto;
 
@@ -47,11 +48,11 @@ INLINE int is_icmp_redirect(u8 type) { return type == 5; }
 INLINE int is_icmp_unknown(u8 type) { return type > 18; } /* NR_ICMP_TYPES */
 INLINE int is_icmp_untracked(u8 type) { return 0; }
 
-/* Protocols that conntrack has no tuple for: it takes any. */
-INLINE int is_no_protocol(u8 proto) { return 0; }
+/* Protocols that conntrack does not track: ICMPv6 has no place here (nf_conntrack_icmpv6_packet). */
+INLINE int is_no_protocol(u8 proto) { return proto == 58; }
 
 /* find_best_ips_proto: an address of a range, by `hash` over the source. */
-INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent)
+INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent, int source)
 {
 	return low + ((u64)hash * (high - low + 1) >> 32);
 }

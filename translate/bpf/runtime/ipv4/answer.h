@@ -3,11 +3,14 @@
 #define UNREACHABLE 3
 #define MOST_QUOTED 548 /* 576 bytes without two headers */
 
+/* ICMP types that count as errors when it comes to answering (icmp_pointers[].error): 1-7 and 9-12, a bit each. */
+#define ICMP_SILENT 0x1efe
+
 /* Whether icmp_send would answer this packet, were it not for its checksum. */
 INLINE int deserves_error(struct __sk_buff *skb, struct pkt *p)
 {
-	if (p->proto == PROTO_ICMP)
-		return p->has_icmp && p->icmp_type <= 18 && !is_icmp_error(p->icmp_type);
+	if (p->proto == PROTO_ICMP && (!p->has_icmp || p->icmp_type > 18 || (ICMP_SILENT >> p->icmp_type & 1)))
+		return 0;
 	return !p->incoming || p->looped || p->oif || skb->pkt_type == 0;
 }
 

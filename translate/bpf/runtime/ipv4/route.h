@@ -94,6 +94,12 @@ INLINE int arrives_here(struct pkt *p)
 	return type == RTN_UNICAST ? AWAY : HERE;
 }
 
+/* Whether a loopback address would leave the node (__mkroute_output). */
+INLINE int leaves_as_loopback(addr source, u32 oif)
+{
+	return is_loopback(source) && oif != LOOPBACK_INDEX && !(device_flags(oif) & DEVICE_ROUTE_LOCALNET);
+}
+
 /* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
 INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 {
@@ -119,7 +125,7 @@ INLINE int route_output(struct pkt *p, u32 *oif, addr *via)
 	*oif = r->oif;
 	if (r->via)
 		*via = r->via;
-	return is_loopback(p->saddr) && !(device_flags(r->oif) & DEVICE_ROUTE_LOCALNET) ? -1 : 0;
+	return leaves_as_loopback(p->saddr, r->oif) ? -1 : 0;
 }
 
 /* Route an answer to the packet's source, and choose its own address: the one that was asked when it was
@@ -143,7 +149,7 @@ INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
 	}
 	if (p->oif == 0 || p->oif == LOOPBACK_INDEX)
 		*source = p->daddr;
-	return 0;
+	return leaves_as_loopback(*source, *oif) ? -1 : 0;
 }
 
 /* inet_select_addr(device, next hop, universe). 0: none. */

@@ -8,6 +8,7 @@
  * on where such a number lies in a structure when it lies at a multiple of 16; see struct tuple. */
 typedef unsigned __int128 addr;
 #define ADDRESS_WORDS 4
+#define REACHES 4
 typedef u32 tuple_port;
 typedef u64 tuple_proto;
 #define ADDRESS(high, low) ((addr)(high##ULL) << 64 | (low##ULL))
@@ -41,6 +42,25 @@ INLINE int is_loopback(addr a) { return a == LOCALHOST; }
 INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
 INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */
 
+/* How far an address reaches, where that is not everywhere: its place in struct device's `near`, or -1 (ipv6_addr_scope). */
+enum { OF_NODE = 0, OF_LINK, OF_SITE, V4_COMPATIBLE };
+
+INLINE int reach_of(addr a)
+{
+	if (is_group(a)) {
+		u8 scope = (u8)(a >> 112) & 15;
+
+		return scope == 1 ? OF_NODE : scope == 2 ? OF_LINK : scope == 5 ? OF_SITE : -1;
+	}
+	if (is_of_link(a))
+		return OF_LINK;
+	if ((u16)((u64)(a >> 64) >> 54) == 0xfec0 >> 6)
+		return OF_SITE;
+	if (a >> 32)
+		return -1;
+	return a == LOCALHOST ? OF_NODE : a ? V4_COMPATIBLE : -1;
+}
+
 /* The type of the answer to an ICMP query, or -1. */
 INLINE int icmp_answer(u8 type)
 {
@@ -59,11 +79,12 @@ INLINE int is_icmp_unknown(u8 type) { return 0; }
 /* noct_valid_new: listener discovery, router and neighbour discovery. */
 INLINE int is_icmp_untracked(u8 type) { return (type >= 130 && type <= 136) || type == 143; }
 
-/* "No next header": ipv6_skip_exthdr finds no protocol there. */
-INLINE int is_no_protocol(u8 proto) { return proto == 59; }
+/* "No next header": ipv6_skip_exthdr finds no protocol there; and ICMP has no place here (nf_conntrack_icmp_packet). */
+INLINE int is_no_protocol(u8 proto) { return proto == 59 || proto == 1; }
 
-/* find_best_ips_proto: an address of a range, by `hash` over the source, a word at a time. */
-INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent)
+/* find_best_ips_proto: an address of a range, by `hash` over the source, a word at a time. The destination's
+ * goes into the hash after each: where the destination is bound, that which has just been chosen. */
+INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persistent, int source)
 {
 	struct wire from = to_wire(low), to = to_wire(high), other = to_wire(dst);
 	u32 made[4] = {};
@@ -78,7 +99,7 @@ INLINE addr address_between(addr low, addr high, addr dst, u32 hash, int persist
 		if (made[i] != swap32(to.word[i]))
 			whole = 1;
 		if (!persistent)
-			hash ^= other.word[i];
+			hash ^= source ? other.word[i] : swap32(made[i]);
 	}
 	return from_words(made[0], made[1], made[2], made[3]);
 }

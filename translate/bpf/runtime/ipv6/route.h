@@ -95,7 +95,18 @@ INLINE addr redirect_address(struct pkt *p)
 
 	if (!d)
 		return 0;
-	return is_of_link(p->daddr) ? d->of_link : d->address;
+	switch (reach_of(p->daddr)) {
+	case OF_NODE:
+		return d->near[OF_NODE];
+	case OF_LINK:
+		return d->near[OF_LINK];
+	case OF_SITE:
+		return d->near[OF_SITE];
+	case V4_COMPATIBLE:
+		return d->near[V4_COMPATIBLE];
+	default:
+		return d->address;
+	}
 }
 
 /* Whether the packet is for or from this link alone. */
