@@ -13,6 +13,7 @@ from translate.nft.ipsets import NamedSets
 from translate.nft.model import BaseHook, NftChain, NftCounter, NftMap, NftSet, NftTable
 from translate.nft.names import NameGiver
 from translate.nft.recent import notes_about, sets_of
+from translate.nft.untracked import refused_answers
 from translate.passes.accounts import account_origins
 from translate.passes.recents import RecentList, recent_lists
 
@@ -88,8 +89,9 @@ class Draft:
             maps=[*self.named.made.values(), *self.maps],
             chains=self.chains,
         )
-        if self.refusals:
-            raise UnsupportedError(tuple(sorted(self.refusals, key=lambda r: r.origin.line)))
+        refusals = [*self.refusals, *refused_answers(self.program)]
+        if refusals:
+            raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
         return table
 
     def notes(self) -> tuple[Note, ...]:
