@@ -50,26 +50,25 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
     search = Search(job, seed)
     search.run()
     services = services_of(f.seen for f in search.found)
-    flows = list(service_flows(services, search.places))
-    given: set[Goal] = set()
-    shown: list[Seen] = []
-    for flow in flows:
-        shown.append(search.observe(flow.steps))
-        given |= _worth(shown[-1], search)
+    flows, shown = _observed(service_flows(services, search.places), search)
+    given = {goal for seen in shown for goal in _worth(seen, search)}
     chosen = cover([_worth(f.seen, search) for f in search.found], given)
     flows += _named([search.found[i] for i in chosen], job.ruleset.family)
     shown += (search.found[i].seen for i in chosen)
-    endings = list(ending_flows(services, search.places))
+    endings, ended = _observed(ending_flows(services, search.places), search)
     flows += endings
-    shown += (search.observe(flow.steps) for flow in endings)
+    shown += ended
     taken = {flow.id for flow in flows}
     found = list(stray_flows(search, taken))
     flows += (one.flow for one in found)
     shown += (one.seen for one in found)
     models = [(flow.first, seen) for flow, seen in zip(flows, shown, strict=True)]
     strays = [(one.flow.first, one.seen) for one in sorted(found, key=lambda one: not one.telling)]
-    flows += edge_flows(job.ruleset, models, search.places, taken, strays=strays)
-    flows += member_flows(job.ruleset, models, search.places, taken, strays=strays)
+    more = itertools.chain(
+        edge_flows(job.ruleset, models, search.places, taken, strays=strays),
+        member_flows(job.ruleset, models, search.places, taken, strays=strays),
+    )
+    flows += filter(search.can_try, more)
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),
@@ -79,6 +78,12 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
         together=sum(g.side != HIT for g in search.far - search.near),
         doubts=_doubts(job, search, report),
     )
+
+
+def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[Seen]]:
+    """The flows that can be simulated, and what each of them shows."""
+    found = [(flow, seen) for flow in flows if (seen := search.observe(flow.steps)) is not None]
+    return [flow for flow, _ in found], [seen for _, seen in found]
 
 
 def _flows_per_rule(shown: Iterable[Seen]) -> dict[RuleId, tuple[int, int | None]]:
@@ -148,6 +153,8 @@ def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, st
             found[key] = f"packets came to it, and failed one of: {', '.join(tests)}"
         else:
             found[key] = "no packet that was tried came to it"
+        if key in search.unsimulated:
+            found[key] += f"; others were not tried: {search.unsimulated[key]}"
     return found
 
 

@@ -105,6 +105,10 @@ class Places:
             return AddressType.LOCAL
         return AddressType.BROADCAST if address in self.loud and four else AddressType.UNICAST
 
+    def on_link(self, address: int) -> bool:
+        """Whether an IPv6 address is a group's, or means another node on each link."""
+        return self.family is Family.IP6 and (address >> 118 == 0xFE80 >> 6 or address >> 120 == 0xFF)
+
     def usable(self, address: int) -> bool:
         """Whether an ordinary host can have the address."""
         if self.family is Family.IP and (address >> 24 == 0 or address == _LOOPBACK_BROADCAST):

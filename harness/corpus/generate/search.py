@@ -17,6 +17,8 @@ from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
+from harness.reachability import RuleId
+from translate.errors import UnsupportedError
 from translate.ir import (
     AnyOf,
     Field,
@@ -59,6 +61,8 @@ class Search:
     far: set[Goal] = field(default_factory=set)
     barred: set[Goal] = field(default_factory=set)
     """Goals that every way's tests contradict."""
+    unsimulated: dict[RuleId, str] = field(default_factory=dict)
+    """Why packets that might come to a rule could not be tried."""
     places: Places = field(init=False)
     _simulation: Simulation = field(init=False)
     _candidates: Candidates = field(init=False)
@@ -84,8 +88,25 @@ class Search:
                     for side in range(HIT, len(rule.tests)):
                         self._look(Goal(table.name, hook, chain, index, side), rule, into)
 
-    def observe(self, steps: Steps) -> Seen:
-        """Run a flow and remember what it shows."""
+    def observe(self, steps: Steps) -> Seen | None:
+        """Run a flow and remember what it shows; None for one that cannot be simulated."""
+        try:
+            return self._observe(steps)
+        except UnsupportedError:
+            return None
+
+    def can_try(self, flow: Flow) -> bool:
+        """Whether the simulator can say what becomes of a flow: of some on a link of IPv6 it cannot."""
+        sent = [step.packet for step in flow.steps if isinstance(step, Send)]
+        if not any(self.places.on_link(address) for p in sent for address in (p.src, p.dst)):
+            return True
+        try:
+            self._simulation.simulate(flow)
+        except UnsupportedError:
+            return False
+        return True
+
+    def _observe(self, steps: Steps) -> Seen:
         seen = observe(self._simulation.trace(Flow(id="candidate", steps=steps)), self.places)
         self.near |= seen.near
         self.far |= seen.far
@@ -113,7 +134,12 @@ class Search:
                 continue
             self._tried.add(steps)
             near, far = set(self.near), self.near | self.far
-            seen = self.observe(steps)
+            try:
+                seen = self._observe(steps)
+            except UnsupportedError as e:
+                place = (goal.table.value, goal.chain, goal.rule)
+                self.unsimulated.setdefault(place, e.refusals[0].reason)
+                continue
             new = [g for g in (goal,) if g in seen.near] or sorted(seen.near - near) or sorted(seen.far - far)
             if new:
                 self.found.append(Found(new[0], self._rule(new[0]), steps, seen))

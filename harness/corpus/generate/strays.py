@@ -105,6 +105,8 @@ def _found(
         if not all(usable(s.packet.dst) and usable(s.packet.src) for s in steps if isinstance(s, Send)):
             continue
         seen = search.observe(steps)
+        if seen is None:
+            continue
         for one in seen.sightings:
             if one.table is table and one.hook is hook:
                 values: dict[Field, object] = {}
