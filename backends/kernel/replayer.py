@@ -218,8 +218,9 @@ class Replayer:
     ) -> tuple[Outcome, Arrival]:
         sent, got, place = emission.packet, found.packet, found.sighting
         faults = _faults(found)
-        if sent.bad_checksum:
-            # That one was asked for; an address that changed leaves it as wrong as it was.
+        if sent.bad_checksum or (emission.entry is None and sent.src == 0):
+            # That one was asked for; an address that changed leaves it as wrong as it was. So does the
+            # one that the stack fills in where a packet of the node has none (raw_send_hdrinc).
             faults = tuple(f for f in faults if not _is_transport_checksum(f))
         notes.extend(faults)
         local = place.out is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from backends.packet import Packet
+from backends.simulator.scopes import MAPPED
 from backends.simulator.tuples import NR_ICMP_TYPES
 from translate.ir import Family, Protocol, RejectKind, TcpFlag
 
@@ -82,7 +83,13 @@ def _summed_with_addresses(packet: Packet) -> bool:
 
 
 def reset_due(packet: Packet) -> bool:
-    """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``)."""
+    """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``).
+
+    Over IPv6 not where an address is one of IPv4: ``nf_send_reset6`` asks for unicast addresses, and
+    ``ipv6_addr_type`` does not call such an address unicast.
+    """
+    if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
+        return False
     return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and not packet.bad_checksum
 
 

@@ -289,12 +289,16 @@ class Router:
             kind = AddressType.MULTICAST
         return Path(type=kind, dev=entry.dev, via=entry.via, source=source)
 
-    def reroute(self, dst: int, src: int) -> Path | NoRoute:
-        """Route a packet again after NAT or a new mark (``ip_route_me_harder``)."""
+    def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
+        """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip_route_me_harder``)."""
         kind = self.address_type(src)
         if kind in (AddressType.LOCAL, AddressType.UNICAST):
             return self.route_output(dst, src, any_source=True)
         return self.route_output(dst)
+
+    def route_reset(self, dst: int, src: int) -> Path | NoRoute:
+        """Route a RST from ``src`` (``nf_send_reset``)."""
+        return self.reroute(dst, src)
 
     def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
         """Route an ICMP error to ``dst`` about a packet that goes ``about`` to ``address``.

@@ -15,10 +15,11 @@ from backends.simulator.routing import LOOPBACK, NoRoute, Path
 from backends.simulator.saddr import select_source
 from backends.simulator.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of
 from translate.errors import Refusal, UnsupportedError
-from translate.ir import NOWHERE, AddressType, Family, parse_address
+from translate.ir import NOWHERE, AddressType, Family, Interval, parse_address
 
 __all__ = ["Router6"]
 
+_TWO = 2  # a network with no more addresses has no anycast address (RFC 6164)
 _LOCALHOST = Address(Family.IP6, 1, 128)
 _ALL_NODES = parse_address(Family.IP6, "ff02::1")
 _ALL_ROUTERS = parse_address(Family.IP6, "ff02::2")
@@ -26,9 +27,12 @@ _ALL_ROUTERS = parse_address(Family.IP6, "ff02::2")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """``base`` is the first address of a network on the link, if it is wide enough for an anycast address."""
+
     type: AddressType
     dev: str
     via: int | None = None
+    base: int | None = None
 
 
 class Router6:
@@ -53,11 +57,11 @@ class Router6:
                     # addrconf_join_anycast: the subnet-router anycast address
                     self._local.setdefault(a.network.low, []).append(_Entry(AddressType.ANYCAST, name))
                 if name != LOOPBACK:
-                    entry = _Entry(AddressType.UNICAST, name)
+                    entry = _Entry(AddressType.UNICAST, name, base=_base(a.network))
                     tables.setdefault(a.network.size, {}).setdefault(a.network.low, []).append(entry)
         for r in node.routes:
             if r.family is Family.IP6:
-                entry = _Entry(AddressType.UNICAST, r.dev, r.via)
+                entry = _Entry(AddressType.UNICAST, r.dev, r.via, _base(r.dst) if r.via is None else None)
                 tables.setdefault(r.dst.size, {}).setdefault(r.dst.low, []).append(entry)
         self._by_length = sorted(tables.items())
 
@@ -177,9 +181,21 @@ class Router6:
         source = src or (dst if entry.type is AddressType.LOCAL else self.select_address(LOOPBACK, dst))
         return Path(type=entry.type, dev=LOOPBACK, source=source)
 
-    def reroute(self, dst: int, src: int) -> Path | NoRoute:
-        """Route a packet again after NAT or a new mark (``ip6_route_me_harder``)."""
-        return self.route_output(dst, src)
+    def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
+        """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip6_route_me_harder``)."""
+        return self.route_output(dst, src, dev=dev if dst in LINK_LOCAL else None)
+
+    def route_reset(self, dst: int, src: int) -> Path | NoRoute:
+        """Route a RST from ``src`` (``nf_send_reset6``): for no device, not even to an address of a link."""
+        entry = self._find(dst)
+        if entry is None:
+            return NoRoute.FAILED
+        return Path(
+            type=entry.type,
+            dev=entry.dev if entry.type is AddressType.UNICAST else LOOPBACK,
+            via=entry.via,
+            source=src,
+        )
 
     def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
         """Route an ICMPv6 error to ``dst`` about a packet for ``address`` that came in on ``dev``.
@@ -191,10 +207,14 @@ class Router6:
         link = dev if dst in LINK_LOCAL else None
         entry = None if _multicast(address) else self._find(address)
         own = address if entry is not None and entry.type is not AddressType.UNICAST else 0
-        path = self.route_output(dst, own or (self.select_address(dev, dst) if dev else 0), dev=link)
-        if isinstance(path, Path) and path.type is AddressType.ANYCAST:
-            return NoRoute.FAILED
-        return path
+        back = self._find(dst, link)
+        if back is not None and (back.type is AddressType.ANYCAST or back.base == dst):
+            return NoRoute.FAILED  # ipv6_anycast_destination
+        return self.route_output(dst, own or (self.select_address(dev, dst) if dev else 0), dev=link)
+
+
+def _base(network: Interval) -> int | None:
+    return network.low if network.size > _TWO else None
 
 
 def _refuse(feature: str, what: str) -> NoReturn:

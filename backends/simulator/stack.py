@@ -322,7 +322,8 @@ class Stack:
     def _reroute(self, skb: Skb, why: str) -> Fate | None:
         """``ip_route_me_harder``."""
         packet = skb.packet
-        found = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src))
+        assert skb.path is not None
+        found = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src, skb.path.dev))
         if isinstance(found, NoRoute):
             return Dropped(found.value)
         skb.path = found
@@ -380,7 +381,7 @@ class Stack:
         if not sender_is_one(skb.packet):
             return self._silent(kind, "its source names no node", why)
         rst = reset(skb.packet)
-        path = self.router.reroute(rst.dst, rst.src)
+        path = self.router.route_reset(rst.dst, rst.src)
         if isinstance(path, NoRoute):
             return self._silent(kind, "there is no route back", why)
         return self._answer(skb, rst, path, kind, why)

@@ -38,6 +38,7 @@ _RP_LOOSE: Final = 4
 _ACCEPT_LOCAL: Final = 8
 _BRIDGE: Final = 16
 _DIRECT: Final = 32
+_WITHOUT_ANYCAST: Final = 127
 _MAPPED: Final = 0xFFFF
 _NEAR: Final[tuple[Callable[[int], bool], ...]] = (
     lambda a: a == 1,
@@ -163,7 +164,10 @@ class _Reader:
             gateway = route.get_attr("RTA_GATEWAY")
             via = _number(gateway) if gateway else 0
             source = 0
-            if self.family is Family.IP:
+            if self.family is Family.IP6:
+                if not gateway and length < _WITHOUT_ANYCAST:
+                    source = address
+            else:
                 preferred = route.get_attr("RTA_PREFSRC")
                 source = _number(preferred) if preferred else select4(self.addresses, oif, via or None) or 0
             metric = route.get_attr("RTA_PRIORITY") or 0

@@ -5,7 +5,6 @@
  * it is for the node itself, through lo.
  */
 
-#define REJECT_WITH_RESET 255
 #define ANSWER_HEADER (HEADER_LENGTH + 8) /* with ICMP's */
 
 /* Protocols whose checksum REJECT does not ask for (nf_reject_verify_csum). */
@@ -21,7 +20,7 @@ INLINE int deserves_answer(struct __sk_buff *skb, struct pkt *p)
 	if (p->bad_sum || !is_answerable(p))
 		return 0;
 	if (p->reject == REJECT_WITH_RESET)
-		return p->has_tcp && !(p->tcp_flags & FLAG_RST);
+		return p->has_tcp && !(p->tcp_flags & FLAG_RST) && is_resettable(p);
 	return deserves_error(skb, p);
 }
 

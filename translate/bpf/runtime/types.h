@@ -7,6 +7,7 @@
 
 /* What a chain returns. CONTINUE is also RETURN: back to the caller, or to the policy. */
 enum verdict { CONTINUE = 0, ACCEPT, DROP, BIND, REJECT };
+#define REJECT_WITH_RESET 255 /* in place of an ICMP code */
 
 /* The states of -m conntrack, as ConnectionState numbers them. */
 enum { CT_INVALID = 1, CT_ESTABLISHED = 2, CT_RELATED = 4, CT_NEW = 8, CT_UNTRACKED = 64 };
@@ -151,7 +152,7 @@ struct local {
 
 struct route {
 	addr via;    /* 0: the destination is on the link */
-	addr source; /* what packets made here use, by preference; unused in IPv6 */
+	addr source; /* what packets made here use, by preference; in IPv6 the network's anycast address, 0: none */
 	u32 oif;
 	u32 spare[3];
 };

@@ -22,6 +22,9 @@ INLINE int is_answerable(struct pkt *p)
 	return type != RTN_BROADCAST && type != RTN_MULTICAST;
 }
 
+/* Whether a RST may be sent from and to the packet's addresses. */
+INLINE int is_resettable(struct pkt *p) { return 1; }
+
 /* The header of an answer: a RST, or an ICMP error about p. */
 INLINE void write_header(u8 *h, struct pkt *p, addr src, addr dst, u8 proto, u32 length)
 {

@@ -40,6 +40,7 @@ INLINE addr read_address(u8 *at) { return from_words(read32(at), read32(at + 4),
 
 INLINE int is_loopback(addr a) { return a == LOCALHOST; }
 INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
+INLINE int is_mapped(addr a) { return a >> 32 == 0xffff; } /* ::ffff:0:0/96 */
 INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */
 
 /* How far an address reaches, where that is not everywhere: its place in struct device's `near`, or -1 (ipv6_addr_scope). */
@@ -76,8 +77,8 @@ INLINE int icmp_has_id(u8 type) { return type == 128 || type == 129; }
 INLINE int is_icmp_redirect(u8 type) { return type == 137; }
 INLINE int is_icmp_error(u8 type) { return type < 128 || is_icmp_redirect(type); }
 INLINE int is_icmp_unknown(u8 type) { return 0; }
-/* noct_valid_new: listener discovery, router and neighbour discovery. */
-INLINE int is_icmp_untracked(u8 type) { return (type >= 130 && type <= 136) || type == 143; }
+/* noct_valid_new: listener discovery, router and neighbour discovery; that of multicast routers since Linux 6.12. */
+INLINE int is_icmp_untracked(u8 type) { return (type >= 130 && type <= 136) || type == 143 || type == 151 || type == 152; }
 
 /* "No next header": ipv6_skip_exthdr finds no protocol there; and ICMP has no place here (nf_conntrack_icmp_packet). */
 INLINE int is_no_protocol(u8 proto) { return proto == 59 || proto == 1; }

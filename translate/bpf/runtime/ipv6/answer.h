@@ -14,6 +14,9 @@ INLINE int deserves_error(struct __sk_buff *skb, struct pkt *p)
 /* Whether the packet's addresses may be answered at all: RFC 4443, 2.4. */
 INLINE int is_answerable(struct pkt *p) { return p->saddr != 0 && !is_group(p->saddr) && !is_group(p->daddr); }
 
+/* Whether a RST may be sent from and to the packet's addresses: ipv6_addr_type calls one of IPv4 no unicast address. */
+INLINE int is_resettable(struct pkt *p) { return !is_mapped(p->saddr) && !is_mapped(p->daddr); }
+
 /* The header of an answer: a RST, or an ICMPv6 error. */
 INLINE void write_header(u8 *h, struct pkt *p, addr src, addr dst, u8 proto, u32 length)
 {

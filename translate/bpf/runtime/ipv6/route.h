@@ -69,6 +69,18 @@ INLINE int route_to(addr there, u32 device, u32 *oif, addr *via)
 /* Route a packet made on the node: device and next hop. Returns -1 when there is none. */
 INLINE int route_output(struct pkt *p, u32 *oif, addr *via) { return route_to(p->daddr, p->oif, oif, via); }
 
+/* Whether an address is nobody's alone (ipv6_anycast_destination). */
+INLINE int is_anycast(addr address)
+{
+	struct local *here = local_entry(address);
+	struct route *r;
+
+	if (here)
+		return here->type == RTN_ANYCAST;
+	r = route_entry(address);
+	return r && r->source && r->source == address;
+}
+
 /* Route an answer to the packet's source, and choose its own address (icmp6_send): the one that was
  * asked if it is the node's, else the one that the device it came by would use. */
 INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
@@ -76,6 +88,8 @@ INLINE int route_back(struct pkt *p, u32 *oif, addr *via, addr *source)
 	u32 type = address_type(p->daddr, 0);
 	u32 device = p->iif ? p->iif : p->oif;
 
+	if (p->reject != REJECT_WITH_RESET && is_anycast(p->saddr))
+		return -1;
 	if (route_to(p->saddr, device, oif, via))
 		return -1;
 	if (type == RTN_LOCAL || type == RTN_ANYCAST)
