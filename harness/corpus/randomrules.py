@@ -13,28 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from harness.corpus.randomwords import WORDS, Words
+from translate.ir import Family
+
 __all__ = ["random_rules"]
 
-_ADDRESSES: Final = (
-    "10.244.0.3/32",
-    "10.244.0.3/32",
-    "10.244.0.4/32",
-    "10.244.0.5/32",
-    "10.244.0.4/31",
-    "10.244.0.0/24",
-    "10.244.0.0/16",
-    "10.96.0.10/32",
-    "10.96.0.1/32",
-    "10.96.0.0/12",
-    "172.18.0.2/32",
-    "172.18.0.0/16",
-    "172.18.0.0/255.255.0.254",
-    "198.51.100.7/32",
-    "127.0.0.0/8",
-    "10.244.1.0/25",
-)
-_PREFIXES: Final = tuple(a for a in _ADDRESSES if len(a.partition("/")[2]) < 3)
-_RANGES: Final = ("10.244.0.3-10.244.0.5", "10.96.0.1-10.96.0.10", "10.244.0.4", "172.18.0.0-198.51.100.7")
 _LOGS: Final = (
     "LOG",
     'LOG --log-prefix "to be seen: " --log-level 7 --log-tcp-options --log-uid',
@@ -67,26 +50,14 @@ _CONNMARKS: Final = (
     "--and-mark 0xfffffffd",
     "--xor-mark 0x3",
 )
-_INTERFACES: Final = ("eth0", "pod5", "dns3", "dns+", "pod+", "lo", "eth+", "e+", "nothing")
 _STATES: Final = ("NEW", "ESTABLISHED", "RELATED", "INVALID", "UNTRACKED", "DNAT", "SNAT")
 _STATUSES: Final = ("SEEN_REPLY", "ASSURED", "CONFIRMED", "EXPECTED", "NONE")
-_TYPES: Final = ("LOCAL", "UNICAST", "BROADCAST", "MULTICAST", "UNSPEC")
-_ICMP: Final = ("8", "0", "3", "3/1", "3/3", "any", "11/0", "8/0", "14")
 _FLAGS: Final = (
     "FIN,SYN,RST,ACK SYN",
     "SYN,ACK SYN,ACK",
     "FIN FIN",
     "RST,ACK NONE",
     "FIN,SYN,RST,PSH,ACK,URG NONE",
-)
-_REJECTS: Final = (
-    "icmp-net-unreachable",
-    "icmp-host-unreachable",
-    "icmp-proto-unreachable",
-    "icmp-port-unreachable",
-    "icmp-net-prohibited",
-    "icmp-host-prohibited",
-    "icmp-admin-prohibited",
 )
 _HOOKS: Final = {
     "raw": ("PREROUTING", "OUTPUT"),
@@ -97,11 +68,11 @@ _HOOKS: Final = {
 _DESTINATION: Final = frozenset({"PREROUTING", "OUTPUT"})
 
 
-def random_rules(seed: int) -> str:
-    """Return a small ruleset for the tables of IPv4, as ``iptables-restore`` takes it."""
+def random_rules(seed: int, family: Family = Family.IP) -> str:
+    """Return a small ruleset for the tables of a family, as ``iptables-restore`` takes it."""
     draw = random.Random(seed)
     tables = [t for t in _HOOKS if draw.random() < (0.35 if t == "raw" else 0.75)] or ["filter"]
-    return "".join(_Table(draw, name).text() for name in tables)
+    return "".join(_Table(draw, name, WORDS[family]).text() for name in tables)
 
 
 @dataclass(slots=True)
@@ -110,6 +81,7 @@ class _Table:
 
     draw: random.Random
     name: str
+    words: Words
     lines: list[str] = field(default_factory=list)
     chances: int = 4
     """How many more rules may draw: each packet draws anew, so that a flow's branches multiply."""
@@ -124,6 +96,15 @@ class _Table:
             drops = self.name == "filter" and self.draw.random() < 0.2
             head.append(f":{hook} {'DROP' if drops else 'ACCEPT'} [0:0]")
         head += [f":{chain} - [0:0]" for chain in chains]
+        if self.name == "raw" and self.draw.random() < 0.3:
+            self.lines += [
+                f"-A {hook} -j CT --notrack" for hook in sides
+            ]  # what is said about such packets, too
+        if self.name == "filter":
+            guarded = [hook for hook in sides if self.draw.random() < 0.15]
+            self.lines += [
+                f"-A {hook} -m conntrack --ctstate {self.draw.choice(_STATES)} -j DROP" for hook in guarded
+            ]
         names = list(chains)
         for hook, side in sides.items():
             self._chain(hook, side=side, callees=[c for c in names if chains[c] is side])
@@ -159,17 +140,17 @@ class _Table:
                 case "port":
                     text = f"-p {proto} -m {proto} --dport {self.draw.choice(_PORTS)}"
                 case "dst-port":
-                    to = self.draw.choice(("10.96.0.10", "10.96.0.1", "10.244.0.5"))
-                    text = f"-d {to}/32 -p {proto} -m {proto} --dport {self.draw.choice(('53', '80', '81'))}"
+                    to = self.draw.choice(self.words.hosts)
+                    text = f"-d {to} -p {proto} -m {proto} --dport {self.draw.choice(('53', '80', '81'))}"
                 case "in":
                     out = chain in ("OUTPUT", "POSTROUTING")
-                    text = f"{'-o' if out else '-i'} {self.draw.choice(_INTERFACES[:4])}"
+                    text = f"{'-o' if out else '-i'} {self.draw.choice(self.words.interfaces[:4])}"
                 case "state":
                     text = f"-m conntrack --ctstate {self.draw.choice(_STATES)}"
                 case "type":
-                    text = f"-m addrtype --dst-type {self.draw.choice(_TYPES)}"
+                    text = f"-m addrtype --dst-type {self.draw.choice(self.words.types)}"
                 case _:
-                    text = f"-{'s' if shape == 'src' else 'd'} {self.draw.choice(_ADDRESSES)}"
+                    text = f"-{'s' if shape == 'src' else 'd'} {self.draw.choice(self.words.addresses)}"
             has = proto if "-p " in text else ""
             self._rule(chain, has, shared + text, side=side, callees=callees)
 
@@ -196,26 +177,32 @@ class _Table:
         """Return the transport protocol, if it is one that has ports, and the matches."""
         words: list[str] = []
         if self.draw.random() < 0.3:
-            words.append(f"{self._not()}-s {self.draw.choice(_ADDRESSES)}")
+            words.append(f"{self._not()}-s {self.draw.choice(self.words.addresses)}")
         if self.draw.random() < 0.4:
-            words.append(f"{self._not()}-d {self.draw.choice(_ADDRESSES)}")
+            words.append(f"{self._not()}-d {self.draw.choice(self.words.addresses)}")
         if chain not in ("OUTPUT", "POSTROUTING") and self.draw.random() < 0.15:
-            words.append(f"{self._not()}-i {self.draw.choice(_INTERFACES)}")
+            words.append(f"{self._not()}-i {self.draw.choice(self.words.interfaces)}")
         if chain not in ("PREROUTING", "INPUT") and self.draw.random() < 0.15:
-            words.append(f"{self._not()}-o {self.draw.choice(_INTERFACES)}")
-        proto = self.draw.choice(("", "", "tcp", "udp", "tcp", "udp", "icmp", "!"))
+            words.append(f"{self._not()}-o {self.draw.choice(self.words.interfaces)}")
+        icmp, strange = self.words.icmp, self.draw.choice(self.words.strange)
+        proto = self.draw.choice(("", "", "tcp", "udp", "tcp", "udp", icmp, "!", "sctp", "udplite", strange))
         if proto == "!":
-            words.append(f"! -p {self.draw.choice(('tcp', 'udp', 'icmp', '99'))}")
+            words.append(f"! -p {self.draw.choice(('tcp', 'udp', icmp, strange))}")
             proto = ""
         elif proto:
             words += [f"-p {proto}", *self._transport(proto)]
         words += self._modules(chain, proto)
-        return (proto if proto in ("tcp", "udp") else ""), " ".join(words)
+        return (proto if proto in ("tcp", "udp", "sctp") else ""), " ".join(words)
 
     def _transport(self, proto: str) -> list[str]:
         roll = self.draw.random()
-        if proto == "icmp":
-            return [f"-m icmp {self._not()}--icmp-type {self.draw.choice(_ICMP)}"] if roll < 0.7 else []
+        if proto == self.words.icmp:
+            kind = self.draw.choice(self.words.icmp_types)
+            return [self.words.icmp_match.format(self._not(), kind)] if roll < 0.7 else []
+        if proto == "udplite":
+            roll = max(roll, 0.4)  # it has no match of its own
+        elif proto not in ("tcp", "udp", "sctp"):
+            return []
         if roll < 0.25:
             return [f"-m {proto} {self._not()}--dport {self.draw.choice(_PORTS)}"]
         if roll < 0.4:
@@ -237,7 +224,7 @@ class _Table:
         if self.draw.random() < 0.3:
             words.append(f"-m conntrack {self._conntrack(proto)}")
         if self.draw.random() < 0.15:
-            side, kinds = self.draw.choice(("--src-type", "--dst-type")), self._list(_TYPES)
+            side, kinds = self.draw.choice(("--src-type", "--dst-type")), self._list(self.words.types)
             words.append(f"-m addrtype {self._not()}{side} {kinds}{self._limit(chain)}")
         if self.chances > 0 and self.draw.random() < 0.08:
             self.chances -= 1
@@ -248,7 +235,7 @@ class _Table:
             words.append(f"-m statistic --mode nth {self._not()}--every 3 --packet {self.draw.randint(0, 2)}")
         if self.draw.random() < 0.08:
             side = self.draw.choice(("--src-range", "--dst-range"))
-            words.append(f"-m iprange {self._not()}{side} {self.draw.choice(_RANGES)}")
+            words.append(f"-m iprange {self._not()}{side} {self.draw.choice(self.words.ranges)}")
         if self.draw.random() < 0.05:
             words.append('-m comment --comment "a \\"quoted\\" remark; { with # marks }"')
         self.draw.shuffle(words)
@@ -264,7 +251,7 @@ class _Table:
         return " --limit-iface-out" if chain in ("OUTPUT", "POSTROUTING") else ""
 
     def _list(self, names: Sequence[str]) -> str:
-        return ",".join(self.draw.sample(names, self.draw.randint(1, 3)))
+        return ",".join(self.draw.sample(names, self.draw.randint(1, min(3, len(names)))))
 
     def _conntrack(self, proto: str) -> str:
         words = []
@@ -274,10 +261,10 @@ class _Table:
         if roll > 0.6:
             options = [
                 f"{self._not()}--ctstatus {self._list(_STATUSES)}",
-                f"{self._not()}--ctorigdst {self.draw.choice(_PREFIXES)}",
-                f"{self._not()}--ctorigsrc {self.draw.choice(_PREFIXES)}",
-                f"{self._not()}--ctreplsrc {self.draw.choice(_PREFIXES)}",
-                f"{self._not()}--ctrepldst {self.draw.choice(_PREFIXES)}",
+                f"{self._not()}--ctorigdst {self.draw.choice(self.words.prefixes)}",
+                f"{self._not()}--ctorigsrc {self.draw.choice(self.words.prefixes)}",
+                f"{self._not()}--ctreplsrc {self.draw.choice(self.words.prefixes)}",
+                f"{self._not()}--ctrepldst {self.draw.choice(self.words.prefixes)}",
                 f"--ctdir {self.draw.choice(('ORIGINAL', 'REPLY'))}",
                 f"{self._not()}--ctproto {self.draw.choice(('tcp', 'udp', '1'))}",
             ]
@@ -324,7 +311,7 @@ class _Table:
             return self._marked()
         if proto == "tcp" and roll < 0.65:
             return "-j REJECT --reject-with tcp-reset"
-        return f"-j REJECT --reject-with {self.draw.choice(_REJECTS)}"
+        return f"-j REJECT --reject-with {self.draw.choice(self.words.rejects)}"
 
     def _nat(self, chain: str, proto: str, *, side: bool) -> str:
         roll = self.draw.random()
@@ -334,14 +321,18 @@ class _Table:
                 return f"-j REDIRECT --to-ports {self.draw.choice(('8080', '8000-8003'))}{random_}"
             if roll < 0.35:
                 return "-j REDIRECT"
-            to = self.draw.choice(("10.244.0.3", "10.244.0.5", "10.244.0.3-10.244.0.5", "172.18.0.9"))
-            ports = self.draw.choice((":8080", ":80", ":8000-8003", "")) if proto else ""
-            return f"-j DNAT --to-destination {to}{ports}{self._nat_flags(('--random', '--persistent'))}"
+            to = self.draw.choice(self.words.targets)
+            port = self.draw.choice(("8080", "80", "8000-8003", "1024-65535", "")) if proto else ""
+            if port:
+                to = self.words.with_port(to, port)
+            return f"-j DNAT --to-destination {to}{self._nat_flags(('--random', '--persistent'))}"
         flags = ("--random", "--random-fully", "--persistent")
         if chain != "POSTROUTING" or roll < 0.5:
-            to = self.draw.choice(("172.18.0.2", "10.244.0.1", "172.18.0.20-172.18.0.23"))
-            ports = self.draw.choice((":2000-2003", ":4000", "", "")) if proto else ""
-            return f"-j SNAT --to-source {to}{ports}{self._nat_flags(flags)}"
+            to = self.draw.choice(self.words.sources)
+            port = self.draw.choice(("2000-2003", "4000", "", "")) if proto else ""
+            if port:
+                to = self.words.with_port(to, port)
+            return f"-j SNAT --to-source {to}{self._nat_flags(flags)}"
         ports = self.draw.choice((" --to-ports 2000-2003", "", "")) if proto else ""
         return f"-j MASQUERADE{ports}{self._nat_flags(flags[:2])}"
 

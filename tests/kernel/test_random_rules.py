@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from backends.flow import Flow, Send
 from backends.kernel.nftables import NftablesBackend
 from backends.kernel.tc_ebpf import TcEbpfBackend
 from backends.kernel.xtables import IptablesBackend
-from backends.node import Node
+from backends.node import Node, node_from_json
 from backends.outcome import FlowResult, Verdict
 from backends.simulator import Simulation
 from harness.compare import compare
@@ -22,10 +24,11 @@ from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
 from translate.read import read_ruleset
 
-SEEDS = range(300, 307)
+SEEDS = range(343, 350)
 FLOWS = 30
 COMPILED = 2  # a tc program takes the compiler a second or two
 MOST_REFUSED = len(SEEDS) // 2
+SIX = Path(__file__).parent.parent / "corpus" / "rulesets" / "six" / "node.json"
 
 
 @dataclass
@@ -50,13 +53,16 @@ class Played:
         return found, refused
 
 
-@pytest.fixture(scope="module")
-def played(kind_node: Node) -> Played:
-    made = Played(kind_node)
+@pytest.fixture(scope="module", params=Family)
+def played(request: pytest.FixtureRequest, kind_node: Node) -> Played:
+    family = request.param
+    node = kind_node if family is Family.IP else node_from_json(SIX.read_text(), name="six")
+    made = Played(node)
     for seed in SEEDS:
-        ruleset = read_ruleset(random_rules(seed).encode(), name=f"random-{seed}")
-        simulation = Simulation(Job(ruleset=ruleset, node=kind_node))
-        made.jobs.append((seed, ruleset, list(_expected(simulation, ruleset, kind_node, seed))))
+        text = random_rules(seed, family)
+        ruleset = read_ruleset(text.encode(), name=f"random-{seed}", family=family)
+        simulation = Simulation(Job(ruleset=ruleset, node=node))
+        made.jobs.append((seed, ruleset, list(_expected(simulation, ruleset, node, seed))))
     return made
 
 
@@ -73,8 +79,16 @@ def _expected(
     for flow in random_flows(ruleset, node, seed=seed, count=FLOWS):
         # Chance that each packet draws anew has too many ways for long flows.
         short = Flow(id=flow.id, steps=flow.steps[:3])
-        if all(s.packet.src not in loud for s in short.steps if isinstance(s, Send)):
-            yield _unanswered(short, simulation, ruleset)
+        if not any(_is_left_out(s, loud) for s in short.steps if isinstance(s, Send)):
+            with suppress(InputError):  # too many ways even so
+                yield _unanswered(short, simulation, ruleset)
+
+
+def _is_left_out(sent: Send, loud: set[int]) -> bool:
+    packet = sent.packet
+    # The tc program drops replies to what left the node from ::1 (docs/limits.md).
+    localhost = sent.entry is None and packet.family is Family.IP6 and packet.src == 1
+    return packet.src in loud or localhost
 
 
 def _unanswered(flow: Flow, simulation: Simulation, ruleset: Ruleset) -> tuple[Flow, FlowResult]:
@@ -119,14 +133,16 @@ def test_tc_ebpf_goes_as_simulated(played: Played) -> None:
     assert played.differences(_able(TcEbpfBackend()), 1, COMPILED) == ([], 0)
 
 
-def test_the_same_seed_gives_the_same_rules() -> None:
-    assert random_rules(7) == random_rules(7)
-    assert random_rules(7) != random_rules(8)
+@pytest.mark.parametrize("family", Family)
+def test_the_same_seed_gives_the_same_rules(family: Family) -> None:
+    assert random_rules(7, family) == random_rules(7, family)
+    assert random_rules(7, family) != random_rules(8, family)
 
 
-def test_every_ruleset_can_be_read() -> None:
+@pytest.mark.parametrize("family", Family)
+def test_every_ruleset_can_be_read(family: Family) -> None:
     for seed in range(100):
         try:
-            read_ruleset(random_rules(seed).encode(), name=f"random-{seed}")
+            read_ruleset(random_rules(seed, family).encode(), name=f"random-{seed}", family=family)
         except InputError as e:
             pytest.fail(f"seed {seed}: {e}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from backends.node import Node
 from backends.simulator.ipsets import Members, members_of
 from harness.corpus.entry import entry_of
+from harness.corpus.randomkinds import is_of_link
 from translate.ir import (
     AddressType,
     Dnat,
@@ -107,7 +108,7 @@ class Places:
 
     def on_link(self, address: int) -> bool:
         """Whether an IPv6 address is a group's, or means another node on each link."""
-        return self.family is Family.IP6 and (address >> 118 == 0xFE80 >> 6 or address >> 120 == 0xFF)
+        return is_of_link(self.family, address)
 
     def usable(self, address: int) -> bool:
         """Whether an ordinary host can have the address."""
