@@ -37,6 +37,8 @@ class IcmpType:
     ECHO_REQUEST: Final = 8
     TIME_EXCEEDED: Final = 11
     PARAMETER_PROBLEM: Final = 12
+    TIMESTAMP: Final = 13
+    TIMESTAMP_REPLY: Final = 14
 
 
 class Icmp6Type:

@@ -55,6 +55,8 @@ _REJECT_CODES_6: Final = {
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
 """What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
 
+_TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPLY)
+
 _MOSTLY: Final = 4
 _ALONE: Final = 1024
 """If more than one in :data:`_MOSTLY` flows of a burst came to nothing certain, so many follow one by one."""
@@ -308,6 +310,8 @@ def _stack_answers(sent: Packet, got: Packet) -> bool:
         if got.family is Family.IP6:
             unwanted = (got.icmp_type, got.icmp_code) in _UNWANTED_6
         return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
+    if (sent.proto, sent.icmp_type, got.icmp_type) == _TIMESTAMPS:
+        return (got.src, got.dst) == (sent.dst, sent.src)  # what no sysctl turns off
     return sent.proto == Protocol.TCP and _resets(sent, got)
 
 

@@ -146,6 +146,25 @@ def test_a_checksum_that_was_to_be_wrong_is_not_noted():
     assert notes == ()
 
 
+def test_nor_is_that_of_a_packet_for_which_the_stack_chose_a_source():
+    def choose(packet: Packet) -> list[Sighting]:
+        return [out(packet.changed(src=7, bad_checksum=True))]
+
+    (outcome,), notes = replay(Node(choose), entry=None, packet=UDP.changed(src=0))
+    assert (outcome.src, notes) == (7, ())
+
+
+def test_a_timestamp_that_the_stack_answers_is_no_stray():
+    asked = Packet(family=Family.IP, src=1, dst=2, proto=1, icmp_type=13, icmp_code=0, icmp_id=5)
+
+    def answer(packet: Packet) -> list[Sighting]:
+        told = packet.changed(src=packet.dst, dst=packet.src, icmp_type=14)
+        return [out(packet, None), out(told, "a")]
+
+    (outcome,), notes = replay(Node(answer), packet=asked)
+    assert (outcome.verdict, notes) == (Verdict.LOCAL, ())
+
+
 def test_wrong_checksum_in_a_rejection_is_noted():
     def reject(packet: Packet) -> list[Sighting]:
         return [out(icmp(packet, 3, 3).changed(bad_checksum=True), "a")]
