@@ -291,6 +291,8 @@ class TapNode:
         try:
             fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             fcntl.ioctl(fd, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP_NO_PI))
+        except PermissionError as e:
+            raise MachineError(f"no permission to open /dev/net/tun: {e.strerror}; root is needed") from e
         except OSError as e:
             raise MachineError(f"cannot make the TAP device {name}: {e.strerror}") from e
         switch_off(name, *Offload)

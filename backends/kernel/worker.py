@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 from weakref import WeakSet
 
+from backends.kernel.networknamespace import enter_network_namespace
 from translate.errors import MachineError, NfparityError, ParseError, UnsupportedError
 
 __all__ = ["Worker", "WorkerEndedError", "child_main", "end_workers"]
 
 _LENGTH: Final = struct.Struct("=Q")
-_CLONE_NEWNET: Final = 0x40000000
 _PR_SET_PDEATHSIG: Final = 1
 _GOODBYE_SECONDS: Final = 5.0
 _BOOT: Final = (
@@ -162,9 +162,7 @@ def child_main(fd: int, parent: int) -> None:
             message = _receive(channel)
             try:
                 if server is None:
-                    if libc.unshare(_CLONE_NEWNET):
-                        reason = os.strerror(ctypes.get_errno())
-                        raise MachineError(f"cannot make a network namespace: {reason}; root is needed")
+                    enter_network_namespace()
                     server, answer = message(), _pack(("done", None))
                 else:
                     answer = _pack(("done", server(message)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -40,6 +41,9 @@ STAGES: Final = (
 )
 """The programs that ``programs`` jumps to, in the order of ``enum program``."""
 
+
+_NOTHING: Final = struct.pack("=BBhi BBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
+"""``r0 = 0; exit``"""
 
 _FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *STAGES))
 
@@ -87,6 +91,7 @@ class LoadedProgram:
         kept: Mapping[str, Path] | None = None,
         cached: bool = True,
     ) -> None:
+        _insist_on_permission()
         program = compiled(output, log, cache=Cache(cache_folder()) if cached else None)
         self._descriptors = _load(program, output, kept or {}, log)
         functions = self._descriptors.functions
@@ -113,6 +118,14 @@ class LoadedProgram:
     def map(self, name: str) -> BpfMap:
         """Return one of its maps. Raises KeyError."""
         return BpfMap(name, self._descriptors.maps[name])
+
+
+def _insist_on_permission() -> None:
+    """Load a program that does nothing: who may not is told so before anything is compiled."""
+    try:
+        os.close(bpfcall.load_program("nfparity_nothing", _NOTHING))
+    except OSError as e:
+        raise MachineError(f"no permission to load BPF programs: {e.strerror}; root is needed") from e
 
 
 def _load(

@@ -42,10 +42,3 @@ def test_probe_without_the_tool(monkeypatch):
     found = IptablesBackend("iptables-legacy").probe()
     assert not found.ok
     assert "iptables-legacy-restore is not installed" in found.reason
-
-
-def test_probe_without_root(monkeypatch):
-    monkeypatch.setattr("backends.kernel.xtables.find_tool", lambda name: f"/usr/sbin/{name}")
-    monkeypatch.setattr("backends.kernel.availability.os.geteuid", lambda: 1000)
-    found = IptablesBackend("iptables-legacy").probe()
-    assert (found.ok, found.reason) == (False, "needs root")

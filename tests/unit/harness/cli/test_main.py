@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -330,10 +329,3 @@ def test_a_reader_that_leaves_early() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can run every backend")
-def test_a_backend_that_cannot_run_is_status_3() -> None:
-    done = nfparity("diff", RULES, "--node", NODE, "--corpus", "-", "--backends", "nftables", stdin=FLOW)
-    assert done.returncode == 3
-    assert "needs root" in done.stderr
