@@ -19,8 +19,8 @@ PYTHON_RUN := .venv/bin/python
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## .venv with .venv/bin/nfparity, and the system packages that tests and VM need
-	@harness/setup.sh vm
+setup: ## .venv with .venv/bin/nfparity, and all that its commands need
+	@harness/setup.sh run
 
 test: ## unit tests and, as root, tests on the running kernel; skips say why
 	@harness/setup.sh test

@@ -1,7 +1,7 @@
-"""What can run on this machine, and what to install.
+"""Tools, libraries and backends of this machine: what works, and what to install.
 
-The truth about a backend is its own probe; tools and libraries are listed beside it, because they
-are what can be installed. Nothing is changed.
+A backend's own probe decides whether it can run. Programs and libraries are listed beside it because they can
+be installed. What only the project's own tests use is listed apart. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,23 +21,28 @@ from backends.kernel.tc_ebpf.bcc import find_headers
 from harness.backends import BACKENDS, backend
 from translate.errors import NfparityError
 
+_SETUP: Final = Path(__file__).with_name("setup.sh")
+
 __all__ = ["Check", "Kind", "diagnose", "packages_to_install"]
 
 Kind = str
-"""``backend``, ``tool``, ``python`` or ``machine``."""
+"""``machine``, ``program``, ``library``, ``backend``, or ``test`` for what only the project's tests need."""
 
-_TOOLS: Final = {
-    # command: Debian package, how to ask for the version, what for
+_PROGRAMS: Final = {
+    # command: Debian package, option that prints the version, purpose
     "iptables-legacy-restore": ("iptables", "--version", "backend iptables-legacy"),
     "iptables-nft-restore": ("iptables", "--version", "backend iptables-nft"),
     "nft": ("nftables", "--version", "kernel backends"),
     "ip": ("iproute2", "-V", "kernel backends"),
+    "ipset": ("ipset", "--version", "rules with -m set on the iptables backends"),
+}
+_TEST_PROGRAMS: Final = {
     "tcpdump": ("tcpdump", "--version", "a test of exported captures"),
     "curl": ("curl", "--version", "tests of traffic"),
     "dig": ("bind9-dnsutils", "-v", "tests of traffic"),
     "dnsmasq": ("dnsmasq-base", "--version", "tests of traffic"),
-    "qemu-system-x86_64": ("qemu-system-x86", "--version", "make diff-test"),
-    "busybox": ("busybox-static", "--help", "make diff-test"),
+    "qemu-system-x86_64": ("qemu-system-x86", "--version", "make diff-test in a guest"),
+    "busybox": ("busybox-static", "--help", "make diff-test in a guest"),
 }
 _LIBRARIES: Final = {
     "deepdiff": "nfparity diff",
@@ -47,7 +52,7 @@ _LIBRARIES: Final = {
     "scapy": "pcap import and export",
 }
 _BINDINGS: Final = {
-    # what only the distribution has, where its Python looks for it
+    # bindings that only the distribution has, in its Python's folders
     "nftables": ("python3-nftables", "backend nftables"),
     "bcc": ("python3-bpfcc", "backend tc-ebpf"),
 }
@@ -67,18 +72,25 @@ class Check:
 
 def diagnose() -> tuple[Check, ...]:
     """Look for everything that nfparity can use."""
-    return (*_machine(), *_tools(), *_python(), *_backends())
+    return (
+        *_machine(),
+        *_programs("program", _PROGRAMS),
+        *_python(),
+        *_backends(),
+        *_programs("test", _TEST_PROGRAMS),
+    )
 
 
-def packages_to_install(checks: tuple[Check, ...]) -> tuple[str, ...]:
-    """Return the Debian packages that are missing."""
-    return tuple(sorted({c.package for c in checks if not c.ok and c.package is not None}))
+def packages_to_install(checks: tuple[Check, ...], *, tests: bool = False) -> tuple[str, ...]:
+    """Return the Debian packages that nfparity's commands lack, or with ``tests`` the project's own tests."""
+    wanted = (c for c in checks if not c.ok and (c.kind == "test") == tests)
+    return tuple(sorted({c.package for c in wanted if c.package is not None}))
 
 
 def _machine() -> Iterator[Check]:
     yield Check(kind="machine", name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}")
     root = os.geteuid() == 0
-    detail = "yes" if root else "no: kernel backends are skipped"
+    detail = "yes" if root else "no: kernel backends need a user namespace, and tc-ebpf cannot run"
     yield Check(kind="machine", name="root", ok=root, detail=detail)
     tun = Path("/dev/net/tun").exists()
     yield Check(
@@ -86,7 +98,7 @@ def _machine() -> Iterator[Check]:
     )
     headers = find_headers()
     if headers is None:
-        where = "none"
+        where = "none: make setup unpacks some under build/" if _SETUP.exists() else "none"
     elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
         where = "of the running kernel"
     else:
@@ -97,7 +109,8 @@ def _machine() -> Iterator[Check]:
         name="kernel headers",
         ok=headers is not None,
         detail=where,
-        package=f"linux-headers-{architecture}",
+        # In a checkout, make setup spares the compiler that this package depends on.
+        package=None if _SETUP.exists() else f"linux-headers-{architecture}",
     )
     bpffs = Path("/sys/fs/bpf")
     mounted = bpffs.is_mount()
@@ -107,17 +120,14 @@ def _machine() -> Iterator[Check]:
         ok=True,
         detail=f"at {bpffs}" if mounted else f"not at {bpffs}: nfparity tc load mounts it",
     )
-    kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    detail = "may be opened; the VM finds out whether it works" if kvm else "no: VMs are emulated, slower"
-    yield Check(kind="machine", name="/dev/kvm", ok=kvm, detail=detail)
 
 
-def _tools() -> Iterator[Check]:
+def _programs(kind: Kind, programs: Mapping[str, tuple[str, str, str]]) -> Iterator[Check]:
     path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-    for name, (package, option, purpose) in _TOOLS.items():
+    for name, (package, option, purpose) in programs.items():
         found = shutil.which(name, path=path)
         detail = f"missing; for {purpose}" if found is None else _version(found, option)
-        yield Check(kind="tool", name=name, ok=found is not None, detail=detail, package=package)
+        yield Check(kind=kind, name=name, ok=found is not None, detail=detail, package=package)
 
 
 def _version(path: str, option: str) -> str:
@@ -139,17 +149,17 @@ def _version(path: str, option: str) -> str:
 
 def _python() -> Iterator[Check]:
     ok = sys.version_info >= (3, 11)
-    yield Check(kind="python", name="python", ok=ok, detail=platform.python_version())
+    yield Check(kind="library", name="python", ok=ok, detail=platform.python_version())
     for name, purpose in _LIBRARIES.items():
         try:
             detail, found = importlib.metadata.version(name), True
         except importlib.metadata.PackageNotFoundError:
             detail, found = f"missing; for {purpose}: pip install {name}", False
-        yield Check(kind="python", name=name, ok=found, detail=detail)
+        yield Check(kind="library", name=name, ok=found, detail=detail)
     for name, (package, purpose) in _BINDINGS.items():
         places = [p for place in _PLACES for p in Path("/").glob(f"{place}/{name}/__init__.py")]
         detail = str(places[0].parent) if places else f"missing; for {purpose}"
-        yield Check(kind="python", name=name, ok=bool(places), detail=detail, package=package)
+        yield Check(kind="library", name=name, ok=bool(places), detail=detail, package=package)
 
 
 def _backends() -> Iterator[Check]:

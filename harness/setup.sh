@@ -1,16 +1,17 @@
 #!/bin/sh
-# Prepares this checkout: harness/setup.sh check | test | vm
+# Prepares this checkout: harness/setup.sh check | run | test | vm
 #
 #   check   the virtual environment .venv, with .venv/bin/nfparity: enough for lint, types and unit tests
-#   test    that, and the system packages that the kernel backends drive
-#   vm      that, and QEMU with what builds a guest
+#   run     that, and all that nfparity's commands need: system packages, and kernel headers under build/
+#   test    that, and the clients and servers of the project's own tests
+#   vm      as run, and QEMU with what builds a guest
 #
 # System packages come from apt, through sudo when not root; nothing asks questions, and nothing outside .venv is
 # installed by pip. Does nothing, quickly, when nothing is missing. Where packages are missing and cannot be
-# installed, `test` says so and goes on (the tests that need them are skipped with the reason); `vm` gives up.
+# installed, `vm` gives up; the others say so and go on (tests that need them are skipped with the reason).
 set -eu
 
-level=${1:?usage: harness/setup.sh check|test|vm}
+level=${1:?usage: harness/setup.sh check|run|test|vm}
 cd "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -22,14 +23,14 @@ die() { say "$*"; exit 3; }
 # (a root just made by debootstrap); kernel headers come from there.
 # debian-archive-keyring: to verify kernels fetched from Debian; Ubuntu does not have it by itself.
 system_packages() {
+    echo python3-venv
     case $level in
-    check) echo python3-venv ;;
-    test | vm) echo python3-venv nftables iptables ipset iproute2 kmod tcpdump \
-        python3-nftables python3-bpfcc debian-archive-keyring python-apt-common ;;
-    *) die "unknown level \"$level\"; one of check, test, vm" ;;
+    check) ;;
+    run | test | vm) echo nftables iptables ipset iproute2 kmod python3-nftables python3-bpfcc \
+        debian-archive-keyring python-apt-common ;;
+    *) die "unknown level \"$level\"; one of check, run, test, vm" ;;
     esac
-    # Real clients and servers for the tests of traffic.
-    if [ "$level" = test ]; then echo curl bind9-dnsutils dnsmasq-base; fi
+    if [ "$level" = test ]; then echo tcpdump curl bind9-dnsutils dnsmasq-base; fi
     if [ "$level" = vm ]; then echo qemu-system-x86 busybox-static file; fi
 }
 
@@ -101,8 +102,8 @@ make_venv() {
     printf '%s\n' "$wanted" >$stamp
 }
 
-# tc programs compile against any kernel's headers, but there must be some. Debian 13's linux-headers packages depend
-# on a kernel image, so installing them would put a kernel into /boot; a kernel unpacked under build/ does as well.
+# tc programs compile against any kernel's headers, but there must be some. Debian's linux-headers packages depend on
+# a compiler, and since Debian 13 on a kernel image; headers unpacked under build/ do as well.
 have_headers() {
     ls -d /usr/src/linux-headers-*/include/generated "/lib/modules/$(uname -r)/build/include/generated" \
         build/kernels/*/usr/src/linux-headers-*/include/generated 2>/dev/null | grep -q .
@@ -113,6 +114,6 @@ make_venv
 if [ "$level" != check ] && [ ! -d /lib/modules ]; then
     if [ "$(id -u)" = 0 ]; then mkdir -p /lib/modules; else sudo -n mkdir -p /lib/modules || say "no /lib/modules"; fi
 fi
-if [ "$level" = test ] && [ "$(id -u)" = 0 ] && ! have_headers; then
-    .venv/bin/python -m vm --unpack || say "no kernel headers: the tests of tc programs will be skipped"
-fi
+case $level in
+run | test) have_headers || .venv/bin/python -m vm --headers || say "no kernel headers: tc programs cannot be compiled" ;;
+esac

@@ -21,7 +21,7 @@ from typing import NoReturn
 from translate.errors import MachineError
 from vm.accel import QEMU, find_acceleration
 from vm.guest import Guest, run
-from vm.kernel import ensure_kernel
+from vm.kernel import ensure_headers, ensure_kernel
 from vm.preload import preload_paths
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="end the guest after this long (default: 3600)",
     )
     parser.add_argument(
-        "--unpack", action="store_true", help="only fetch and unpack the kernel and its headers"
+        "--headers", action="store_true", help="only fetch and unpack the kernel's headers, and boot nothing"
     )
     parser.add_argument("--emulate", action="store_true", help="do not even try KVM")
     parser.add_argument(
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     command = tuple(options.command[1:] if options.command[:1] == ["--"] else options.command)
-    if not command and not options.unpack:
+    if not command and not options.headers:
         parser.error("no command given")
     # As an exception, so that the guest ends with us.
     signal.signal(signal.SIGTERM, _terminate)
@@ -76,8 +76,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, command: tuple[str, ...]) -> int:
-    if options.unpack:
-        ensure_kernel(options.kernel, build=options.build, say=_say)
+    if options.headers:
+        ensure_headers(options.kernel, build=options.build, say=_say)
         return 0
     if shutil.which(QEMU) is None:
         raise MachineError(f"{QEMU} is not installed; run make setup, or install the package qemu-system-x86")

@@ -19,7 +19,7 @@ from pathlib import Path
 from translate.errors import MachineError
 from vm.apt import ARCHITECTURE, Archive
 
-__all__ = ["Kernel", "ensure_kernel", "newest_first"]
+__all__ = ["Kernel", "ensure_headers", "ensure_kernel", "newest_first"]
 
 MANIFEST = "unpacked.json"
 
@@ -55,17 +55,8 @@ def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Ke
     if manifest.exists():
         return Kernel(series=series, version=json.loads(manifest.read_text())["version"], root=final)
 
-    archive = Archive(build / "apt")
-    say(f"fetching Debian's package lists for kernel {series}")
-    archive.update()
-    version, packages = _choose(archive, series)
-    say(f"unpacking {', '.join(packages)} under {final}")
-    partial = final.with_name(f"{series}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    debs = archive.download(packages, partial / "debs")
-    for deb in debs:
-        _run(["dpkg-deb", "-x", str(deb), str(partial)])
-    shutil.rmtree(partial / "debs")
+    archive, version, packages = _look_up(series, build=build, say=say)
+    partial = _unpack(archive, packages, final, say=say)
     _link_headers(partial, final, version)
     # /sbin is not on an ordinary user's path in Debian.
     depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
@@ -76,6 +67,38 @@ def ensure_kernel(series: str, *, build: Path, say: Callable[[str], None]) -> Ke
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
     return Kernel(series=series, version=version, root=final)
+
+
+def ensure_headers(series: str, *, build: Path, say: Callable[[str], None]) -> Path:
+    """Return a folder with the headers of a series, unpacked the first time; no image, no modules.
+
+    Programs for tc compile against the headers of any kernel, and this is a tenth of what a guest needs.
+    """
+    final = (build / "kernels" / f"headers-{series}").resolve()
+    if not final.exists():
+        archive, _, packages = _look_up(series, build=build, say=say)
+        headers = tuple(name for name in packages if name.startswith("linux-headers-"))
+        _unpack(archive, headers, final, say=say).rename(final)
+    return final
+
+
+def _look_up(series: str, *, build: Path, say: Callable[[str], None]) -> tuple[Archive, str, tuple[str, ...]]:
+    archive = Archive(build / "apt")
+    say(f"fetching Debian's package lists for kernel {series}")
+    archive.update()
+    version, packages = _choose(archive, series)
+    return archive, version, packages
+
+
+def _unpack(archive: Archive, packages: tuple[str, ...], final: Path, *, say: Callable[[str], None]) -> Path:
+    """Unpack packages beside the folder that they are for, and return where."""
+    say(f"unpacking {', '.join(packages)} under {final}")
+    partial = final.with_name(f"{final.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for deb in archive.download(packages, partial / "debs"):
+        _run(["dpkg-deb", "-x", str(deb), str(partial)])
+    shutil.rmtree(partial / "debs")
+    return partial
 
 
 def newest_first(names: tuple[str, ...], series: str) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""``nfparity doctor``: what can run on this machine, and what to install."""
+"""``nfparity doctor``: the backends that can run on this machine, and the packages to install."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from dataclasses import asdict
+from typing import Final
 
 from harness.cli.options import add_format
 
@@ -16,6 +17,15 @@ Exit status 0 when every backend can run, 3 when one cannot.
 """
 
 
+_TITLES: Final = {
+    "machine": "machine",
+    "program": "programs",
+    "library": "Python libraries",
+    "backend": "backends",
+    "test": "only for the project's own tests",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
@@ -23,24 +33,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was found; 3 when a backend cannot run."""
+    """Print each check; return 3 when a backend cannot run."""
     from harness.doctor import diagnose, packages_to_install
 
     checks = diagnose()
-    install = packages_to_install(checks)
+    install, tests = packages_to_install(checks), packages_to_install(checks, tests=True)
     if arguments.format == "json":
-        print(json.dumps({"checks": [asdict(c) for c in checks], "install": list(install)}, indent=2))
+        data = {
+            "checks": [asdict(c) for c in checks],
+            "install": list(install),
+            "install_for_tests": list(tests),
+        }
+        print(json.dumps(data, indent=2))
     else:
         width = max(len(c.name) for c in checks)
         kind = ""
         for check in checks:
             if check.kind != kind:
                 kind = check.kind
-                print(f"{kind}:")
+                print(f"{_TITLES[kind]}:")
             first, *more = check.detail.splitlines() or [""]
             print(f"  {'ok' if check.ok else '--'}  {check.name:<{width}}  {first}")
             for line in more:
                 print(f"      {'':<{width}}  {line}")
         if install:
-            print(f"\nto install what is missing:\n  sudo apt install {' '.join(install)}")
+            print(f"\nto install what nfparity lacks:\n  sudo apt install {' '.join(install)}")
+        if tests:
+            print("\nfor the project's own tests (make test and make diff-test install it by themselves):")
+            print(f"  sudo apt install {' '.join(tests)}")
     return 0 if all(c.ok for c in checks if c.kind == "backend") else 3

@@ -15,10 +15,13 @@ def test_every_backend_is_looked_at() -> None:
 
 
 def test_what_to_install() -> None:
-    missing = Check(kind="tool", name="nft", ok=False, detail="missing", package="nftables")
-    there = Check(kind="tool", name="ip", ok=True, detail="6.1", package="iproute2")
+    missing = Check(kind="program", name="nft", ok=False, detail="missing", package="nftables")
+    for_tests = Check(kind="test", name="curl", ok=False, detail="missing", package="curl")
+    there = Check(kind="program", name="ip", ok=True, detail="6.1", package="iproute2")
     nothing = Check(kind="machine", name="root", ok=False, detail="no")
-    assert packages_to_install((missing, there, nothing, missing)) == ("nftables",)
+    checks = (missing, there, nothing, missing, for_tests)
+    assert packages_to_install(checks) == ("nftables",)
+    assert packages_to_install(checks, tests=True) == ("curl",)
 
 
 def test_names() -> None:
