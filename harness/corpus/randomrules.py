@@ -129,11 +129,16 @@ class _Table:
         self.lines.append(" ".join(w for w in (f"-A {chain}", matches, target) if w))
 
     def _run(self, chain: str, *, side: bool, callees: Sequence[str]) -> None:
-        """Rules that compare one thing with constants, some of them equal."""
+        """Rules that compare one thing with constants, some of them equal; or two things in turns."""
         proto = self.draw.choice(("tcp", "udp"))
         shared = self.draw.choice(("", "", "-m conntrack --ctdir ORIGINAL ", "-m conntrack --ctstate NEW "))
-        shape = self.draw.choice(("mark", "port", "dst", "dst-port", "in", "src", "state", "type"))
-        for _ in range(self.draw.randint(2, 5)):
+        shapes = [self.draw.choice(("mark", "port", "dst", "dst-port", "in", "src", "state", "type"))]
+        count = self.draw.randint(2, 5)
+        if self.draw.random() < 0.25:
+            shapes, count = self.draw.choice((["dst", "dst-port"], ["src", "in"], ["port", "dst"])), count + 3
+        done = self._target(chain, "", side=side, callees=callees) if len(shapes) > 1 else None
+        for _ in range(count):
+            shape = self.draw.choice(shapes)
             match shape:
                 case "mark":
                     text = f"-m mark --mark {self.draw.choice(('0x0', '0x1', '0x2', '0x3'))}"
@@ -151,6 +156,9 @@ class _Table:
                     text = f"-m addrtype --dst-type {self.draw.choice(self.words.types)}"
                 case _:
                     text = f"-{'s' if shape == 'src' else 'd'} {self.draw.choice(self.words.addresses)}"
+            if done is not None and self.draw.random() < 0.8:
+                self.lines.append(f"-A {chain} {shared}{text} {done}".rstrip())
+                continue
             has = proto if "-p " in text else ""
             self._rule(chain, has, shared + text, side=side, callees=callees)
 

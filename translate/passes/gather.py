@@ -49,21 +49,26 @@ class _Kind:
     rules: list[Statement] = field(default_factory=list)
     members: list[tuple[tuple[Key, ...], tuple[Action, ...]]] = field(default_factory=list)
     by_values: dict[_Asked, dict[Key, tuple[Action, ...] | None]] = field(default_factory=dict)
+    anywhere: tuple[Action, ...] | None = ()
+    """What the rules do that ask for intervals: (), or None when they do different things."""
 
-    def add(self, statement: Statement, keys: tuple[Key, ...], actions: tuple[Action, ...]) -> None:
+    def add(self, statement: Statement, keys: tuple[Key, ...] | None, actions: tuple[Action, ...]) -> None:
         self.rules.append(statement)
+        if keys is None:
+            self.anywhere = _either(self.anywhere, actions)
+            return
         self.members.append((keys, actions))
         for asked, known in self.by_values.items():
             self._note(known, asked, keys, actions)
 
     def does(self, asked: _Asked, values: Key) -> tuple[Action, ...] | None:
-        """What its rules with these values do: () when there is none, None when they do different things."""
+        """What its rules that may have these values do: () when there is none, None for different things."""
         known = self.by_values.get(asked)
         if known is None:
             known = self.by_values[asked] = {}
             for keys, actions in self.members:
                 self._note(known, asked, keys, actions)
-        return known.get(values, ())
+        return _either(self.anywhere, known.get(values, ()))
 
     def _note(
         self,
@@ -75,7 +80,14 @@ class _Kind:
         at = [self.fields.index(f) for f in asked]
         for key in keys:
             values = tuple(key[i] for i in at)
-            known[values] = actions if known.setdefault(values, actions) == actions else None
+            known[values] = _either(known.get(values, ()), actions)
+
+
+def _either(some: tuple[Action, ...] | None, others: tuple[Action, ...] | None) -> tuple[Action, ...] | None:
+    """What some rules and others do: () when there are none, None when they do different things."""
+    if not some or not others:
+        return None if some is None or others is None else some or others
+    return some if some == others else None
 
 
 def gather(program: Program) -> Program:
@@ -112,22 +124,26 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
     return replace(chain, statements=(*done, *(rule for kind in kinds for rule in kind.rules)))
 
 
-def _points(found: Candidate | None) -> tuple[tuple[Key, ...], _Asked]:
-    """The values of the telling fields that a rule asks for, if these are single values."""
-    if found is None or any(not _is_single(v) for key in found.keys for v in key):
-        return ((),), ()
+def _points(found: Candidate | None) -> tuple[tuple[Key, ...] | None, _Asked]:
+    """The values of the telling fields that a rule asks for, None if one is an interval; and the fields."""
+    if found is None:
+        return None, ()
     at = [i for i, f in enumerate(found.shape.fields) if f in _TELLING]
-    keys = tuple(dict.fromkeys(tuple(key[i] for i in at) for key in found.keys))
-    return keys, tuple(found.shape.fields[i] for i in at)
+    fields = tuple(found.shape.fields[i] for i in at)
+    if any(not _is_single(v) for key in found.keys for v in key):
+        return None, fields
+    return tuple(dict.fromkeys(tuple(key[i] for i in at) for key in found.keys)), fields
 
 
 def _is_single(value: Value) -> bool:
     return isinstance(value, Name) or value.is_point
 
 
-def _passes(apply: Apply, fields: _Asked, keys: tuple[Key, ...], between: list[_Kind]) -> bool:
+def _passes(apply: Apply, fields: _Asked, keys: tuple[Key, ...] | None, between: list[_Kind]) -> bool:
     """Whether the rule may be swapped with every rule of these kinds."""
     ends = len(apply.actions) == 1 and terminal(apply.actions[0])
+    if keys is None:
+        keys, fields = ((),), ()
     for kind in between:
         asked = tuple(f for f in fields if f in kind.fields)
         at = [fields.index(f) for f in asked]

@@ -140,9 +140,10 @@ def runs(draw: st.DrawFn, later: tuple[str, ...]) -> list[Rule]:
             )
         )
     )
+    lists = [(f, v, some(v).map(lambda chosen, f=f: is_(f, *chosen))) for f, v in fields]
     return [
         rule(
-            (*(is_(f, *draw(some(values))) for f, values in fields), *shared),
+            (*(draw(listed | constants(f, v, wide=4)) for f, v, listed in lists), *shared),
             draw(actions(later)),
         )
         for _ in range(draw(st.integers(2, 4)))
@@ -189,19 +190,33 @@ def rulesets(draw: st.DrawFn) -> Ruleset:
 
 
 @st.composite
+def constants(draw: st.DrawFn, field: Field, values: tuple[int, ...], *, wide: int) -> FieldTest:
+    """A comparison with one of the values, or one in ``wide`` times with many from one of them on."""
+    one = draw(st.sampled_from(values))
+    if draw(st.integers(1, wide)) > 1:
+        return is_(field, one)
+    return FieldTest(field=field, values=(Interval(one, one + 9),))
+
+
+@st.composite
 def mixtures(draw: st.DrawFn) -> Ruleset:
     """One chain whose rules are of a few kinds, in any order, so that kinds take turns."""
     kinds = (
         ((Field.DADDR, ADDRESSES), (Field.DPORT, PORTS)),
         ((Field.SADDR, ADDRESSES), (Field.DPORT, PORTS)),
+        ((Field.DADDR, ADDRESSES),),
         ((Field.DPORT, PORTS),),
         ((Field.MARK, (0, 1, 2, 3)),),
         ((Field.SADDR, ADDRESSES), (Field.MARK, (0, 1))),
     )
+    turns = st.sampled_from(draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=4, unique=True)))
     some_actions = st.one_of(st.sampled_from(((Accept(),), (Drop(),), (SetMark(1, 3),))), actions(("one",)))
     rules = [
-        rule(tuple(is_(f, draw(st.sampled_from(values))) for f, values in kind), draw(some_actions))
-        for kind in draw(st.lists(st.sampled_from(kinds), min_size=3, max_size=12))
+        rule(
+            tuple(draw(constants(f, values, wide=2 if len(kind) == 1 else 8)) for f, values in kind),
+            draw(some_actions),
+        )
+        for kind in draw(st.lists(turns, min_size=4, max_size=12))
     ]
     one = Chain(name="one", rules=(rule((), (SetMark(2, 3),)),))
     base = Chain(name="PREROUTING", rules=tuple(rules), hook=Hook.PREROUTING, policy=Policy.ACCEPT)

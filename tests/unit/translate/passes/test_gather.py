@@ -101,6 +101,24 @@ def test_rules_that_a_packet_could_tell_stay_in_their_order(
     assert run(gather(written), base, sent) != run(written, base, sent)
 
 
+def test_a_prefix_may_be_among_the_addresses_of_a_kind() -> None:
+    rules = [
+        by_address(1, 80, "DROP"),
+        "-A FORWARD -d 10.96.0.2/32 -j DROP",
+        "-A FORWARD -d 10.96.1.0/24 -j DROP",
+        by_address(3, 80, "DROP"),
+    ]
+    assert lookups(rules) == 2
+    # One that another kind's rule may stand before or behind, as they ask for different addresses.
+    rules[1:3] = ["-A FORWARD -d 10.96.0.2/32 -j ACCEPT"]
+    assert lookups(rules) == 1
+    # A packet to 10.96.0.3:80 meets the prefix first.
+    rules[1:2] = ["-A FORWARD -d 10.96.0.9/32 -j ACCEPT", "-A FORWARD -d 10.96.0.0/24 -j ACCEPT"]
+    assert run(program("filter", *rules, level=2), BASE, packet(3, 80)) == run(
+        program("filter", *rules), BASE, packet(3, 80)
+    )
+
+
 def test_no_rule_moves_past_a_counter() -> None:
     counted = "-A FORWARD -p tcp -m tcp --dport 81 -m statistic --mode nth --every 2 --packet 0 -j DROP"
     assert lookups([by_address(1, 80), counted, by_address(2, 80)]) == 0
