@@ -6,6 +6,7 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -196,7 +197,7 @@ class Nat:
         if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
             # One port is taken whether it is free or not.
             return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, given.low)
-        if not wanted.random:
+        if not wanted.random and wanted.ports.base is None:
             if given is None:
                 if not self._used(chosen, entry):
                     return chosen
@@ -240,18 +241,16 @@ class Nat:
     def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
-        source = manip is _SOURCE
-        # Since Linux 6.8 a destination is bound to the first free one, unless chance is asked for.
-        drawn = source or wanted.random
         if t.proto in _ICMP:
-            return self._with_pick(t, given or _IDENTIFIERS, source=True, drawn=drawn)
+            return self._with_pick(t, given or _IDENTIFIERS, wanted, source=True, manip=manip)
         if t.proto not in PORT_PROTOCOLS:
             return t
+        source = manip is _SOURCE
         if given is None:
             if not source:
                 return t
             given = self._class(t.sport)
-        return self._with_pick(t, given, source=source, drawn=drawn)
+        return self._with_pick(t, given, wanted, source=source, manip=manip)
 
     def _class(self, port: Port) -> Interval:
         if self.ports.within(port, (Interval(0, 511),)):
@@ -260,13 +259,19 @@ class Nat:
             return Interval(600, 1023)
         return Interval(1024, 65535)
 
-    def _with_pick(self, t: Tuple, given: Interval, *, source: bool, drawn: bool) -> Tuple:
+    def _with_pick(self, t: Tuple, given: Interval, wanted: _Range, *, source: bool, manip: Manip) -> Tuple:
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
         in_reply_source = not source or t.proto in _ICMP
         taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
-        port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
+        port = None
+        if wanted.ports.base is not None:
+            port = _shifted(t.sport if source else t.dport, given, wanted.ports.base, taken)
+        if port is None:
+            # Since Linux 6.8 a destination is bound to the first free one, unless chance is asked for.
+            drawn = manip is _SOURCE or wanted.random
+            port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
         if source:
             return Tuple(t.src, t.dst, t.proto, port, t.dport)
         return Tuple(t.src, t.dst, t.proto, t.sport, port)
@@ -325,6 +330,26 @@ def _manip(hook: Hook) -> Manip:
 def _has_plain_port(t: Tuple) -> bool:
     """Whether the destination is a port, and not one that the kernel picked."""
     return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
+
+
+def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
+    """Return the first free port of a range, from as far into it as ``port`` is above ``base``, and round.
+
+    None where the kernel begins anew elsewhere; the last one that it tries where all are taken.
+    """
+    if not isinstance(port, int):
+        return None
+    used = set(taken)
+    found = given.low
+    for i in range(min(given.size, _ATTEMPTS)):
+        found = given.low + (port - base + i) % 65536 % given.size
+        if found not in used:
+            return found
+    return found if given.size <= _ATTEMPTS else None
+
+
+_ATTEMPTS = 128
+"""How many ports are tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
 
 
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:

@@ -230,7 +230,7 @@ _CLUSTER: Final = (
         subject="nft-O2",
     ),
     Proof(
-        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_shape-\w+-ee6cebab3b-\d_2: "
+        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_shape-\w+-eb18d46e34-\d_2: "
         r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
         "who comes by the load balancer's address has been marked, as everyone from outside",
         subject="nft-O2",

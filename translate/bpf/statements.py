@@ -203,6 +203,10 @@ class Writer:
             flags += ("BIND_RANDOM",)
         if ports.persistent:
             flags += ("BIND_PERSISTENT",)
+        lines = []
+        if ports.base is not None:
+            flags += ("BIND_SHIFT",)
+            lines = [f"p->bind_base = {number(ports.base, 16)};"]
         if not flags:
             raise CannotExpress("empty-nat", "a NAT target that binds nothing")
         arguments = []
@@ -212,7 +216,7 @@ class Writer:
             else:
                 low = number(interval.low, bits)
                 arguments += [low, low if interval.is_point else number(interval.high, bits)]
-        return [f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"]
+        return [*lines, f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"]
 
     def _choose(self, statement: Choose) -> list[str]:
         body = ["drawn = bpf_get_prandom_u32() >> 1;"]

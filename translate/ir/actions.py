@@ -134,9 +134,12 @@ class NatPorts:
     ``interval`` is None when no port was given. Without ``random`` or ``fully_random`` the
     kernel keeps the port that the packet has if it is in range and free
     (``get_unique_tuple``, ``nf_nat_core.c``). ``persistent`` picks the address by source alone.
+    With a ``base``, which a range alone has, the port moves as far into the range as it is above the base,
+    and round where the range ends (``NF_NAT_RANGE_PROTO_OFFSET``). Of ICMP the identifier is meant.
     """
 
     interval: Interval | None = None
+    base: int | None = None
     random: bool = False
     fully_random: bool = False
     persistent: bool = False
@@ -152,9 +155,9 @@ class Dnat:
 
 @dataclass(frozen=True, slots=True)
 class Snat:
-    """Bind the connection's source."""
+    """Bind the connection's source; ``addresses`` is None when only the port changes."""
 
-    addresses: Interval
+    addresses: Interval | None
     ports: NatPorts
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from translate.errors import Note
+from translate.errors import Note, Refusal
 from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
 from translate.nft.alternatives import write_apply
 from translate.nft.depth import MAX_DEPTH, longest_way, shortened, too_deep
@@ -17,6 +17,7 @@ from translate.nft.draft import TABLE, Draft
 from translate.nft.lookups import write_choose, write_lookup
 from translate.nft.model import NftChain, NftTable
 from translate.nft.refusal import CannotSay
+from translate.nft.rules import write_rule
 from translate.passes.normalise import canonical
 
 __all__ = ["TABLE", "build"]
@@ -56,7 +57,19 @@ def _fill(draft: Draft, chain: LoweredChain) -> None:
         try:
             made = _write(draft, made, each if tests is each.tests else replace(each, tests=tests))
         except CannotSay as e:
-            draft.refusals.append(e.at(each.origin))
+            draft.refusals += _refused_entries(draft, made, each) or [e.at(each.origin)]
+
+
+def _refused_entries(draft: Draft, chain: NftChain, each: Statement) -> list[Refusal]:
+    """The rules of a lookup that would be refused each by itself; what this writes belongs to no table."""
+    refused: list[Refusal] = []
+    for entry in each.entries if isinstance(each, Lookup) else ():
+        try:
+            apart = Apply(tests=(), actions=entry.actions, origin=entry.origin)
+            write_rule(draft, draft.aside(chain, entry.origin), apart)
+        except CannotSay as e:
+            refused.append(e.at(entry.origin))
+    return refused
 
 
 def _write(draft: Draft, chain: NftChain, each: Statement) -> NftChain:

@@ -3,6 +3,9 @@
 *Effects on the connection's mark* that would end the rule for some packets, or that take several rules: the
 tests jump to a chain in which each action has rules of its own.
 
+*A NAT target that binds a port* beside no protocol, or beside one that the packet must not have: nft takes
+ports behind a match on protocols that have some alone, so that the others are bound by a rule of their own.
+
 *A rule that writes into a list of* ``-m recent``. A list is a set with a timeout, one for each different
 ``--seconds`` of its checks. Where a set is full ``update`` ends the rule, which must not keep the packet
 from its action; so ``--set`` is written apart, behind the tests before it, and then the rule without
@@ -18,26 +21,34 @@ from typing import Final
 
 from translate.ir import (
     PORT_PROTOCOLS,
+    Accept,
     Account,
+    Action,
     Apply,
+    Dnat,
+    Family,
     Field,
     FieldTest,
     Goto,
     Interval,
     Jump,
+    Masquerade,
+    Protocol,
     Recent,
     RecentMode,
+    Redirect,
     RestoreMark,
     Return,
     SaveMark,
     SetConnmark,
     SetTest,
+    Snat,
     Test,
 )
 from translate.nft.apart import kept_apart
 from translate.nft.connmarks import connmark_rules, stands_apart
 from translate.nft.draft import Draft
-from translate.nft.matches import CT_PORTS, matches, protocols, transports
+from translate.nft.matches import CT_PORTS, matches, transports
 from translate.nft.model import NftChain, NftRule
 from translate.nft.recent import address_key
 from translate.nft.refusal import CannotSay
@@ -57,9 +68,9 @@ def write_rule(draft: Draft, chain: NftChain, apply: Apply) -> None:
     if writes is not None:
         _recent(draft, chain, apply, writes)
         return
-    parts = _parts(draft, apply.tests)
     if any(needs_transport(action) for action in apply.actions) and not transports(apply.tests):
-        parts.append(protocols(sorted(PORT_PROTOCOLS)))
+        apply = _binding_aside(draft, chain, apply)
+    parts = _parts(draft, apply.tests)
     targets: list[str] = []
     for action in apply.actions:
         parts.append(statement(action, draft.family, draft.called))
@@ -128,6 +139,28 @@ def _recent(draft: Draft, chain: NftChain, apply: Apply, index: int) -> None:
     asked = (*before, test)
     parts = (*_parts(draft, (*before, seen)), *changes, *_parts(draft, behind, asked), *actions)
     chain.rules.append(NftRule(parts=parts, targets=targets, origin=apply.origin))
+
+
+def _binding_aside(draft: Draft, chain: NftChain, apply: Apply) -> Apply:
+    """Put a target that binds a port of whatever protocol into a chain; return the rule that goes there.
+
+    What has no port and no identifier keeps to the address (``nf_nat_l4proto_unique_tuple``), and is bound.
+    """
+    aside = draft.aside(chain, apply.origin)
+    (action,) = apply.actions
+    assert isinstance(action, Dnat | Snat | Masquerade | Redirect)
+    icmp = Protocol.ICMP if draft.family is Family.IP else Protocol.ICMPV6
+    tests = (
+        FieldTest(
+            field=Field.L4PROTO, values=tuple(Interval.point(n) for n in sorted((icmp, *PORT_PROTOCOLS)))
+        ),
+    )
+    write_rule(draft, aside, replace(apply, tests=tests))
+    rest: Action = replace(action, ports=replace(action.ports, interval=None))
+    if isinstance(rest, Dnat | Snat) and rest.addresses is None:
+        rest = Accept()
+    write_rule(draft, aside, replace(apply, tests=(), actions=(rest,)))
+    return replace(apply, actions=(Goto(draft.jump(aside).chain),))
 
 
 def _effects_aside(draft: Draft, chain: NftChain, apply: Apply) -> Apply:

@@ -121,6 +121,9 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
 
 
 def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family) -> str:
+    if ports.base is not None:
+        reason = "nftables has no place for the port that others are counted from (nft_nat)"
+        raise CannotSay("nat-port-shift", reason)
     target = ""
     if addresses is not None:
         low, high = (_address(family, a) for a in (addresses.low, addresses.high))

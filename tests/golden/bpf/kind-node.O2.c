@@ -52,8 +52,8 @@ INLINE int c1_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *p
 	return CONTINUE;
 }
 
-/* nat/shape-af58b812-ee6cebab3b-0 */
-INLINE int c2_nat_shape_af58b812_ee6cebab3b_0(struct __sk_buff *skb, struct pkt *p)
+/* nat/shape-af58b812-eb18d46e34-0 */
+INLINE int c2_nat_shape_af58b812_eb18d46e34_0(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 84 */
 	if (p->has_ports) {
@@ -82,8 +82,8 @@ INLINE int c2_nat_shape_af58b812_ee6cebab3b_0(struct __sk_buff *skb, struct pkt 
 	return CONTINUE;
 }
 
-/* nat/shape-af58b812-ee6cebab3b-1 */
-INLINE int c3_nat_shape_af58b812_ee6cebab3b_1(struct __sk_buff *skb, struct pkt *p)
+/* nat/shape-af58b812-eb18d46e34-1 */
+INLINE int c3_nat_shape_af58b812_eb18d46e34_1(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 92 */
 	if (p->has_ports) {
@@ -112,8 +112,8 @@ INLINE int c3_nat_shape_af58b812_ee6cebab3b_1(struct __sk_buff *skb, struct pkt 
 	return CONTINUE;
 }
 
-/* nat/shape-af58b812-41f18dd32e */
-INLINE int c4_nat_shape_af58b812_41f18dd32e(struct __sk_buff *skb, struct pkt *p)
+/* nat/shape-af58b812-70ab7bbe2d */
+INLINE int c4_nat_shape_af58b812_70ab7bbe2d(struct __sk_buff *skb, struct pkt *p)
 {
 	int verdict;
 	u32 drawn;
@@ -124,10 +124,10 @@ INLINE int c4_nat_shape_af58b812_41f18dd32e(struct __sk_buff *skb, struct pkt *p
 	/* line 112 */
 	drawn = bpf_get_prandom_u32() >> 1;
 	if (drawn < 0x40000000) {
-		if ((verdict = c2_nat_shape_af58b812_ee6cebab3b_0(skb, p)))
+		if ((verdict = c2_nat_shape_af58b812_eb18d46e34_0(skb, p)))
 			return verdict;
 	} else {
-		if ((verdict = c3_nat_shape_af58b812_ee6cebab3b_1(skb, p)))
+		if ((verdict = c3_nat_shape_af58b812_eb18d46e34_1(skb, p)))
 			return verdict;
 	}
 	return CONTINUE;
@@ -147,7 +147,7 @@ INLINE int c5_nat_KUBE_SERVICES(struct __sk_buff *skb, struct pkt *p)
 					if ((verdict = c1_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(skb, p)))
 						return verdict;
 				} else if (e->code == 2) {
-					if ((verdict = c4_nat_shape_af58b812_41f18dd32e(skb, p)))
+					if ((verdict = c4_nat_shape_af58b812_70ab7bbe2d(skb, p)))
 						return verdict;
 				}
 			}

@@ -12,7 +12,7 @@ INLINE int in_range(struct tuple *t, struct pkt *p, addr low, addr high, u32 fla
 {
 	if ((flags & BIND_ADDRESS) && (t->src < low || t->src > high))
 		return 0;
-	if (!(flags & BIND_PORTS))
+	if (!(flags & BIND_PORTS) || (t->proto != PROTO_ICMP && !is_port_protocol(t->proto)))
 		return 1;
 	return t->sport >= p->bind_port_low && t->sport <= p->bind_port_high;
 }
@@ -98,7 +98,9 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 	if (invert(&reply, new))
 		return PORT_UNSEEN;
 	mirrored = manip == MANIP_SRC && new->proto != PROTO_ICMP ? &reply.dport : &reply.sport;
-	if (p->searches ? size > MOST_SEARCHES * PORTS_AT_ONCE : manip == MANIP_SRC || (flags & BIND_RANDOM))
+	if (!p->searches && (flags & BIND_SHIFT))
+		p->search_from = port - p->bind_base;
+	else if (p->searches ? size > MOST_SEARCHES * PORTS_AT_ONCE : manip == MANIP_SRC || (flags & BIND_RANDOM))
 		p->search_from = bpf_get_prandom_u32();
 	else if (!p->searches)
 		p->search_from = 0;
@@ -107,7 +109,7 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 	offset = p->search_from;
 	for (u32 i = 0; i < PORTS_AT_ONCE; i++) {
 		asm volatile("" : "+r"(i));
-		*key = *mirrored = low + (offset + i) % size;
+		*key = *mirrored = low + (offset + i & 0xffff) % size;
 		if (!taken(&reply, now))
 			return PORT_FREE;
 		if (i + 1 >= size)
@@ -195,7 +197,7 @@ INLINE int bind(struct pkt *p, int manip)
 		if (!(flags & BIND_RANDOM)) {
 			if (!(flags & BIND_PORTS)) {
 				settled = known = free_to_use(&new, now);
-			} else if (p->bind_port_low != p->bind_port_high) {
+			} else if (!(flags & BIND_SHIFT) && p->bind_port_low != p->bind_port_high) {
 				u16 port = *key_of(&new, manip);
 				settled = known = port >= p->bind_port_low && port <= p->bind_port_high &&
 						  free_to_use(&new, now);

@@ -100,7 +100,7 @@ struct pkt {
 	u16 bind_flags;
 	u16 search_from;       /* where the search for a port began */
 	addr bind_low, bind_high;
-	u16 bind_port_low, bind_port_high;
+	u16 bind_port_low, bind_port_high, bind_base;
 	struct tuple wanted;
 	u8 stage, reject, looped;
 	u8 manip, next;        /* which side to bind and rewrite, and the program to go on with */
@@ -123,6 +123,7 @@ struct pkt {
 #define BIND_PERSISTENT 8
 #define BIND_MASQUERADE 16
 #define BIND_REDIRECT 32
+#define BIND_SHIFT 64 /* the port moves as far into the range as it is above bind_base */
 
 struct device {
 	u64 name[2];

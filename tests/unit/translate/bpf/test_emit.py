@@ -96,7 +96,7 @@ def test_a_test_becomes_a_condition(rule: str, condition: str) -> None:
 
 
 def test_every_counting_rule_has_its_own_counter() -> None:
-    rule = "-A FORWARD -m statistic --mode nth --every 2 -j DROP"
+    rule = "-A FORWARD -m statistic --mode nth --every 2 --packet 0 -j DROP"
     text = rules("filter", rule, rule).chains
     assert "if (count_up(0, 0x2) == 0x0) {" in text
     assert "if (count_up(1, 0x2) == 0x0) {" in text
