@@ -12,6 +12,7 @@ from harness.capture.output import Output
 from harness.capture.wholefiles import new_folder, write_file
 from translate.errors import Diagnostic, InputError, MachineError, ParseError
 from translate.ir import Origin
+from translate.plaintext import plain
 
 __all__ = ["STDIN_NAME", "filled_folder", "read_bytes", "read_text", "write_bytes", "write_text"]
 
@@ -31,7 +32,7 @@ def read_bytes(path: Path | str) -> bytes:
 def read_text(path: Path | str) -> str:
     """Return a text file's contents; ParseError when it is not UTF-8."""
     try:
-        return read_bytes(path).decode("utf-8")
+        return plain(read_bytes(path), name=str(path)).decode("utf-8")
     except UnicodeDecodeError as e:
         raise ParseError((Diagnostic(Origin(str(path)), f"not UTF-8 text: {e.reason}"),)) from e
 

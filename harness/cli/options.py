@@ -189,6 +189,8 @@ def print_notes(notes: Iterable[Note]) -> None:
 
 
 def print_unknown(ruleset: Ruleset) -> None:
-    """Say on standard error what the input as a whole does not show."""
+    """Say on standard error what the input as a whole does not show, and what of it does not count."""
     for one in ruleset.unknown:
         print(f"nfparity: unknown: {one}", file=sys.stderr)
+    for one in ruleset.notes:
+        print(f"nfparity: note: {one}", file=sys.stderr)

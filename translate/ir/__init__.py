@@ -43,6 +43,7 @@ from translate.ir.fields import (
     field_bits,
 )
 from translate.ir.hooks import CONNTRACK_PRIORITY, TABLE_HOOKS, Hook, TableName, tables_at
+from translate.ir.live import calls, has_loop, live_chains, live_rules
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.program import (
     Apply,
@@ -163,8 +164,12 @@ __all__ = [
     "Test",
     "Unknown",
     "Value",
+    "calls",
     "field_bits",
     "format_address",
+    "has_loop",
+    "live_chains",
+    "live_rules",
     "parse_address",
     "qualified",
     "tables_at",

@@ -153,7 +153,8 @@ class Table:
 class Ruleset:
     """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments.
 
-    ``unknown`` says what the input as a whole does not show, for example the other tables.
+    ``unknown`` says what the input as a whole does not show, for example the other tables; ``notes`` what
+    of it does not count, for example a table that another one replaces.
     ``sets`` are the ipsets that rules ask, as far as they were given; a rule may name others.
     ``families`` is what a large ruleset was condensed to, if it was: the same rules, for those who need
     not look at each. A ruleset made from another by ``replace`` has none.
@@ -164,6 +165,7 @@ class Ruleset:
     source: str = "<none>"
     epilogue: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     sets: tuple[IpSet, ...] = ()
     families: Families | None = field(default=None, init=False, compare=False, repr=False)
 
@@ -172,7 +174,7 @@ class Ruleset:
         """Return the whole ruleset of which ``families`` has a sample. Its tables are read when asked for."""
         sample = families.sample
         made = object.__new__(cls)
-        for name in ("family", "source", "epilogue", "unknown", "sets"):
+        for name in ("family", "source", "epilogue", "unknown", "notes", "sets"):
             object.__setattr__(made, name, getattr(sample, name))
         object.__setattr__(made, "families", families)
         return made

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
+from translate.plaintext import plain
 
 __all__ = ["DEEPEST", "JsonDocument", "Path", "decode", "read_json"]
 
@@ -145,8 +146,9 @@ def read_json(data: bytes | str, *, name: str, line: int = 1, bytes_as_text: boo
 
 def decode(data: bytes, *, name: str, line: int = 1) -> str:
     """Return UTF-8 text without a byte order mark; ParseError with the place of a byte that is none."""
+    data = plain(data, name=name)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as e:
         before = data[: e.start].decode("utf-8")
         column = len(before) - before.rfind("\n")

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from translate.errors import ParseError
 from translate.jsoninput.document import read_json
 from translate.jsoninput.fields import JsonObject, Problems, json_kind
+from translate.plaintext import plain
 
 __all__ = ["json_lines"]
 
 
 def json_lines(data: bytes, *, name: str, problems: Problems) -> Iterator[JsonObject]:
     """Yield the object of every line but blank ones. Lines that hold none are among the ``problems``."""
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+    for number, line in enumerate(plain(data, name=name).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:

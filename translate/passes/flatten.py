@@ -1,18 +1,21 @@
 """``flatten``: Ruleset → Program, rule by rule.
 
-*Before*: the Ruleset as read; every jump names a chain of its own table, and no chain reaches
-itself (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
+*Before*: the Ruleset as read; every jump names a chain of its own table, and no chain that is alive
+reaches itself (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
 *After*: one chain per chain, one :class:`Apply` per rule, in the same order; jumps carry qualified
 names; a built-in chain knows its hook, priority and policy. Tables come in the order of
 ``TABLE_HOOKS``, whatever the order of the input.
 
-*Why the meaning is preserved*: nothing is merged, dropped or moved. The order of tables in the
-input means nothing to the kernel, which runs built-in chains by hook priority.
+*Why the meaning is preserved*: nothing is merged or moved, and nothing dropped but where a dead chain
+reaches itself: of such a table only what is alive is left (:mod:`translate.ir.live`). The order of tables
+in the input means nothing to the kernel, which runs built-in chains by hook priority.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from translate.errors import Refusal, UnsupportedError
@@ -28,7 +31,10 @@ from translate.ir import (
     Program,
     Rule,
     Ruleset,
+    Table,
     TableName,
+    has_loop,
+    live_chains,
     qualified,
 )
 from translate.ir.actions import (
@@ -71,9 +77,17 @@ def flatten(ruleset: Ruleset) -> Program:
         for name in TABLE_HOOKS
         for table in ruleset.tables
         if table.name is name
-        for chain in table.chains
+        for chain in _without_loops(table)
     ]
     return Program(family=ruleset.family, chains=tuple(chains), source=ruleset.source, sets=ruleset.sets)
+
+
+def _without_loops(table: Table) -> Sequence[Chain]:
+    """Return the chains of a table, none of which reaches itself."""
+    if not has_loop(table.chains):
+        return table.chains
+    live = live_chains(table.chains)
+    return [replace(chain, rules=live[chain.name]) for chain in table.chains if chain.name in live]
 
 
 def _chain(table: TableName, chain: Chain) -> LoweredChain:

@@ -20,6 +20,7 @@ from typing import assert_never
 from translate.collector import collector_paused
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
+from translate.plaintext import plain
 from translate.read import extract
 from translate.read.condensed import LARGE, read_condensed
 from translate.read.forms import InputForm, family_of, recognise_form
@@ -91,10 +92,11 @@ def _numbered(text: str) -> list[tuple[int, str]]:
 
 
 def _text(data: bytes, name: str) -> str:
+    data = plain(data, name=name)
     zero = data.find(b"\0")
     if zero >= 0:
         line = data.count(b"\n", 0, zero) + 1
         message = f"byte 0 at offset {zero}: this is a binary file, not rules"
         column = zero - data.rfind(b"\n", 0, zero)
         raise ParseError((Diagnostic(Origin(name, line, column), message),))
-    return data.decode("utf-8-sig", "surrogateescape")
+    return data.decode("utf-8", "surrogateescape")

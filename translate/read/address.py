@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -10,11 +9,18 @@ from typing import Final
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
 from translate.read.declaration import OptionError
 from translate.read.names import HOSTS
+from translate.read.numbers import unsigned
 
-__all__ = ["AddressMask", "address_test", "parse_address_mask", "parse_host"]
-
-
-_SHORT: Final = re.compile(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){0,2}")
+__all__ = [
+    "AddressMask",
+    "address_test",
+    "parse_address_mask",
+    "parse_canonical",
+    "parse_host",
+    "parse_numeric",
+    "parse_resolved",
+    "parse_resolved_mask",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,59 +55,127 @@ class AddressMask:
 
 
 def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> int:
-    """Return the integer of one address; raises OptionError.
+    """Return the integer of one address, given by number or by a name of :data:`HOSTS`; raises OptionError.
 
-    A dotted form with fewer than four parts is filled with zeros at the right, as
-    ``xtables_numeric_to_ipaddr`` does (``10.1`` is 10.1.0.0). Names are not looked up, but for
-    the few of :data:`translate.read.names.HOSTS`.
+    The bytes of a dotted form may be written in any base, and those that are missing at its end are zero,
+    as in ``xtables_numeric_to_ipaddr`` (``10.1`` is 10.1.0.0). What is no such form is left to
+    :func:`parse_resolved` (``ipparse_hostnetwork``).
     """
+    number = _numeric(family, text)
+    return parse_resolved(family, text, option=option, offset=offset) if number is None else number
+
+
+def parse_numeric(family: Family, text: str, *, option: int, offset: int = 0) -> int:
+    """Return the integer of one address as :func:`parse_host` does, but for names; raises OptionError."""
+    number = _numeric(family, text)
+    if number is None:
+        raise _no_address(family, text, option, offset)
+    return number
+
+
+def parse_canonical(family: Family, text: str, *, option: int, offset: int = 0) -> int:
+    """Return the integer of one address in canonical form (``inet_pton``); raises OptionError."""
     try:
         return parse_address(family, text)
     except ValueError:
+        raise _no_address(family, text, option, offset) from None
+
+
+def parse_resolved(family: Family, text: str, *, option: int, offset: int = 0) -> int:
+    """Return the integer of one address as ``getaddrinfo`` reads it; raises OptionError.
+
+    Here ``10.1`` is 10.0.0.1: the last number fills all bytes that are left (inet_aton(3)).
+    """
+    try:
+        return parse_address(family, HOSTS.get((family, text), text))
+    except ValueError:
         pass
-    known = HOSTS.get((family, text), "/")
-    if "/" not in known:
-        return parse_address(family, known)
-    if family is Family.IP and _SHORT.fullmatch(text):
-        numbers = [int(part) for part in text.split(".")]
-        if max(numbers) <= 255:
-            return int.from_bytes(bytes(numbers), "big") << 8 * (4 - len(numbers))
+    parts = text.split(".") if family is Family.IP and len(text) < 64 else []
+    numbers = [unsigned(part, _ALL) if part[:1].isdigit() and part.isascii() else None for part in parts]
+    if not 1 <= len(numbers) <= 4 or None in numbers:
+        raise _no_address(family, text, option, offset)
+    *heads, last = (number or 0 for number in numbers)
+    if any(head > 255 for head in heads) or last >> 8 * (4 - len(heads)):
+        raise _no_address(family, text, option, offset)
+    return sum(head << 8 * (3 - at) for at, head in enumerate(heads)) + last
+
+
+def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask:
+    """Return ``address``, ``address/length`` or ``address/mask`` of ``-s`` and ``-d``; raises OptionError.
+
+    With a mask of zero bits nobody looks at the address (``xtables_ipparse_multiple``).
+    """
+    host_text, slash, mask_text = text.rpartition("/") if "/" in text else (text, "", "")
+    if not slash:
+        address = parse_host(family, host_text, option=option)
+        return AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
+    mask = _mask(family, mask_text)
+    address = parse_host(family, host_text, option=option) if mask != 0 else 0
+    if isinstance(mask, str):
+        raise OptionError(mask, option=option, offset=len(host_text) + 1)
+    return AddressMask(address=address, mask=mask, family=family)
+
+
+def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMask:
+    """Return an address of a connection with its mask (``xtopt_parse_hostmask``); raises OptionError.
+
+    A mask that is no prefix is taken for that of a single address (``xtopt_parse_mask`` counts its bits,
+    and there is no such count).
+    """
+    host_text, slash, mask_text = text.partition("/")
+    address = parse_resolved(family, host_text, option=option)
+    whole = AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
+    if not slash:
+        return whole
+    after = len(host_text) + 1
+    length = unsigned(mask_text, family.bits)
+    if length is not None:
+        full = (1 << family.bits) - 1
+        return AddressMask(address=address, mask=full ^ (full >> length), family=family)
+    mask = parse_resolved(family, mask_text, option=option, offset=after)
+    masked = AddressMask(address=address, mask=mask, family=family)
+    return masked if masked.is_prefix else whole
+
+
+def _numeric(family: Family, text: str) -> int | None:
+    try:
+        return parse_address(family, text)
+    except ValueError:
+        if family is Family.IP6:
+            return None
+    parts = text.split(".", 3)
+    numbers = [unsigned(part, 255) for part in parts]
+    if None in numbers or len(text) > _LONGEST:
+        return None
+    return sum((number or 0) << 8 * (3 - at) for at, number in enumerate(numbers))
+
+
+_LONGEST: Final = 19  # char buf[20] of __numeric_to_ipaddr
+_ALL: Final = 0xFFFFFFFF
+
+
+def _no_address(family: Family, text: str, option: int, offset: int) -> OptionError:
     other = Family.IP6 if family is Family.IP else Family.IP
     hint = "host names are not looked up; write the address"
     if (other is Family.IP6 and ":" in text) or (other is Family.IP and text[:1].isdigit()):
         hint = f"is the file for IPv{other.version}?"
-    raise OptionError(
-        f'"{text}" is not an IPv{family.version} address', option=option, offset=offset, hint=hint
-    )
-
-
-def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask:
-    """Return ``address``, ``address/length`` or ``address/mask``; raises OptionError."""
-    text = HOSTS.get((family, text), text)
-    host_text, slash, mask_text = text.partition("/")
-    address = parse_host(family, host_text, option=option)
-    if not slash:
-        return AddressMask(address=address, mask=(1 << family.bits) - 1, family=family)
-    try:
-        mask = _mask(family, mask_text)
-    except ValueError as error:
-        raise OptionError(str(error), option=option, offset=len(host_text) + 1) from None
-    return AddressMask(address=address, mask=mask, family=family)
+    message = f'"{text}" is not an IPv{family.version} address'
+    return OptionError(message, option=option, offset=offset, hint=hint)
 
 
 @lru_cache(maxsize=256)
-def _mask(family: Family, text: str) -> int:
-    """Return the mask that stands behind the slash; raises ValueError with what is wrong."""
-    if text.isascii() and text.isdigit() and len(text) <= 3:
-        length = int(text)
-        if length > family.bits:
-            raise ValueError(f"prefix length {length} is over {family.bits}")
-        full = (1 << family.bits) - 1
-        return full ^ (full >> length)
-    try:
-        return parse_address(family, text)
-    except ValueError:
-        raise ValueError(f'"{text}" is neither a prefix length nor a mask') from None
+def _mask(family: Family, text: str) -> int | str:
+    """Return the mask that stands behind the slash, or what is wrong with it."""
+    mask = _numeric(family, text) if family is Family.IP6 or text.count(".") == 3 else None
+    if mask is not None:
+        return mask
+    length = unsigned(text, 1 << 32)
+    if length is None:
+        return f'"{text}" is neither a prefix length nor a mask'
+    if length > family.bits:
+        return f"prefix length {length} is over {family.bits}"
+    full = (1 << family.bits) - 1
+    return full ^ (full >> length)
 
 
 def address_test(family: Family, field: Field, text: str, *, negated: bool, option: int) -> FieldTest | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import Final
 
@@ -12,12 +13,15 @@ from translate.read.names import protocol_number
 
 __all__ = [
     "BASE_ARGUMENTS",
+    "BASE_ATTACHED",
     "BASE_INVERTIBLE",
     "BASE_OPTIONS",
     "BASE_ORDER",
     "NO_INTERFACE",
+    "OTHER_OPTIONS",
     "RuleError",
     "base_meaning",
+    "parse_counter",
     "parse_counters",
     "parse_protocol",
 ]
@@ -38,9 +42,8 @@ BASE_OPTIONS: Final = MappingProxyType(
         "--out-interface": "-o",
         "-p": "-p",
         "--protocol": "-p",
-        "--proto": "-p",
         "-f": "-f",
-        "--fragment": "-f",
+        "--fragments": "-f",
         "-m": "-m",
         "--match": "-m",
         "-j": "-j",
@@ -49,15 +52,44 @@ BASE_OPTIONS: Final = MappingProxyType(
         "--goto": "-g",
         "-c": "-c",
         "--set-counters": "-c",
+        "-v": "-v",
+        "--verbose": "-v",
+        "-4": "-4",
+        "--ipv4": "-4",
+        "-6": "-6",
+        "--ipv6": "-6",
     }
 )
 """Every spelling of an option of the rule itself, and the one that iptables-save prints."""
 
-BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-c": 2})
+OTHER_OPTIONS: Final = (
+    *(
+        "--append",
+        "--delete",
+        "--check",
+        "--insert",
+        "--replace",
+        "--list",
+        "--list-rules",
+        "--flush",
+        "--zero",
+    ),
+    *("--new-chain", "--delete-chain", "--rename-chain", "--policy", "--table", "--numeric", "--wait"),
+    *("--wait-interval", "--exact", "--version", "--help", "--line-numbers", "--modprobe"),
+)
+"""Options of iptables that do not belong into a rule; each may make an abbreviation ambiguous."""
+
+BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-v": 0, "-4": 0, "-6": 0})
 """How many values an option takes, where that is not one."""
 
-BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f"})
-"""Options before which (or, in the older form, after which) ``!`` may stand."""
+BASE_ATTACHED: Final = frozenset({"-m", "-g", "-c"})
+"""Options whose value may be attached (``--match=tcp``, ``-mtcp``).
+
+Of the others iptables takes the whole word for the value (``argv[optind - 1]`` in ``do_parse``).
+"""
+
+BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f", "-4", "-6"})
+"""Options before which ``!`` may stand; it says nothing of the last two."""
 
 BASE_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
 """The order in which iptables-save prints them."""
@@ -115,22 +147,29 @@ def base_meaning(
 
 
 def parse_counters(words: list[str], first: int) -> Counters:
-    """Return the two values of ``-c``; raises RuleError."""
-    for index in (first, first + 1):
-        text = words[index]
-        if not (text.isascii() and text.isdigit() and len(text) <= 20):
-            raise RuleError(index, f'"{text}" is not a counter')
-    return Counters(int(words[first]), int(words[first + 1]))
+    """Return the two values of ``-P … -c``; raises RuleError."""
+    return Counters(parse_counter(words[first], first), parse_counter(words[first + 1], first + 1))
+
+
+def parse_counter(text: str, word: int) -> int:
+    """Return a counter as sscanf(3) reads it: what stands behind the digits is not looked at."""
+    found = _COUNTER.match(text)
+    if found is None:
+        raise RuleError(word, f'"{text}" is not a counter')
+    return int(found[1]) % (1 << 64)
+
+
+_COUNTER: Final = re.compile(r"[ \t]*([+-]?[0-9]{1,20})(?![0-9])")
 
 
 def parse_protocol(text: str, word: int, *, negated: bool) -> int | None:
-    """Return the protocol that a rule asks for; None for all protocols or a negated one."""
+    """Return the protocol that a rule names; None for all protocols. Raises RuleError."""
     number = protocol_number(text)
     if number is None:
         raise RuleError(word, f'unknown protocol "{text}"', "write its number")
     if number == 0 and negated:
         raise RuleError(word, "no packet has none of all protocols")
-    return None if number == 0 or negated else number
+    return number or None
 
 
 def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
@@ -143,8 +182,6 @@ def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> Fie
         raise RuleError(
             word, f'interface name "{text}" has {length} bytes', f"1 to {_LONGEST_INTERFACE} are possible"
         )
-    if "/" in text or any(c.isspace() for c in text):
-        raise RuleError(word, f'"{text}" cannot be the name of an interface')
     if text == "+" and not negated:
         return None
     name = Name(text[:-1], wildcard=True) if text.endswith("+") else Name(text)

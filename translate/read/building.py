@@ -60,6 +60,15 @@ class TableBuilder:
             origin=self.origin,
         )
 
+    def replaced_by(self, origin: Origin, preamble: list[str]) -> TableBuilder:
+        """Return what a second ``*TABLE`` makes of this one: no rules, no user's chain, the same policies."""
+        kept = {
+            chain.name: ChainBuilder(chain.name, chain.origin, chain.hook, chain.policy, None)
+            for chain in self.chains.values()
+            if chain.hook is not None
+        }
+        return TableBuilder(self.name, origin, preamble, kept, self.whole)
+
     def hook(self, chain: str) -> Hook | None:
         """Return the hook of the built-in chain of that name; None for a user's chain."""
         return _HOOKS[self.name].get(chain)
@@ -73,13 +82,21 @@ class TableBuilder:
         policy_column: int,
         counters: Counters | None,
         faults: Faults,
+        *,
+        empties: bool = False,
     ) -> None:
-        """Add a chain, or report why not. ``origin`` is the line, with columns of name and policy."""
+        """Add a chain, or report why not. ``origin`` is the line, with columns of name and policy.
+
+        Of a built-in chain the last policy counts. A user's chain cannot be made twice; where the line
+        ``empties`` one, as ``iptables-restore --noflush`` does, that is no fault.
+        """
         hook = self.hook(name)
         policy = None
         problem: tuple[Origin, str, str | None] | None = None
         existing = self.chains.get(name)
-        if existing is not None:
+        if existing is not None and hook is None and empties:
+            existing.rules.clear()
+        elif existing is not None and hook is None:
             first = f"first in line {existing.origin.line}"
             problem = origin.at(column), f'chain "{name}" is declared twice', first
         elif hook is None:
@@ -101,3 +118,5 @@ class TableBuilder:
         if existing is None:
             # also when reported: its rules and the jumps to it are no further fault
             self.chains[name] = ChainBuilder(name, origin, hook, policy, counters)
+        elif policy is not None:
+            existing.policy, existing.counters = policy, counters

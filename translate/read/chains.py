@@ -1,15 +1,27 @@
 """What must hold of a table as a whole: the checks of ``mark_source_chains`` and ``xt_check_*``.
 
-Every jump leads to a user chain of the same table, no chain reaches itself, and what is valid only
-in some hooks is reached from those hooks only.
+Every jump leads to a user chain of the same table. Of what a hook leads to (:mod:`translate.ir.live`), no
+chain reaches itself, and what is valid only in some hooks is reached from those hooks only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from translate.errors import Diagnostic
-from translate.ir import AnyOf, Chain, Field, FieldTest, Goto, Hook, Jump, Origin, Rule, Table
+from translate.ir import (
+    AnyOf,
+    Chain,
+    Field,
+    FieldTest,
+    Hook,
+    Origin,
+    Rule,
+    Table,
+    calls,
+    live_chains,
+)
 from translate.read.extensions import TARGETS
 from translate.read.scanner import scan
 
@@ -22,7 +34,6 @@ _DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | _REVERSE | {Field.BRIDGED}
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
-_CALLS: Final = (Jump, Goto)
 _Edges = dict[str, list[tuple[str, Rule]]]
 """The chains that call others, and for each call the callee and the rule."""
 
@@ -31,30 +42,27 @@ def check_table(table: Table) -> list[Diagnostic]:
     """Return what is wrong between the chains of ``table``."""
     chains = {chain.name: chain for chain in table.chains}
     found: list[Diagnostic] = []
-    edges: _Edges = {}
     for chain in table.chains:
-        for rule in chain.rules:
-            action = rule.actions[0] if rule.actions else None
-            if not isinstance(action, _CALLS):
-                continue
-            callee = chains.get(action.chain)
+        for name, rule in calls(chain.rules):
+            callee = chains.get(name)
             if callee is None:
-                message = f'no chain and no target is called "{action.chain}"'
-                found.append(Diagnostic(_at_word(rule.origin, action.chain), message))
+                message = f'no chain and no target is called "{name}"'
+                found.append(Diagnostic(_at_word(rule.origin, name), message))
             elif callee.hook is not None:
-                message = f'"{action.chain}" is a built-in chain; no rule can jump to it'
-                found.append(Diagnostic(_at_word(rule.origin, action.chain), message))
-            else:
-                edges.setdefault(chain.name, []).append((action.chain, rule))
+                message = f'"{name}" is a built-in chain; no rule can jump to it'
+                found.append(Diagnostic(_at_word(rule.origin, name), message))
+    live = live_chains(table.chains)
+    edges = {name: list(calls(rules)) for name, rules in live.items()}
+    edges = {name: [call for call in made if call[0] in live] for name, made in edges.items()}
     loops, callees_first = _loops(edges)
     found += loops
     if not loops:
-        found += _misplaced(table, edges, callees_first)
+        found += _misplaced(table, live, edges, callees_first)
     return found
 
 
 def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
-    """Return what is wrong, and the chains that call others, each behind those that it calls.
+    """Return what is wrong, and the chains, each behind those that it calls.
 
     Depth first, without recursion: a chain of chains may be thousands long.
     """
@@ -71,7 +79,7 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
                 if callee in on_path:
                     way = " → ".join([*path[path.index(callee) :], callee])
                     found.append(Diagnostic(_at_word(rule.origin, callee), f"chains form a loop: {way}"))
-                elif callee in edges and callee not in finished:
+                elif edges[callee] and callee not in finished:
                     path.append(callee)
                     on_path.add(callee)
                     pending.append(iter(edges[callee]))
@@ -84,12 +92,14 @@ def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
     return found, list(finished)
 
 
-def _misplaced(table: Table, edges: _Edges, callees_first: list[str]) -> list[Diagnostic]:
+def _misplaced(
+    table: Table, live: Mapping[str, tuple[Rule, ...]], edges: _Edges, callees_first: list[str]
+) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     reached = _reached(table, edges, callees_first)
     for chain in table.chains:
         hooks = reached.get(chain.name, ())
-        for rule in chain.rules if hooks else ():
+        for rule in live[chain.name] if hooks else ():
             found += _misplaced_rule(chain, rule, hooks)
     return found
 

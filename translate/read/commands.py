@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from translate.ir import NOWHERE, Counters, Goto, Jump, Origin, Policy
+from translate.ir import NOWHERE, Counters, Family, Goto, Jump, Origin, Policy
 from translate.read.base import RuleError, parse_counters
 from translate.read.building import ChainBuilder, TableBuilder
 from translate.read.faults import Faults
@@ -33,13 +33,15 @@ class Commands:
     """Does what one line says to the table that it stands in.
 
     In a ``fragment`` rules that are not shown may stand before those that are. ``implicit`` is for
-    ``iptables -S`` output, whose ``-P`` and ``-N`` declare the chains.
+    ``iptables -S`` output, whose ``-P`` and ``-N`` declare the chains. ``notes`` says which rules were
+    passed over.
     """
 
     rules: RuleReader
     faults: Faults
     fragment: bool
     implicit: bool
+    notes: list[str] = field(default_factory=list)
 
     def run(self, table: TableBuilder, words: list[str], origin: Origin) -> None:
         """Do a line, given as words. Raises RuleError."""
@@ -73,6 +75,9 @@ class Commands:
         rules = self.rules.read(
             words, first, table=table.name, chain=chain.name, counters=counters, origin=origin
         )
+        if not rules:
+            other = 6 if self.rules.family is Family.IP else 4
+            self.notes.append(f"line {origin.line} is a rule of IPv{other} alone (-{other}), and not read")
         if append:
             chain.rules += rules
             return

@@ -7,13 +7,25 @@ of arguments, whether ``!`` may stand before, aliases) and hands them to ``meani
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from translate.ir import PORT_PROTOCOLS, Action, Family, Hook, Option, Protocol, TableName, Test
+from translate.ir import (
+    Action,
+    Family,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    Option,
+    Protocol,
+    TableName,
+    Test,
+    field_bits,
+)
+from translate.read.numbers import unsigned
 
 __all__ = [
     "MARK_BITS",
@@ -23,12 +35,13 @@ __all__ = [
     "OptionError",
     "OptionSpec",
     "TargetExtension",
+    "between",
+    "first_named",
     "parse_mark",
     "parse_value_mask",
 ]
 
 MARK_BITS: Final = 0xFFFFFFFF
-_NUMBER: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,16})|0([0-7]{1,16})|(0|[1-9][0-9]{0,9})", re.ASCII)
 
 
 class OptionError(Exception):
@@ -75,16 +88,14 @@ class Context:
     """What else of the rule an extension may need to know.
 
     ``protocol`` is the number that ``-p`` asks for, None when absent, ``all`` or negated.
+    ``protocol_before`` is the number behind ``-p``, negated or not, if it stands before the extension's
+    last option: what some of them look at as they are read.
     """
 
     family: Family
     table: TableName
     protocol: int | None
-
-    @property
-    def has_ports(self) -> bool:
-        """Whether ``-p`` names a protocol with ports."""
-        return self.protocol in PORT_PROTOCOLS
+    protocol_before: int | None = None
 
     @property
     def sees_fragments(self) -> bool:
@@ -100,6 +111,12 @@ class Context:
         if self.protocol not in protocols:
             names = " or ".join(f'"-p {p.name.lower()}"' for p in protocols)
             raise OptionError(f"{extension} needs {names} in the same rule")
+
+    def require_before(self, extension: str, *protocols: Protocol) -> None:
+        """Raise OptionError unless ``-p`` asks for one of ``protocols``, and stands before the option."""
+        self.require(extension, *protocols)
+        if self.protocol_before is None:
+            raise OptionError(f'{extension} needs "-p" before it', hint="iptables looks for it at once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +183,8 @@ class TargetExtension:
 
 def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) -> int:
     """Return a 32-bit number written in decimal, ``0x`` or octal form (``xtables_strtoui``)."""
-    found = _NUMBER.fullmatch(text)
-    value = -1
-    if found is not None:
-        digits = found[1] or found[2] or found[3]
-        value = int(digits, 16 if found[1] else 8 if found[2] else 10)
-    if not 0 <= value <= MARK_BITS:
+    value = unsigned(text, MARK_BITS)
+    if value is None:
         message = f'"{text}" is not a number from 0 to 0xffffffff'
         raise OptionError(message, option=option, argument=argument, offset=offset)
     return value
@@ -183,3 +196,20 @@ def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
     value = parse_mark(value_text, option=index)
     mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
     return value, mask
+
+
+def between(where: Field, low: int, high: int, *, negated: bool, family: Family) -> FieldTest:
+    """Return the test that a field's value is from ``low`` to ``high``.
+
+    Where the range ends before it begins no value is in it; the test says so of a packet that has the field.
+    """
+    if low <= high:
+        return FieldTest(field=where, values=(Interval(low, high),), negated=negated)
+    whole = Interval(0, (1 << field_bits(where, family)) - 1)
+    return FieldTest(field=where, values=(whole,), negated=not negated)
+
+
+def first_named(names: Iterable[str], start: str) -> str | None:
+    """Return the first of ``names`` that begins with ``start``, upper or lower case (``strncasecmp``)."""
+    folded = start.lower()
+    return next((name for name in names if name.lower().startswith(folded)), None)

@@ -81,7 +81,7 @@ class _Finder:
 
     def find(self, lines: list[str]) -> list[_Piece]:
         for number, line in enumerate(lines, 1):
-            self._line(number, line.rstrip("\r"))
+            self._line(number, line)
         self._end_block()
         return self._pieces
 

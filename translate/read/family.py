@@ -9,8 +9,9 @@ order in which it is believed:
 3. ``ip6tables`` or ``iptables`` in the name of the file.
 
 The first line that tells counts, and the reader refuses what does not belong to that family, with
-its line. Comments of rules are not looked at. Text that tells nothing in any of these ways is
-IPv4's, as that of ``iptables`` without a digit.
+its line. Comments of rules are not looked at. A rule with ``-4`` or ``-6`` is made for a text that both
+families read, and tells nothing, unless no other rule does and all these are of one family. Text that tells
+nothing in any of these ways is IPv4's, as that of ``iptables`` without a digit.
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ _PROTOCOLS: Final = {
     **dict.fromkeys(("icmp", "1"), Family.IP),
     **dict.fromkeys(("ipv6-icmp", "icmpv6", "icmp6", "58"), Family.IP6),
 }
+_MARKS: Final = {"-4": Family.IP, "--ipv4": Family.IP, "-6": Family.IP6, "--ipv6": Family.IP6}
 _MATCHES: Final = {"icmp": Family.IP, "icmp6": Family.IP6}
 
 
 def recognise_family(text: str, *, name: str) -> Family:
     """Return the family of the rules in ``text``; ``name`` is the input's name. Raises nothing."""
+    marked: set[Family] = set()
     for line in lines_of(text):
-        if line[:1] in ("-", "[") and (family := _of_rule(line)) is not None:
+        if line[:1] in ("-", "[") and (family := _of_rule(line, marked)) is not None:
             return family
+    if len(marked) == 1:
+        return marked.pop()
     generated = _GENERATED.search(text)
     said = generated[1] if generated is not None else name.replace("\\", "/").rpartition("/")[2].lower()
     return Family.IP6 if "ip6tables" in said else Family.IP
@@ -58,11 +63,16 @@ def lines_of(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def _of_rule(line: str) -> Family | None:
+def _of_rule(line: str, marked: set[Family]) -> Family | None:
+    """Return the family that a rule tells; one with ``-4`` or ``-6`` only adds to those ``marked``."""
     try:
         words = split(line)
     except QuoteError:
         return None  # the reader says what is wrong with it
+    marks = [family for word, family in _MARKS.items() if word in words]
+    if marks:
+        marked.update(marks)
+        return None
     for option, value in pairwise(words):
         family: Family | None = None
         match option:

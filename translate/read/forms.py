@@ -44,7 +44,7 @@ def recognise_form(text: str) -> InputForm:
     for line in lines_of(text):
         if not line.strip() or line.startswith("#"):
             continue
-        if line.startswith("Chain ") or CHAIN_HEADER.fullmatch(line) or COLUMNS.fullmatch(line.rstrip("\r")):
+        if line.startswith("Chain ") or CHAIN_HEADER.fullmatch(line) or COLUMNS.fullmatch(line):
             return InputForm.LISTING
         if line.startswith(_COMMANDS):
             return InputForm.RULES

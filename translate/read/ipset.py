@@ -15,6 +15,7 @@ from typing import Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Interval, IpSet, Origin, SetElement, SetOption, SetType
+from translate.plaintext import plain
 from translate.read.scanner import QuoteError, Word, scan
 from translate.read.setelement import ElementError, element_keys
 
@@ -73,11 +74,12 @@ def read_ipsets(data: bytes, *, name: str, form: SetForm | None = None) -> IpSet
 
     Raises ParseError with up to 20 diagnostics.
     """
+    data = plain(data, name=name)
     if b"\0" in data:
         raise ParseError((Diagnostic(Origin(name), "this is a binary file, not ipsets"),))
-    text = data.decode("utf-8-sig", "surrogateescape")
+    text = data.decode("utf-8", "surrogateescape")
     reader = _Reader(name)
-    lines = [Origin(name, n, 1, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
+    lines = [Origin(name, n, 1, line) for n, line in enumerate(text.split("\n"), 1)]
     lines = [line for line in lines if line.text.strip() and not line.text.startswith("#")]
     if form is None:
         form = SetForm.LISTING if lines and lines[0].text.startswith("Name:") else SetForm.SAVE

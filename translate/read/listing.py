@@ -37,7 +37,7 @@ from translate.read.extensions import TARGETS, UNREAD_TARGETS
 from translate.read.faults import Faults
 from translate.read.hidden import add_hidden
 from translate.read.names import protocol_number
-from translate.read.printed import PrintedError, parse_printed
+from translate.read.printed import PrintedError, everywhere, parse_printed
 from translate.read.rule import RuleReader
 
 __all__ = ["CHAIN_HEADER", "COLUMNS", "ROW", "read_listing"]
@@ -123,7 +123,7 @@ def read_listing(
     """
     reader = _ListingReader(name, family, excerpt=excerpt)
     for number, line in lines:
-        reader.line(Origin(name, number, 1, line.rstrip("\r")))
+        reader.line(Origin(name, number, 1, line))
     return reader.finish(table)
 
 
@@ -233,10 +233,13 @@ class _ListingReader:
 
     def _address(self, row: _Row, option: str, side: str, cell: re.Match[str]) -> None:
         text = cell[0].removeprefix("!")
-        if text == "anywhere" and text == cell[0]:
+        if text == "anywhere":
+            if text != cell[0]:
+                row.words += ["!", option, everywhere(self._family)]
             return
         try:
             parsed = parse_address_mask(self._family, text, option=0)
+            parse_host(self._family, text.partition("/")[0], option=0)  # which may be spoilt before a /0
         except OptionError as error:
             tested = (Field.SADDR if side == "source" else Field.DADDR,)
             if _LETTER.search(text):
@@ -254,7 +257,7 @@ class _ListingReader:
         if row.target in UNREAD_TARGETS:
             raise _RowError(row.origin.text.index(row.target) + 1, f'target "{row.target}" is not read')
         try:
-            printed = parse_printed(text, row.target)
+            printed = parse_printed(text, row.target, self._family)
         except PrintedError as error:
             message = f'no match or target that is read prints "{error.text}"'
             raise _RowError(start + error.offset + 1, message) from None

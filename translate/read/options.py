@@ -12,10 +12,12 @@ from typing import Final
 from translate.ir import Counters, Family, TableName
 from translate.read.base import (
     BASE_ARGUMENTS,
+    BASE_ATTACHED,
     BASE_INVERTIBLE,
     BASE_OPTIONS,
+    OTHER_OPTIONS,
     RuleError,
-    parse_counters,
+    parse_counter,
     parse_protocol,
 )
 from translate.read.declaration import MatchExtension, OptionError, OptionSpec, TargetExtension
@@ -34,6 +36,7 @@ class Loaded:
 
     extension: MatchExtension | TargetExtension
     word: int
+    protocol: int | None = None  # what -p had asked for when the last option was read
     options: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
 
@@ -79,16 +82,21 @@ class Draft:
     counters: Counters | None = None
     own_counters: bool = False  # given by -c, not before the rule
     protocol: int | None = None
+    protocol_given: int | None = None  # the same, also where it is negated
+    other_family: bool = False  # given -4 or -6: iptables-restore of this family passes over the rule
     loaded: list[Loaded] = field(default_factory=list)  # matches and target, in the order given
     divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
 
 
 def collect(draft: Draft, start: int) -> None:
-    """Take the draft's words from ``start`` on as options. Raises RuleError for what cannot be taken."""
+    """Take the draft's words from ``start`` on as options. Raises RuleError for what cannot be taken.
+
+    Behind a ``-4`` or ``-6`` of the other family nothing is looked at, as ``do_parse`` does not.
+    """
     words = draft.words
     at = start
     negated = False
-    while at < len(words):
+    while at < len(words) and not draft.other_family:
         word = words[at]
         if word == "!":
             if negated:
@@ -100,7 +108,7 @@ def collect(draft: Draft, start: int) -> None:
         if base is not None:
             at = _base_option(draft, base, at, negated=negated)
         else:
-            at = _extension_option(draft, word, at, negated=negated)
+            at = _other_option(draft, word, at, negated=negated)
         negated = False
     if negated:
         raise RuleError(at - 1, '"!" with nothing after it')
@@ -112,7 +120,7 @@ def _base_option(draft: Draft, name: str, at: int, *, negated: bool) -> int:
     first = at + 1
     if negated and name not in BASE_INVERTIBLE:
         raise RuleError(at, f'"{words[at]}" cannot be negated')
-    if name in BASE_INVERTIBLE and name != "-f" and first < len(words) and words[first] == "!":
+    if name in BASE_INVERTIBLE and name not in BASE_ARGUMENTS and first < len(words) and words[first] == "!":
         if negated:
             raise RuleError(first, "negated twice")
         negated = True
@@ -126,14 +134,35 @@ def _base_option(draft: Draft, name: str, at: int, *, negated: bool) -> int:
         case "-j" | "-g":
             _load_target(draft, words[first], at, goto=name == "-g")
         case "-c":
-            draft.counters = parse_counters(words, first)
-            draft.own_counters = True
+            return _counters(draft, at)
+        case "-v":
+            pass
+        case "-4" | "-6":
+            draft.other_family = name != f"-{draft.family.version}"
         case _:
             if name in draft.base:
                 raise RuleError(at, f'"{name}" is given twice')
             draft.base[name] = ("" if name == "-f" else words[first], negated, first)
             if name == "-p":
-                draft.protocol = parse_protocol(words[first], first, negated=negated)
+                draft.protocol_given = parse_protocol(words[first], first, negated=negated)
+                draft.protocol = None if negated else draft.protocol_given
+    return after
+
+
+def _counters(draft: Draft, at: int) -> int:
+    """Take ``-c PACKETS BYTES`` or ``-c PACKETS,BYTES``; return the index of the word after it."""
+    words, first = draft.words, at + 1
+    if draft.own_counters:
+        raise RuleError(at, '"-c" is given twice')
+    packets, comma, count = words[first].partition(",")
+    after = first + 1
+    if not comma:
+        if after >= len(words) or words[after][:1] in ("-", "!"):
+            raise RuleError(after, f'"{words[at]}" needs packets and bytes')
+        count = words[after]
+        after += 1
+    draft.counters = Counters(parse_counter(packets, first), parse_counter(count, after - 1))
+    draft.own_counters = True
     return after
 
 
@@ -177,15 +206,19 @@ def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
     draft.loaded.append(draft.target)
 
 
-def _extension_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
-    """Take an option of an extension at word ``at``; return the index of the word after it."""
+def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
+    """Take what is no base option in full at word ``at``; return the index of the word after it."""
     words = draft.words
-    if word.startswith("--") and "=" in word:
-        word, _, inline = word.partition("=")
+    attached = word[:2] if word[:2] in BASE_ATTACHED and len(word) > 2 else None
+    if attached is not None or (word.startswith("--") and "=" in word):
+        word, inline = (attached, words[at][2:]) if attached is not None else word.split("=", 1)
         words[at : at + 1] = [word, inline]
         draft.divided.append(at)
     found = _find_option(draft, word, at)
     if isinstance(found, str):
+        if draft.divided[-1:] == [at] and found not in BASE_ATTACHED:
+            hint = "write its value as a word of its own: iptables takes the whole word for the value"
+            raise RuleError(at, f'"{words[at]}={words[at + 1]}" is not understood', hint)
         return _base_option(draft, found, at, negated=negated)
     loaded, spec = found
     if spec.refused is not None:
@@ -204,41 +237,52 @@ def _extension_option(draft: Draft, word: str, at: int, *, negated: bool) -> int
     arguments = tuple(words[first:after])
     if any(name == spec.name for name, _, _ in loaded.options):
         raise RuleError(at, f'"{spec.name}" is given twice')
+    loaded.protocol = draft.protocol_given
     loaded.options.append((spec.name, arguments, negated))
     loaded.words.append(first - 1)
     return after
 
 
 def _find_option(draft: Draft, spelling: str, at: int) -> tuple[Loaded, OptionSpec] | str:
-    """Return the extension that takes an option, or the base option that it abbreviates.
+    """Return the extension that takes an option, or the base option that it is.
 
-    getopt_long takes an exact name first, otherwise a prefix that only one option has.
+    getopt_long takes an exact name first, otherwise the beginning of just one. What it does not know, or
+    cannot tell, loads the match of the protocol, once (``command_default``).
     """
-    loaded = draft.loaded[::-1]
-    for one in loaded:
-        spec = one.extension.spellings.get(spelling)
-        if spec is not None:
-            return one, spec
-    implied = _implied(draft)
-    if implied is not None and any(text.startswith(spelling) for text in implied.spellings):
-        loaded = [_load_match(draft, implied.name, at), *loaded]
-        spec = implied.spellings.get(spelling)
-        if spec is not None:
-            return loaded[0], spec
-    if len(spelling) > 2 and spelling.startswith("--"):
-        found: dict[str, tuple[Loaded, OptionSpec] | str] = {}
-        for one in reversed(loaded):
-            for text, spec in one.extension.spellings.items():
-                if text.startswith(spelling):
-                    found[spec.name] = (one, spec)
-        found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if found:
-            raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(found))
+    found = _known_option(draft, spelling)
+    if len(found) != 1 and (implied := _implied(draft)) is not None:
+        _load_match(draft, implied.name, at)
+        found = _known_option(draft, spelling)
+    if len(found) == 1:
+        ((name, one),) = found.items()
+        if one is None:
+            raise RuleError(at, f'"{name}" does not belong into a rule')
+        return one
+    if found:
+        raise RuleError(at, f'option "{spelling}" is ambiguous', "it may be " + ", ".join(found))
     if not spelling.startswith("-"):
         raise RuleError(at, f'unexpected "{spelling}"', "an option was expected here")
-    raise RuleError(at, f'unknown option "{spelling}"', _whose(loaded))
+    raise RuleError(at, f'unknown option "{spelling}"', _whose(draft.loaded[::-1]))
+
+
+def _known_option(draft: Draft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
+    """Return what a spelling may stand for, by name; None for an option that has no place in a rule."""
+    base = BASE_OPTIONS.get(spelling)
+    if base is not None:
+        return {base: base}
+    for one in reversed(draft.loaded):
+        spec = one.extension.spellings.get(spelling)
+        if spec is not None:
+            return {spec.name: (one, spec)}
+    found: dict[str, tuple[Loaded, OptionSpec] | str | None] = {}
+    if len(spelling) > 2 and spelling.startswith("--"):
+        for one in draft.loaded:
+            for text, spec in one.extension.spellings.items():
+                if text.startswith(spelling):
+                    found[f"{spec.name} of {one.extension.name}"] = (one, spec)
+        found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
+        found |= {text: None for text in OTHER_OPTIONS if text.startswith(spelling)}
+    return found
 
 
 def _implied(draft: Draft) -> MatchExtension | None:

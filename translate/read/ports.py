@@ -1,38 +1,139 @@
-"""Ports and port ranges as iptables writes them."""
+"""Ports and port ranges in the three notations of iptables.
+
+:func:`parse_port_range` is ``xtables_parse_port``: numbers in any base. :func:`parse_resolved_range` is
+``xtopt_parse_mport``, which has ``getaddrinfo`` read decimal numbers. :func:`parse_nat_ports` is
+``parse_ports`` of ``libxt_NAT``. Names come from a fixed table.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
 
 from translate.ir import Interval
 from translate.read.declaration import OptionError
 from translate.read.names import service_port
+from translate.read.numbers import unsigned_start
+from translate.read.services import SERVICES
 
-__all__ = ["parse_port", "parse_port_range"]
+__all__ = [
+    "NatPortRange",
+    "PortRange",
+    "parse_nat_ports",
+    "parse_port",
+    "parse_port_range",
+    "parse_resolved_range",
+]
+
+_MOST: Final = 65535
+_HINT: Final = "write a number from 0 to 65535; names come from a fixed table"
+
+
+@dataclass(frozen=True, slots=True)
+class PortRange:
+    """The ports from ``low`` to ``high``: none where it ends before it begins."""
+
+    low: int
+    high: int
+
+    @property
+    def interval(self) -> Interval | None:
+        """The ports, or None where there are none."""
+        return Interval(self.low, self.high) if self.low <= self.high else None
+
+
+@dataclass(frozen=True, slots=True)
+class NatPortRange:
+    """The ports to bind, and with ``base`` the port that becomes the first of them."""
+
+    ports: Interval
+    base: int | None = None
 
 
 def parse_port(text: str, *, option: int, offset: int = 0) -> int:
     """Return a port given by number or by a name of the fixed table; raises OptionError."""
     port = service_port(text)
     if port is None:
-        raise OptionError(
-            f'unknown port "{text}"',
-            option=option,
-            offset=offset,
-            hint="write a number from 0 to 65535; names come from a fixed table",
-        )
+        raise _unknown(text, option, offset)
     return port
 
 
-def parse_port_range(text: str, *, option: int, separator: str = ":", offset: int = 0) -> Interval:
-    """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:``; raises OptionError.
-
-    A missing end is 0 or 65535 (``xtopt_parse_mport``).
-    """
-    low_text, found, high_text = text.partition(separator)
+def parse_port_range(text: str, *, option: int, offset: int = 0) -> Interval:
+    """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:`` of a TCP or SCTP match; raises OptionError."""
+    low_text, found, high_text = text.partition(":")
     if not found:
         return Interval.point(parse_port(text, option=option, offset=offset))
     low = parse_port(low_text, option=option, offset=offset) if low_text else 0
     after = offset + len(low_text) + 1
-    high = parse_port(high_text, option=option, offset=after) if high_text else 65535
+    high = parse_port(high_text, option=option, offset=after) if high_text else _MOST
     if low > high:
         raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
     return Interval(low, high)
+
+
+def parse_resolved_range(text: str, *, option: int) -> PortRange:
+    """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:`` of a UDP or conntrack match; raises OptionError.
+
+    Numbers are decimal, zeros before them or not. A range may end before it begins; then no port is in it.
+    """
+    parts = text.split(":")
+    if len(parts) > 2:
+        raise OptionError(f'"{text}" is not a port or a range', option=option)
+    missing = (0, _MOST) if len(parts) == 2 else (0,)
+    ports = []
+    offset = 0
+    for part, default in zip(parts, missing, strict=True):
+        ports.append(_resolved(part, option, offset) if part else default)
+        offset += len(part) + 1
+    return PortRange(ports[0], ports[-1])
+
+
+def _resolved(text: str, option: int, offset: int) -> int:
+    digits = text.lstrip(" \t\n\v\f\r").removeprefix("+")
+    if digits.isascii() and digits.isdigit():
+        number = int(digits[:20])
+        if number > _MOST:
+            hint = f"iptables would take it for {number % (_MOST + 1)}"
+            raise OptionError(f"there is no port {text}", option=option, offset=offset, hint=hint)
+        return number
+    port = SERVICES.get(text)
+    if port is None:
+        raise _unknown(text, option, offset)
+    return port
+
+
+def parse_nat_ports(text: str, *, option: int, offset: int = 0) -> NatPortRange:
+    """Return the ports of ``a``, ``a-b`` or ``a-b/base`` of a NAT target; raises OptionError.
+
+    A name stands for one port, alone or as the base: it may have a hyphen of its own.
+    """
+    low, end = unsigned_start(text, _MOST)
+    if low is None:
+        return NatPortRange(Interval.point(parse_port(text, option=option, offset=offset)))
+    if end == len(text):
+        return NatPortRange(Interval.point(low))
+    if text[end] != "-":
+        hint = "a range is written with a hyphen" if text[end] == ":" else None
+        raise OptionError(
+            f'unexpected "{text[end:]}" behind the port', option=option, offset=offset + end, hint=hint
+        )
+    rest = text[end + 1 :]
+    after = offset + end + 1
+    high, end = unsigned_start(rest, _MOST)
+    if high is None:
+        hint = "names cannot stand in a range"
+        raise OptionError(f'"{rest.partition("/")[0]}" is not a port', option=option, offset=after, hint=hint)
+    if high < low:
+        raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
+    if end == len(rest):
+        return NatPortRange(Interval(low, high))
+    if rest[end] != "/":
+        raise OptionError(f'unexpected "{rest[end:]}" behind the ports', option=option, offset=after + end)
+    base = parse_port(rest[end + 1 :], option=option, offset=after + end + 1)
+    if base == 0:
+        raise OptionError("ports cannot be counted from port 0", option=option, offset=after + end + 1)
+    return NatPortRange(Interval(low, high), base)
+
+
+def _unknown(text: str, option: int, offset: int) -> OptionError:
+    return OptionError(f'unknown port "{text}"', option=option, offset=offset, hint=_HINT)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
-__all__ = ["Printed", "PrintedError", "parse_printed"]
+from translate.ir import Family
+
+__all__ = ["Printed", "PrintedError", "everywhere", "parse_printed"]
 
 _Words = list[str]
 _FLAGS: Final = ((1, "FIN"), (2, "SYN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"))
@@ -89,12 +92,12 @@ def _recent(found: re.Match[str]) -> _Words:
 
 def _nth(found: re.Match[str]) -> _Words:
     words = ["-m", "statistic", "--mode", "nth", *_inverted(found[1], ["--every", found[2]])]
-    return [*words, "--packet", found[3]] if found[3] else words
+    return [*words, "--packet", found[3] or "0"]
 
 
 def _icmp(found: re.Match[str]) -> _Words:
     six = found[1] is not None
-    value = found[3] + (f"/{found[4]}" if found[4] else "")
+    value = found[3] + (f"/{found[4].replace('-', ':')}" if found[4] else "")
     option = "--icmpv6-type" if six else "--icmp-type"
     return ["-m", "icmp6" if six else "icmp", *_inverted(found[2], [option, value])]
 
@@ -115,6 +118,9 @@ def _physdev(found: re.Match[str]) -> _Words:
     return ["-m", "physdev", *found[1].split()]
 
 
+_LEVELS: Final = {"err": "error", "warn": "warning"}
+"""Names of levels that LOG prints and does not read (``priority2name``), and those that it reads."""
+
 _LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
 
 
@@ -123,7 +129,8 @@ def _log(found: re.Match[str]) -> _Words:
     bits, names = int(found[1] or 0), found[3].split()
     details = [name for n, name in enumerate(_LOG_FLAGS) if name in names or (name and bits >> n & 1)]
     prefix = ["--log-prefix", found[4]] if found[4] else []
-    return ["--log-level", found[2], *prefix, *(f"--log-{name}" for name in details)]
+    level = _LEVELS.get(found[2], found[2])
+    return ["--log-level", level, *prefix, *(f"--log-{name}" for name in details)]
 
 
 def _iprange(found: re.Match[str]) -> _Words:
@@ -176,7 +183,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             lambda f: ["-m", "conntrack", *_inverted(f[1], [f"--{f[2]}", f[3]])],
         ),
         (r"ctdir (ORIGINAL|REPLY)", lambda f: ["-m", "conntrack", "--ctdir", f[1]]),
-        (r"(ipv6-)?icmp (!)?type (\d+)(?: code (\d+))?", _icmp),
+        (r"(ipv6-)?icmp ?(! ?)?type (\d+)(?: codes? (\d+(?:-\d+)?))?", _icmp),
         (r"(ipv6-)?icmptype (!)?(\d+)(?: code (\d+))?", _icmp),
         (r"(ipv6-)?icmp (!)?([A-Za-z][-A-Za-z]*)()", _icmp),
     )
@@ -201,7 +208,7 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
             _log,
         ),
         (r'nflog-prefix "?(.*?)"?(?= nflog-|$)', "NFLOG", lambda f: ["--nflog-prefix", f[1]]),
-        (r"nflog-(group|size|threshold) (\d+)", "NFLOG", lambda f: [f"--nflog-{f[1]}", f[2]]),
+        (r"nflog-(group|size|range|threshold) (\d+)", "NFLOG", lambda f: [f"--nflog-{f[1]}", f[2]]),
         (r"MARK xset (0x[0-9a-f]+/0x[0-9a-f]+)", "MARK", lambda f: ["--set-xmark", f[1]]),
         (r"reject-with (\S+)", "REJECT", lambda f: ["--reject-with", f[1]]),
         (r"masq ports: (\S+)", "MASQUERADE", lambda f: ["--to-ports", f[1]]),
@@ -212,10 +219,18 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         (r"(?:CT notrack|NOTRACK)", "CT", lambda _: ["--notrack"]),
     )
 )
+_CONNECTION_ADDRESSES: Final = frozenset(
+    f"--ct{where}{side}" for where in ("orig", "repl") for side in ("src", "dst")
+)
 _TO: Final = re.compile(r"to:(\S+)(?= |$)")
 
 
-def parse_printed(text: str, target: str | None) -> Printed:
+def everywhere(family: Family) -> str:
+    """Return as an address what listings call ``anywhere``."""
+    return "0.0.0.0/0" if family is Family.IP else "::/0"
+
+
+def parse_printed(text: str, target: str | None, family: Family = Family.IP) -> Printed:
     """Return the words that the tail of a row stands for; raises PrintedError.
 
     ``target`` is what the row names in its first column: options of a target are taken for that
@@ -231,6 +246,10 @@ def parse_printed(text: str, target: str | None) -> Printed:
             at += len("[goto]")
         else:
             at = _one(row, text, at, target)
+    row.matches = [
+        everywhere(family) if word == "anywhere" and option in _CONNECTION_ADDRESSES else word
+        for option, word in pairwise(["", *row.matches])
+    ]
     return row
 
 

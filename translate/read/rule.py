@@ -60,6 +60,11 @@ class RuleReader:
         self._jumps = {goto: JumpPart(goto) for goto in (False, True)}
         self._shapes: dict[tuple[object, ...], list[Shape]] = {}
 
+    @property
+    def family(self) -> Family:
+        """The family whose rules are read."""
+        return self._family
+
     def read(
         self,
         words: list[str],
@@ -73,7 +78,7 @@ class RuleReader:
         """Return the rules that ``words[start:]`` stand for; raises RuleError.
 
         There is one, unless ``-s`` or ``-d`` holds a list: then one for each pair of addresses, in
-        iptables' order.
+        iptables' order. There is none if the rule says by ``-4`` or ``-6`` that it is of the other family.
         """
         outline = (table, start, len(words), words[start] if start < len(words) else None)
         shapes = self._shapes.setdefault(outline, [])
@@ -84,6 +89,8 @@ class RuleReader:
         draft = Draft(words=words, family=self._family, chain=chain, table=table, counters=counters)
         try:
             collect(draft, start)
+            if draft.other_family:
+                return []
             rules = self._rules(draft, origin)
             if len(shapes) < _MOST_SHAPES and (learnt := self._shape(draft, start)) is not None:
                 shapes.append(learnt)
@@ -143,19 +150,21 @@ class RuleReader:
     def _match_part(self, loaded: Loaded, draft: Draft) -> MatchPart:
         extension = loaded.extension
         assert isinstance(extension, MatchExtension)
-        key = (extension.name, draft.table, draft.protocol, loaded.template)
+        key = (extension.name, draft.table, draft.protocol, loaded.protocol, loaded.template)
         part = self._matches.get(key)
         if part is None:
-            part = self._matches[key] = MatchPart(extension, loaded.template, self._context(draft))
+            context = self._context(draft, loaded)
+            part = self._matches[key] = MatchPart(extension, loaded.template, context)
         return part
 
     def _target_part(self, loaded: Loaded, draft: Draft) -> TargetPart:
         extension = loaded.extension
         assert isinstance(extension, TargetExtension)
-        key = (extension.name, draft.table, draft.protocol, loaded.template)
+        key = (extension.name, draft.table, draft.protocol, loaded.protocol, loaded.template)
         part = self._targets.get(key)
         if part is None:
-            part = self._targets[key] = TargetPart(extension, loaded.template, self._context(draft))
+            context = self._context(draft, loaded)
+            part = self._targets[key] = TargetPart(extension, loaded.template, context)
         return part
 
     def _shape(self, draft: Draft, start: int) -> Shape | None:
@@ -196,8 +205,10 @@ class RuleReader:
             barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),
         )
 
-    def _context(self, draft: Draft) -> Context:
-        return Context(family=self._family, table=draft.table, protocol=draft.protocol)
+    def _context(self, draft: Draft, loaded: Loaded) -> Context:
+        return Context(
+            family=self._family, table=draft.table, protocol=draft.protocol, protocol_before=loaded.protocol
+        )
 
     def _base_lists(self, draft: Draft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
         """Return tests and spelling of the base options, once for each rule that they stand for."""

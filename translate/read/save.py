@@ -39,8 +39,8 @@ def read_save(text: str, *, name: str, family: Family) -> Ruleset:
     """Return the ruleset that ``text`` says; ``name`` is what diagnostics call the input.
 
     Comment lines between the tables go to the next table's preamble or to the epilogue, those
-    inside a table to its own preamble. Blank lines and a carriage return at the end of a line are
-    passed over. Raises ParseError with up to 20 diagnostics, sorted by position.
+    inside a table to its own preamble. Blank lines are passed over. Raises ParseError with up to 20
+    diagnostics, sorted by position.
     """
     lines = text.split("\n")
     if not lines[-1]:
@@ -101,6 +101,7 @@ class _SaveReader:
         self._fragment = fragment
         self._may_be_cut = may_be_cut
         self._implicit = implicit is not None
+        self._unknown: list[str] = []
         self._notes: list[str] = []
         self._family = family
         self._faults = Faults()
@@ -117,8 +118,6 @@ class _SaveReader:
             self._tables.append(self._table)
 
     def line(self, number: int, line: str) -> None:
-        if line.endswith("\r"):
-            line = line[:-1]
         if len(line) > LONGEST_LINE:
             origin = Origin(self._name, number, LONGEST_LINE + 1)
             message = f"a line of {len(line)} characters; iptables-restore reads {LONGEST_LINE}"
@@ -145,26 +144,26 @@ class _SaveReader:
         """Note what iptables-nft-save says that it does not print (``xtables_save_main``)."""
         legacy = _LEGACY.match(line)
         if legacy is not None:
-            self._notes.append(
+            self._unknown.append(
                 f"line {number}: the node also has rules of {legacy[1]}-legacy, which are not shown"
             )
         foreign = _FOREIGN.match(line)
         if foreign is not None:
-            self._notes.append(f"line {number}: table {foreign[1]} has rules that iptables cannot print")
+            self._unknown.append(f"line {number}: table {foreign[1]} has rules that iptables cannot print")
 
     def _policies(self, table: Table) -> None:
         """Note which policies the text leaves as they are."""
         silent = [c.name for c in table.chains if c.hook is not None and c.policy is None]
         if silent and not self._fragment:
             names = ", ".join(silent)
-            self._notes.append(f"table {table.name} does not say the policy of {names}: taken for ACCEPT")
+            self._unknown.append(f"table {table.name} does not say the policy of {names}: taken for ACCEPT")
 
     def finish(self) -> Ruleset:
         if self._implicit:
             if self._table is not None and not self._table.chains and not self._faults:
                 self._faults.report(Origin(self._name), "no chain and no rule in this text")
         elif self._table is not None and self._may_be_cut:
-            self._notes.append(f"table {self._table.name} is cut off behind line {self._last.line}")
+            self._unknown.append(f"table {self._table.name} is cut off behind line {self._last.line}")
             for chain in self._table.chains.values():
                 chain.rules.append(hidden_rule("the text is cut off before the rules end", self._last))
         elif self._table is not None:
@@ -175,20 +174,28 @@ class _SaveReader:
                 f"it begins in line {self._table.origin.line}",
             )
         tables = tuple(self._completed(table.freeze()) for table in self._tables)
+        notes = (*self._notes, *self._commands.notes)
         if self._implicit or self._fragment:
-            self._notes.append("other tables than these are not shown: " + ", ".join(t.name for t in tables))
+            self._unknown.append(
+                "other tables than these are not shown: " + ", ".join(t.name for t in tables)
+            )
         for builder, table in zip(self._tables, tables, strict=True):
             self._policies(table)
-            if builder.whole:
-                self._faults.add(check_table(table))
+            self._check(builder, table)
         self._faults.raise_any()
         return Ruleset(
             family=self._family,
             tables=tables,
             source=self._name,
             epilogue=tuple(self._comments),
-            unknown=tuple(self._notes),
+            unknown=tuple(self._unknown),
+            notes=notes,
         )
+
+    def _check(self, builder: TableBuilder, table: Table | None = None) -> None:
+        """Report what is wrong between the chains of a table."""
+        if builder.whole:
+            self._faults.add(check_table(table or builder.freeze()))
 
     def _completed(self, table: Table) -> Table:
         """In a fragment, add the chains that it does not show."""
@@ -213,16 +220,25 @@ class _SaveReader:
             known = ", ".join(TableName)
             self._faults.report(origin.at(2), f'unknown table "{text}"', f"tables are {known}")
             return
-        for table in self._tables:
-            if table.name is name:
-                message = f"table {name} is given twice"
-                hint = f"first in line {table.origin.line}, which iptables-restore would forget for this one"
-                self._faults.report(origin.at(2), message, hint)
-                return
         self._adrift = False
-        self._table = TableBuilder(name, origin, self._comments)
+        before = next((table for table in self._tables if table.name is name), None)
+        if before is not None and self._fragment:  # iptables-restore --noflush goes on with it
+            before.preamble += self._comments
+            self._table = before
+        else:
+            self._table = TableBuilder(name, origin, self._comments)
+            if before is not None:
+                self._table = self._replaced(before, origin)
+            self._tables.append(self._table)
         self._comments = []
-        self._tables.append(self._table)
+
+    def _replaced(self, before: TableBuilder, origin: Origin) -> TableBuilder:
+        """Return the table that takes the place of one that was given before, which must have been right."""
+        self._check(before)
+        self._tables.remove(before)
+        first, again = before.origin.line, origin.line
+        self._notes.append(f"table {before.name} of line {first} is replaced by that of line {again}")
+        return before.replaced_by(origin, self._comments)
 
     def _commit(self, origin: Origin) -> None:
         if self._table is None and not self._adrift:
@@ -248,7 +264,10 @@ class _SaveReader:
         found = _DECLARATION.fullmatch(origin.text)
         if found is not None:  # as iptables-save prints it
             read = Counters(int(found[3]), int(found[4]))
-            table.declare(origin, 2, found[1], found[2], found.start(2) + 1, read, self._faults)
+            policy_column = found.start(2) + 1
+            table.declare(
+                *(origin, 2, found[1], found[2], policy_column, read, self._faults), empties=self._fragment
+            )
             return
         try:
             words = scan(origin.text[1:])
@@ -272,7 +291,9 @@ class _SaveReader:
             counters = Counters(int(found[1]), int(found[2]))
         name, policy = words[0].text, words[1].text
         columns = [word.column + 1 for word in words]
-        table.declare(origin, columns[0], name, policy, columns[1], counters, self._faults)
+        table.declare(
+            *(origin, columns[0], name, policy, columns[1], counters, self._faults), empties=self._fragment
+        )
 
     # -- rules -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AddressType, Family, Field, FieldTest, Interval, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, first_named
 
 __all__ = ["ADDRTYPE"]
 
@@ -19,7 +19,10 @@ _FIELDS: Final = {
     ("--dst-type", "--limit-iface-out"): Field.FIB_DADDR_TYPE_OIF,
 }
 _NOT_IN_IPV6: Final = frozenset(
-    {AddressType.BLACKHOLE, AddressType.PROHIBIT, AddressType.THROW, AddressType.NAT, AddressType.XRESOLVE}
+    {
+        *(AddressType.BROADCAST, AddressType.BLACKHOLE, AddressType.PROHIBIT, AddressType.THROW),
+        *(AddressType.NAT, AddressType.XRESOLVE),
+    }
 )
 
 
@@ -27,9 +30,10 @@ def _types(text: str, *, option: int, family: Family) -> tuple[Interval, ...]:
     kinds = set()
     offset = 0
     for name in text.split(","):
-        kind = _TYPES.get(name.upper())
-        if kind is None:
+        known = first_named(_TYPES, name) if name else None
+        if known is None:
             raise OptionError(f'unknown address type "{name}"', option=option, offset=offset)
+        kind = _TYPES[known]
         if family is Family.IP6 and kind in _NOT_IN_IPV6:
             raise OptionError(f"IPv6 has no address type {kind.name}", option=option, offset=offset)
         kinds.add(kind)

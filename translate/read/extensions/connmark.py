@@ -43,39 +43,48 @@ def _target(given: Given, _context: Context) -> Action:
         raise OptionError(
             f'CONNMARK does not take "{modes[1][1].name}" as well', option=modes[1][0], argument=0
         )
-    index, mode = modes[0]
-    if mode.name in ("--save-mark", "--restore-mark"):
-        nfmask, ctmask = _masks(given)
-        return SaveMark(nfmask, ctmask) if mode.name == "--save-mark" else RestoreMark(nfmask, ctmask)
-    for at, option in enumerate(given.options):
-        if at != index:
-            raise OptionError(
-                f'"{option.name}" goes with --save-mark and --restore-mark', option=at, argument=0
-            )
-    if mode.name in ("--set-mark", "--set-xmark"):
-        value, mask = parse_value_mask(mode, index=index)
-        return SetConnmark(value, value | mask if mode.name == "--set-mark" else mask)
-    bits = parse_mark(mode.arguments[0], option=index)
+    mode = modes[0][1]
+    if any(option.name == "--mask" for option in given.options):
+        for index, option in enumerate(given.options):
+            if option.name in ("--nfmask", "--ctmask"):
+                raise OptionError(
+                    f'"--mask" and "{option.name}" exclude each other', option=index, argument=0
+                )
+    value, ctmask, nfmask = 0, MARK_BITS, MARK_BITS
+    for index, option in enumerate(given.options):  # each writes what it sets, the last one stays
+        match option.name:
+            case "--set-mark" | "--set-xmark":
+                value, ctmask = parse_value_mask(option, index=index)
+                ctmask |= value if option.name == "--set-mark" else 0
+            case "--save-mark" | "--restore-mark":
+                pass
+            case _:
+                bits = parse_mark(option.arguments[0], option=index)
+                value, ctmask, nfmask = _written(option.name, bits, value, ctmask, nfmask)
     match mode.name:
-        case "--and-mark":
-            return SetConnmark(0, MARK_BITS ^ bits)
-        case "--or-mark":
-            return SetConnmark(bits, bits)
+        case "--save-mark":
+            return SaveMark(nfmask, ctmask)
+        case "--restore-mark":
+            return RestoreMark(nfmask, ctmask)
         case _:
-            return SetConnmark(bits, 0)
+            return SetConnmark(value, ctmask)
 
 
-def _masks(given: Given) -> tuple[int, int]:
-    """Return the masks of the packet's and of the connection's mark; all bits where not given."""
-    both = given.find("--mask")
-    masks = []
-    for name in ("--nfmask", "--ctmask"):
-        found = given.find(name)
-        if found is not None and both is not None:
-            raise OptionError(f'"--mask" and "{name}" exclude each other', option=both[0], argument=0)
-        found = found or both
-        masks.append(MARK_BITS if found is None else parse_mark(found[1].arguments[0], option=found[0]))
-    return masks[0], masks[1]
+def _written(name: str, bits: int, value: int, ctmask: int, nfmask: int) -> tuple[int, int, int]:
+    """Return mark and masks behind an option with one number (``connmark_tg_parse``)."""
+    match name:
+        case "--and-mark":
+            return 0, MARK_BITS ^ bits, nfmask
+        case "--or-mark":
+            return bits, bits, nfmask
+        case "--xor-mark":
+            return bits, 0, nfmask
+        case "--ctmask":
+            return value, bits, nfmask
+        case "--nfmask":
+            return value, ctmask, bits
+        case _:
+            return value, bits, bits
 
 
 CONNMARK_MATCH: Final = MatchExtension(

@@ -10,7 +10,7 @@ Two rules of ``conntrack_mt`` (``xt_conntrack.c``) decide the shape of the tests
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Final
 
 from translate.ir import (
@@ -22,14 +22,23 @@ from translate.ir import (
     Interval,
     Test,
 )
-from translate.read.address import parse_address_mask
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.address import parse_resolved_mask
+from translate.read.declaration import (
+    Context,
+    Given,
+    MatchExtension,
+    OptionError,
+    OptionSpec,
+    between,
+    first_named,
+)
 from translate.read.names import protocol_number
-from translate.read.ports import parse_port_range
+from translate.read.ports import parse_resolved_range
 
 __all__ = ["CONNTRACK", "STATE"]
 
 _STATES: Final = {state.name: state for state in ConnectionState}
+_IN_ORDER: Final = ("INVALID", "NEW", "ESTABLISHED", "RELATED", "UNTRACKED")
 _VIRTUAL: Final = {"SNAT": ConnectionStatus.SNAT, "DNAT": ConnectionStatus.DNAT}
 _STATUSES: Final = {
     "NONE": 0,
@@ -54,13 +63,15 @@ _PORTS: Final = {
 _DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
 
 
-def _names(text: str, known: Callable[[str], bool], *, option: int, what: str) -> list[str]:
+def _names(text: str, known: Iterable[str], *, option: int, what: str) -> list[str]:
+    """Return the names that a list holds, of which the beginning is enough (``conntrack_ps_state``)."""
     names = []
     offset = 0
     for name in text.split(","):
-        if not known(name.upper()):
+        found = first_named(known, name) if name else None
+        if found is None:
             raise OptionError(f'unknown {what} "{name}"', option=option, offset=offset)
-        names.append(name.upper())
+        names.append(found)
         offset += len(name) + 1
     return names
 
@@ -71,12 +82,8 @@ def _points(states: set[ConnectionState]) -> tuple[Interval, ...]:
 
 def _state_test(text: str, *, negated: bool, option: int, virtual: bool) -> tuple[Test, bool]:
     """Return the test, and whether a packet without a conntrack entry can pass it."""
-    names = _names(
-        text,
-        lambda name: name in _STATES or (virtual and name in _VIRTUAL),
-        option=option,
-        what="connection state",
-    )
+    known = (*_IN_ORDER, *(_VIRTUAL if virtual else ()))
+    names = _names(text, known, option=option, what="connection state")
     states = {_STATES[name] for name in names if name in _STATES}
     bits = sorted({_VIRTUAL[name] for name in names if name in _VIRTUAL})
     listed = _ENTRYLESS & states
@@ -97,15 +104,11 @@ def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
     text = option.arguments[0]
     negated = option.negated
     if option.name in _ADDRESSES:
-        parsed = parse_address_mask(context.family, text, option=index)
-        if not parsed.is_prefix:
-            # XTTYPE_HOSTMASK of libxtables counts bits, and keeps them all where they are no prefix
-            hint = "iptables itself takes it for one address here"
-            raise OptionError(f'the mask of "{text}" is no prefix', option=index, hint=hint)
+        parsed = parse_resolved_mask(context.family, text, option=index)
         return parsed.test(_ADDRESSES[option.name], negated=negated)
     if option.name in _PORTS:
-        ports = parse_port_range(text, option=index)
-        return FieldTest(field=_PORTS[option.name], values=(ports,), negated=negated)
+        ports = parse_resolved_range(text, option=index)
+        return between(_PORTS[option.name], ports.low, ports.high, negated=negated, family=context.family)
     if option.name == "--ctproto":
         number = protocol_number(text)
         if number is None:
@@ -117,7 +120,7 @@ def _entry_test(index: int, given: Given, context: Context) -> FieldTest:
             raise OptionError(f'unknown direction "{text}"', option=index, hint="ORIGINAL or REPLY")
         return FieldTest(field=Field.CT_DIRECTION, values=(Interval.point(direction),))
     mask = 0
-    for name in _names(text, _STATUSES.__contains__, option=index, what="connection status"):
+    for name in _names(text, _STATUSES, option=index, what="connection status"):
         mask |= _STATUSES[name]
     # "any of these bits"; NONE adds no bit, so that NONE alone never holds (conntrack_ps_status)
     return FieldTest(field=Field.CT_STATUS, values=(Interval.point(0),), mask=mask, negated=not negated)

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Protocol, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
+from translate.read.numbers import unsigned
 
 __all__ = ["ICMP", "ICMP6"]
 
@@ -91,35 +92,42 @@ _ICMP6_TYPES: Final = MappingProxyType(
 )
 
 
-def _byte(text: str, *, option: int, what: str, offset: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 255):
-        raise OptionError(f'"{text}" is not an ICMP {what}', option=option, offset=offset)
-    return int(text)
-
-
-def _type_code(
+def _type_codes(
     text: str, names: Mapping[str, tuple[int, int | None]], *, option: int
-) -> tuple[int, int | None]:
-    name = text.lower()
-    if name in names:
-        return names[name]
+) -> tuple[int, tuple[int, int] | None]:
+    """Return type and codes of a name or the beginning of just one, or of ``type[/code[:code]]``."""
+    known = [name for name in names if name.startswith(text.lower())]
+    if len(known) > 1:
+        raise OptionError(
+            f'ICMP type "{text}" is ambiguous', option=option, hint="it may be " + ", ".join(known)
+        )
+    if known:
+        kind, code = names[known[0]]
+        return kind, None if code is None else (code, code)
     type_text, slash, code_text = text.partition("/")
     if not type_text[:1].isdigit():
         raise OptionError(f'unknown ICMP type "{text}"', option=option, hint='write "type/code" in numbers')
-    kind = _byte(type_text, option=option, what="type", offset=0)
-    if not slash:
-        return kind, None
-    return kind, _byte(code_text, option=option, what="code", offset=len(type_text) + 1)
+    low, high = _bytes(type_text, option=option, what="type", offset=0)
+    if low != high:
+        raise OptionError(f'"{type_text}" is more than one ICMP type', option=option)
+    return low, _bytes(code_text, option=option, what="code", offset=len(type_text) + 1) if slash else None
 
 
-def _tests(kind: int, code: int | None, *, any_type: bool, negated: bool) -> tuple[Test, ...]:
-    if any_type:
-        every = (Interval(0, 255),)
-        return (FieldTest(field=Field.ICMP_TYPE, values=every, negated=negated),)
+def _bytes(text: str, *, option: int, what: str, offset: int) -> tuple[int, int]:
+    """Return the numbers of ``n`` or ``n:n``."""
+    low_text, colon, high_text = text.partition(":")
+    low = unsigned(low_text, 255)
+    high = unsigned(high_text, 255) if colon else low
+    if low is None or high is None:
+        raise OptionError(f'"{text}" is not an ICMP {what}', option=option, offset=offset)
+    return low, high
+
+
+def _tests(kind: int, codes: tuple[int, int] | None, context: Context, *, negated: bool) -> tuple[Test, ...]:
     type_test = FieldTest(field=Field.ICMP_TYPE, values=(Interval.point(kind),), negated=negated)
-    if code is None:
+    if codes is None or codes == (0, 255):
         return (type_test,)
-    code_test = FieldTest(field=Field.ICMP_CODE, values=(Interval.point(code),), negated=negated)
+    code_test = between(Field.ICMP_CODE, *codes, negated=negated, family=context.family)
     if negated:
         # not (type and code): another type, or another code; both false of a later fragment
         return (AnyOf(tests=(type_test, code_test)),)
@@ -129,16 +137,17 @@ def _tests(kind: int, code: int | None, *, any_type: bool, negated: bool) -> tup
 def _icmp(given: Given, context: Context) -> tuple[Test, ...]:
     context.require("icmp", Protocol.ICMP)
     index, option = given.need("--icmp-type", "icmp")
-    kind, code = _type_code(option.arguments[0], _ICMP_TYPES, option=index)
-    # type 255 means any type and any code (icmp_type_code_match)
-    return _tests(kind, code, any_type=kind == _ANY, negated=option.negated)
+    kind, codes = _type_codes(option.arguments[0], _ICMP_TYPES, option=index)
+    if kind == _ANY:  # any type and any code (icmp_type_code_match)
+        return (FieldTest(field=Field.ICMP_TYPE, values=(Interval(0, 255),), negated=option.negated),)
+    return _tests(kind, codes, context, negated=option.negated)
 
 
 def _icmp6(given: Given, context: Context) -> tuple[Test, ...]:
     context.require("icmp6", Protocol.ICMPV6)
     index, option = given.need("--icmpv6-type", "icmp6")
-    kind, code = _type_code(option.arguments[0], _ICMP6_TYPES, option=index)
-    return _tests(kind, code, any_type=False, negated=option.negated)
+    kind, codes = _type_codes(option.arguments[0], _ICMP6_TYPES, option=index)
+    return _tests(kind, codes, context, negated=option.negated)
 
 
 ICMP: Final = MatchExtension(
@@ -151,7 +160,7 @@ ICMP: Final = MatchExtension(
 
 ICMP6: Final = MatchExtension(
     name="icmp6",
-    options=(OptionSpec(name="--icmpv6-type", aliases=("--icmp6-type",), invertible=True),),
+    options=(OptionSpec(name="--icmpv6-type", invertible=True),),
     meaning=_icmp6,
     family=Family.IP6,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Field, FieldTest, Interval, Test
-from translate.read.address import parse_host
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.ir import Field, Test
+from translate.read.address import parse_numeric
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
 
 __all__ = ["IPRANGE"]
 
@@ -20,13 +20,10 @@ def _iprange(given: Given, context: Context) -> tuple[Test, ...]:
     for index, option in enumerate(given.options):
         text = option.arguments[0]
         low_text, dash, high_text = text.partition("-")
-        low = parse_host(context.family, low_text, option=index)
+        low = parse_numeric(context.family, low_text, option=index)
         after = len(low_text) + 1
-        high = parse_host(context.family, high_text, option=index, offset=after) if dash else low
-        if low > high:
-            raise OptionError(f'address range "{text}" ends before it begins', option=index)
-        values = (Interval(low, high),)
-        tests.append(FieldTest(field=_FIELDS[option.name], values=values, negated=option.negated))
+        high = parse_numeric(context.family, high_text, option=index, offset=after) if dash else low
+        tests.append(between(_FIELDS[option.name], low, high, negated=option.negated, family=context.family))
     return tuple(tests)
 
 

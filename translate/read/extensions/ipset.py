@@ -11,7 +11,6 @@ __all__ = ["SET"]
 
 _MOST_DIMENSIONS: Final = 6  # IPSET_DIM_MAX
 _LONGEST_NAME: Final = 31  # IPSET_MAXNAMELEN, less its NUL
-_DIRECTIONS: Final = {side.value: side for side in SetDirection}
 _COUNTERS: Final = "counters of ipset entries are not modelled"
 
 
@@ -23,7 +22,7 @@ def _set(given: Given, _context: Context) -> tuple[Test, ...]:
     directions = []
     offset = 0
     for text in sides.split(","):
-        side = _DIRECTIONS.get(text)
+        side = next((one for one in SetDirection if text.startswith(one.value)), None)  # strncmp(…, 3)
         if side is None:
             raise OptionError(
                 f'unknown direction "{text}"', option=index, argument=2, offset=offset, hint="src or dst"

@@ -6,6 +6,7 @@ from typing import Final
 
 from translate.ir import Log, LogDetail, NfLog
 from translate.read.declaration import (
+    MARK_BITS,
     Context,
     Given,
     OptionError,
@@ -13,6 +14,7 @@ from translate.read.declaration import (
     TargetExtension,
     parse_mark,
 )
+from translate.read.numbers import unsigned
 
 __all__ = ["LOG", "NFLOG"]
 
@@ -22,21 +24,20 @@ _LEVELS: Final = {
     "alert": 1,
     "crit": 2,
     "error": 3,
-    "err": 3,
     "warning": 4,
-    "warn": 4,
     "notice": 5,
     "info": 6,
     "debug": 7,
 }
 _DEFAULT_LEVEL: Final = 4
 _DETAILS: Final = {f"--log-{detail.value}": detail for detail in LogDetail}
-_LONGEST_LOG: Final = 29  # char prefix[30] of struct xt_log_info
-_LONGEST_NFLOG: Final = 63  # char prefix[64] of struct xt_nflog_info
+_LONGEST_LOG: Final = 29  # char prefix[30] of struct xt_log_info, less its NUL
+_LONGEST_NFLOG: Final = 63  # char prefix[64] of struct xt_nflog_info, less its NUL
 _MOST: Final = 65535
 
 
 def _prefix(given: Given, name: str, longest: int) -> str:
+    """Return the prefix as the kernel gets it: of a longer one its beginning (``xtopt_parse_string``)."""
     found = given.find(name)
     if found is None:
         return ""
@@ -44,9 +45,9 @@ def _prefix(given: Given, name: str, longest: int) -> str:
     text = option.arguments[0]
     if "\n" in text:
         raise OptionError("a prefix is one line", option=index)
-    if len(text.encode("utf-8", "surrogateescape")) > longest:
-        raise OptionError(f"a prefix has at most {longest} bytes", option=index)
-    return text
+    if not text:
+        raise OptionError("a prefix has one character at least", option=index)
+    return text.encode("utf-8", "surrogateescape")[:longest].decode("utf-8", "surrogateescape")
 
 
 def _number(given: Given, name: str, *, most: int = _MOST) -> int | None:
@@ -65,14 +66,13 @@ def _level(given: Given) -> int:
     if found is None:
         return _DEFAULT_LEVEL
     index, option = found
-    text = option.arguments[0].lower()
-    if text in _LEVELS:
-        return _LEVELS[text]
-    if text not in {str(level) for level in range(8)}:
-        raise OptionError(
-            f'unknown log level "{option.arguments[0]}"', option=index, hint="0 to 7, or a name"
-        )
-    return int(text)
+    text = option.arguments[0]
+    level = unsigned(text, 7)
+    if level is None:
+        level = _LEVELS.get(text)
+    if level is None:
+        raise OptionError(f'unknown log level "{text}"', option=index, hint="0 to 7, or a name")
+    return level
 
 
 def _log(given: Given, _context: Context) -> Log:
@@ -81,11 +81,13 @@ def _log(given: Given, _context: Context) -> Log:
 
 
 def _nflog(given: Given, _context: Context) -> NfLog:
+    if _number(given, "--nflog-range", most=MARK_BITS) is not None and given.has("--nflog-size"):
+        raise OptionError("NFLOG takes --nflog-size or --nflog-range, which has no effect, not both")
     return NfLog(
         prefix=_prefix(given, "--nflog-prefix", _LONGEST_NFLOG),
         group=_number(given, "--nflog-group") or 0,
-        size=_number(given, "--nflog-size", most=0xFFFFFFFF),
-        threshold=_number(given, "--nflog-threshold"),
+        size=_number(given, "--nflog-size", most=MARK_BITS),
+        threshold=_number(given, "--nflog-threshold") or None,
     )
 
 
@@ -105,7 +107,7 @@ NFLOG: Final = TargetExtension(
     options=(
         OptionSpec(name="--nflog-prefix"),
         OptionSpec(name="--nflog-group"),
-        OptionSpec(name="--nflog-range", refused="it never had an effect; --nflog-size has"),
+        OptionSpec(name="--nflog-range"),
         OptionSpec(name="--nflog-size"),
         OptionSpec(name="--nflog-threshold"),
     ),

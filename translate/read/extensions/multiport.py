@@ -6,7 +6,7 @@ from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Interval, Protocol, Test
 from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
-from translate.read.ports import parse_port_range
+from translate.read.ports import parse_port
 
 __all__ = ["MULTIPORT"]
 
@@ -18,9 +18,16 @@ def _list(text: str, *, option: int) -> tuple[Interval, ...]:
     slots = 0
     offset = 0
     for part in text.split(","):
-        if not part or part == ":" or part[0] == ":" or part[-1] == ":":
+        low_text, colon, high_text = part.partition(":")
+        if not low_text or (colon and not high_text):
             raise OptionError(f'"{part}" is not a port or a range', option=option, offset=offset)
-        ports.append(parse_port_range(part, option=option, offset=offset))
+        low = parse_port(low_text, option=option, offset=offset)
+        high = parse_port(high_text, option=option, offset=offset + len(low_text) + 1) if colon else low
+        if colon and low >= high:
+            raise OptionError(
+                f'port range "{part}" ends where it begins, or before', option=option, offset=offset
+            )
+        ports.append(Interval(low, high))
         slots += 2 if ":" in part else 1
         offset += len(part) + 1
     if slots > _SLOTS:
@@ -31,9 +38,11 @@ def _list(text: str, *, option: int) -> tuple[Interval, ...]:
 
 
 def _multiport(given: Given, context: Context) -> tuple[Test, ...]:
-    context.require("multiport", Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP, Protocol.DCCP)
     if not given.options:
         raise OptionError("multiport needs --sports, --dports or --ports")
+    context.require_before(
+        "multiport", Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP, Protocol.DCCP
+    )
     if len(given.options) > 1:
         raise OptionError("multiport takes one option", option=1, argument=0)
     option = given.options[0]
@@ -61,11 +70,9 @@ def _multiport(given: Given, context: Context) -> tuple[Test, ...]:
 MULTIPORT: Final = MatchExtension(
     name="multiport",
     options=(
-        OptionSpec(name="--sports", aliases=("--source-ports", "--sport", "--source-port"), invertible=True),
-        OptionSpec(
-            name="--dports", aliases=("--destination-ports", "--dport", "--destination-port"), invertible=True
-        ),
-        OptionSpec(name="--ports", aliases=("--port",), invertible=True),
+        OptionSpec(name="--sports", aliases=("--source-ports",), invertible=True),
+        OptionSpec(name="--dports", aliases=("--destination-ports",), invertible=True),
+        OptionSpec(name="--ports", invertible=True),
     ),
     meaning=_multiport,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from translate.ir import (
@@ -11,47 +12,41 @@ from translate.ir import (
     Interval,
     Masquerade,
     NatPorts,
+    Protocol,
     Redirect,
     Snat,
     TableName,
 )
-from translate.read.address import parse_host
+from translate.read.address import parse_canonical
 from translate.read.declaration import Context, Given, OptionError, OptionSpec, TargetExtension
-from translate.read.ports import parse_port
+from translate.read.ports import NatPortRange, parse_nat_ports
 
 __all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
 
 _NAT: Final = frozenset({TableName.NAT})
+_WITH_PORTS: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.DCCP, Protocol.ICMP})
+"""Protocols behind ``-p``, negated or not, beside which a target takes ports (``__NAT_parse``)."""
 _DESTINATION_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
 
 
-def _ports(text: str, context: Context, *, option: int, offset: int) -> Interval:
-    if not context.has_ports:
+def _ports(text: str, context: Context, *, option: int, offset: int) -> NatPortRange:
+    if context.protocol_before not in _WITH_PORTS:
         raise OptionError(
             "a port needs a protocol that has ports",
             option=option,
             offset=offset,
-            hint="add -p tcp, udp, sctp or dccp to the rule",
+            hint="put -p tcp, udp, sctp, dccp or icmp before the target",
         )
-    if "/" in text:
-        raise OptionError("shifted port ranges (a-b/base) are not read", option=option, offset=offset)
-    low_text, dash, high_text = text.partition("-")
-    low = parse_port(low_text, option=option, offset=offset)
-    high = parse_port(high_text, option=option, offset=offset + len(low_text) + 1) if dash else low
-    if low > high:
-        raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
-    if low == 0:
-        raise OptionError("port 0 cannot be translated to", option=option, offset=offset)
-    return Interval(low, high)
+    return parse_nat_ports(text, option=option, offset=offset)
 
 
 def _split(text: str, family: Family, *, option: int) -> tuple[str, int, str | None, int]:
-    """Return the address part, its offset, the port part or None, and its offset."""
-    if family is Family.IP:
+    """Return the address part, its offset, the port part or None, and its offset (``parse_to``)."""
+    if not text.startswith("[") or family is Family.IP:
         address, colon, ports = text.partition(":")
+        if family is Family.IP6 and ":" in ports:
+            return text, 0, None, 0
         return address, 0, ports if colon else None, len(address) + 1
-    if not text.startswith("["):
-        return text, 0, None, 0
     address, bracket, rest = text[1:].partition("]")
     if not bracket or (rest and not rest.startswith(":")):
         raise OptionError(f'"{text}" is not [address]:port', option=option)
@@ -60,11 +55,14 @@ def _split(text: str, family: Family, *, option: int) -> tuple[str, int, str | N
 
 def _range(text: str, family: Family, *, option: int, offset: int) -> Interval:
     low_text, dash, high_text = text.partition("-")
-    low = parse_host(family, low_text, option=option, offset=offset)
+    low = parse_canonical(family, low_text, option=option, offset=offset)
     after = offset + len(low_text) + 1
-    high = parse_host(family, high_text, option=option, offset=after) if dash else low
+    high = parse_canonical(family, high_text, option=option, offset=after) if dash else low
     if low > high:
-        raise OptionError(f'address range "{text}" ends before it begins', option=option, offset=offset)
+        hint = "the kernel would take any address at all"
+        raise OptionError(
+            f'address range "{text}" ends before it begins', option=option, offset=offset, hint=hint
+        )
     return Interval(low, high)
 
 
@@ -78,9 +76,14 @@ def _binding(given: Given, context: Context, *, to: str, target: str) -> tuple[I
         ports = _ports(port_text, context, option=index, offset=port_at)
     elif addresses is None:
         raise OptionError(f'"{text}" names neither an address nor a port', option=index)
+    return addresses, _nat_ports(given, ports)
+
+
+def _nat_ports(given: Given, ports: NatPortRange | None) -> NatPorts:
     flags = {option.name for option in given.options}
-    return addresses, NatPorts(
-        interval=ports,
+    return NatPorts(
+        interval=None if ports is None else ports.ports,
+        base=None if ports is None or ports.ports.is_point else ports.base,
         random="--random" in flags,
         fully_random="--random-fully" in flags,
         persistent="--persistent" in flags,
@@ -93,24 +96,21 @@ def _dnat(given: Given, context: Context) -> Dnat:
 
 def _snat(given: Given, context: Context) -> Snat:
     addresses, ports = _binding(given, context, to="--to-source", target="SNAT")
-    if addresses is None:
-        raise OptionError(
-            "SNAT without an address is not read", option=0, hint="name the address that it keeps"
-        )
+    if ports.base is not None:
+        ports = replace(ports, base=0)  # xt_nat_convert_range has no place for it
     return Snat(addresses, ports)
 
 
 def _to_ports(given: Given, context: Context) -> NatPorts:
     found = given.find("--to-ports")
-    interval = None
+    ports = None
     if found is not None:
         index, option = found
-        interval = _ports(option.arguments[0], context, option=index, offset=0)
-    return NatPorts(
-        interval=interval,
-        random=given.has("--random"),
-        fully_random=given.has("--random-fully"),
-    )
+        ports = _ports(option.arguments[0], context, option=index, offset=0)
+        if ports.base is not None:
+            hint = "only DNAT hands the kernel a port to count from"
+            raise OptionError(f'"{option.arguments[0]}" shifts ports', option=index, hint=hint)
+    return _nat_ports(given, ports)
 
 
 def _masquerade(given: Given, context: Context) -> Masquerade:
@@ -124,7 +124,7 @@ def _redirect(given: Given, context: Context) -> Redirect:
 _RANDOM: Final = OptionSpec(name="--random", arguments=0)
 _RANDOM_FULLY: Final = OptionSpec(name="--random-fully", arguments=0)
 _PERSISTENT: Final = OptionSpec(name="--persistent", arguments=0)
-_TO_PORTS: Final = OptionSpec(name="--to-ports", aliases=("--to-port",))
+_TO_PORTS: Final = OptionSpec(name="--to-ports")
 
 DNAT: Final = TargetExtension(
     name="DNAT",

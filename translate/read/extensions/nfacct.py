@@ -14,9 +14,10 @@ _LONGEST_NAME: Final = 31  # NFACCT_NAME_MAX, less its NUL
 
 def _nfacct(given: Given, _context: Context) -> tuple[Test, ...]:
     index, option = given.need("--nfacct-name", "nfacct")
-    name = option.arguments[0]
-    if not 1 <= len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME:
-        raise OptionError(f"the name of an nfacct object has 1 to {_LONGEST_NAME} bytes", option=index)
+    text = option.arguments[0]
+    if not text:
+        raise OptionError("the name of an nfacct object has one character at least", option=index)
+    name = text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "surrogateescape")
     return (Account(name=name),)
 
 

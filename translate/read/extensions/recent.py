@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Recent, RecentMode, SetDirection, Test, parse_address
+from translate.ir import Family, Recent, RecentMode, SetDirection, Test
+from translate.read.address import parse_resolved
 from translate.read.declaration import (
     Context,
     Given,
@@ -22,15 +23,21 @@ _MOST_HITS: Final = 65535  # XT_RECENT_MAX_NSTAMPS - 1
 _DEFAULT_NAME: Final = "DEFAULT"
 
 
-def _number(given: Given, name: str) -> int | None:
-    found = given.find(name)
+def _seconds(given: Given) -> int | None:
+    found = given.find("--seconds")
     if found is None:
         return None
     index, option = found
     value = parse_mark(option.arguments[0], option=index)
     if value == 0:
-        raise OptionError(f'"{name}" must be at least 1', option=index)
+        raise OptionError('"--seconds" must be at least 1', option=index)
     return value
+
+
+def _hitcount(given: Given) -> int | None:
+    """Return how many packets are asked for; None for 0, which asks for none (``recent_mt``)."""
+    found = given.find("--hitcount")
+    return None if found is None else parse_mark(found[1].arguments[0], option=found[0]) or None
 
 
 def _mask(given: Given, family: Family) -> int:
@@ -38,10 +45,7 @@ def _mask(given: Given, family: Family) -> int:
     if found is None:
         return (1 << family.bits) - 1
     index, option = found
-    try:
-        return parse_address(family, option.arguments[0])
-    except ValueError:
-        raise OptionError(f'"{option.arguments[0]}" is not a mask', option=index) from None
+    return parse_resolved(family, option.arguments[0], option=index)
 
 
 def _name(given: Given) -> str:
@@ -49,10 +53,16 @@ def _name(given: Given) -> str:
     if found is None:
         return _DEFAULT_NAME
     index, option = found
-    name = option.arguments[0]
-    if name in ("", ".", "..") or "/" in name or len(name) > _LONGEST_NAME:  # xt_check_proc_name
-        raise OptionError(f'"{name}" cannot be the name of a list', option=index)
-    return name
+    text = option.arguments[0]
+    if text in ("", ".", "..") or "/" in text:  # xt_check_proc_name
+        raise OptionError(f'"{text}" cannot be the name of a list', option=index)
+    return text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME].decode("utf-8", "surrogateescape")
+
+
+def _side(given: Given) -> SetDirection:
+    """Return the side whose address counts: the one that is given last."""
+    sides = [option.name for option in given.options if option.name in ("--rsource", "--rdest")]
+    return SetDirection.DST if sides[-1:] == ["--rdest"] else SetDirection.SRC
 
 
 def _recent(given: Given, context: Context) -> tuple[Test, ...]:
@@ -64,16 +74,14 @@ def _recent(given: Given, context: Context) -> tuple[Test, ...]:
     test = Recent(
         name=_name(given),
         mode=mode,
-        side=SetDirection.DST if given.has("--rdest") else SetDirection.SRC,
+        side=_side(given),
         mask=_mask(given, context.family),
-        seconds=_number(given, "--seconds"),
-        hitcount=_number(given, "--hitcount"),
+        seconds=_seconds(given),
+        hitcount=_hitcount(given),
         reap=given.has("--reap"),
         rttl=given.has("--rttl"),
         negated=modes[0][1].negated,
     )
-    if given.has("--rdest") and given.has("--rsource"):
-        raise OptionError("recent takes --rsource or --rdest, not both")
     if test.reap and test.seconds is None:
         raise OptionError('"--reap" needs "--seconds"')
     if test.hitcount is not None and test.hitcount > _MOST_HITS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import Final
 
@@ -15,10 +14,9 @@ from translate.read.declaration import (
     OptionSpec,
     parse_mark,
 )
+from translate.read.numbers import decimal
 
 __all__ = ["STATISTIC", "random_numerator"]
-
-_DECIMAL: Final = re.compile(r"[+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
 
 
 def random_numerator(text: str) -> int | None:
@@ -27,10 +25,8 @@ def random_numerator(text: str) -> int | None:
     ``strtod`` rounds to the nearest double, as ``float`` does; the product with 2**31 is exact,
     and ``lround`` takes halves away from zero.
     """
-    if not _DECIMAL.fullmatch(text):
-        return None
-    probability = float(text)
-    if not 0.0 <= probability <= 1.0:
+    probability = decimal(text)
+    if probability is None or not 0.0 <= probability <= 1.0:
         return None
     return int(Fraction(probability) * RANDOM_RANGE + Fraction(1, 2))
 
@@ -56,13 +52,14 @@ def _nth(given: Given) -> Nth:
     count = parse_mark(every.arguments[0], option=every_index)
     if count == 0:
         raise OptionError("every 0th packet is none", option=every_index)
-    packet = 0
-    packet_found = given.find("--packet")
-    if packet_found is not None:
-        index, option = packet_found
-        packet = parse_mark(option.arguments[0], option=index)
-        if packet >= count:
-            raise OptionError(f"packet {packet} is not below {count}", option=index)
+    found = given.find("--packet")
+    if found is None:
+        hint = "older releases took --packet 0"
+        raise OptionError('"--every" needs "--packet" beside it', option=every_index, argument=0, hint=hint)
+    index, option = found
+    packet = parse_mark(option.arguments[0], option=index)
+    if packet >= count:
+        raise OptionError(f"packet {packet} is not below {count}", option=index)
     return Nth(every=count, packet=packet, negated=every.negated)
 
 

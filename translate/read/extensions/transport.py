@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
-from translate.read.ports import parse_port_range
+from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
+from translate.read.ports import parse_port_range, parse_resolved_range
 
 __all__ = ["SCTP", "TCP", "UDP"]
 
@@ -22,25 +22,37 @@ _FLAG_LISTS: Final = {**{flag.name: flag.value for flag in TcpFlag}, "ALL": 0x3F
 _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 
-def _ports(given: Given, context: Context) -> list[Test]:
+def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Test]:
+    """Return the tests of the ports that are asked for; iptables-save leaves out what every port passes."""
     tests: list[Test] = []
     for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
         found = given.find(name)
         if found is not None:
             index, option = found
-            ports = parse_port_range(option.arguments[0], option=index)
-            tests.append(FieldTest(field=field, values=(ports,), negated=option.negated))
-    if not given.options and context.sees_fragments:
-        # The bare match only asks for the header: any source port, but one must be there.
-        tests.append(FieldTest(field=Field.SPORT, values=(Interval(0, 65535),)))
+            text = option.arguments[0]
+            ports = (parse_resolved_range if resolved else parse_port_range)(text, option=index)
+            if (ports.low, ports.high) == (0, 65535) and not option.negated:
+                continue
+            test = between(field, ports.low, ports.high, negated=option.negated, family=context.family)
+            tests.append(test)
     return tests
+
+
+def _or_header(tests: list[Test], context: Context) -> tuple[Test, ...]:
+    """Return the tests; without any, one that any source port passes: the match asks for the header.
+
+    In the nat table every packet has it.
+    """
+    if not tests and context.sees_fragments:
+        tests.append(FieldTest(field=Field.SPORT, values=(Interval(0, 65535),)))
+    return tuple(tests)
 
 
 def _flags(text: str, *, option: int, argument: int) -> int:
     value = 0
     offset = 0
     for name in text.split(","):
-        bits = _FLAG_LISTS.get(name.upper())
+        bits = _FLAG_LISTS.get(name.upper()) if name else 0  # strtok(3) passes over what is empty
         if bits is None:
             raise OptionError(
                 f'unknown TCP flag "{name}"',
@@ -56,7 +68,7 @@ def _flags(text: str, *, option: int, argument: int) -> int:
 
 def _tcp(given: Given, context: Context) -> tuple[Test, ...]:
     context.require("tcp", Protocol.TCP)
-    tests = _ports(given, context)
+    tests = _ports(given, context=context)
     flags = given.find("--tcp-flags")
     syn = given.find("--syn")
     if flags is not None and syn is not None:
@@ -69,20 +81,21 @@ def _tcp(given: Given, context: Context) -> tuple[Test, ...]:
         option = syn[1]
         mask, wanted = int(_SYN_MASK), int(TcpFlag.SYN)
     else:
-        return tuple(tests)
-    value = (Interval.point(wanted),)
-    tests.append(FieldTest(field=Field.TCP_FLAGS, values=value, mask=mask, negated=option.negated))
-    return tuple(tests)
+        return _or_header(tests, context)
+    if mask or wanted or option.negated:
+        value = (Interval.point(wanted),)
+        tests.append(FieldTest(field=Field.TCP_FLAGS, values=value, mask=mask, negated=option.negated))
+    return _or_header(tests, context)
 
 
 def _udp(given: Given, context: Context) -> tuple[Test, ...]:
     context.require("udp", Protocol.UDP)
-    return tuple(_ports(given, context))
+    return _or_header(_ports(given, context=context, resolved=True), context)
 
 
 def _sctp(given: Given, context: Context) -> tuple[Test, ...]:
     context.require("sctp", Protocol.SCTP)
-    return tuple(_ports(given, context))
+    return _or_header(_ports(given, context=context), context)
 
 
 TCP: Final = MatchExtension(

@@ -31,20 +31,20 @@ _REJECT_KINDS: Final = {
         "port-unreach": RejectKind.ICMP_PORT_UNREACHABLE,
         "net-prohib": RejectKind.ICMP_NET_PROHIBITED,
         "host-prohib": RejectKind.ICMP_HOST_PROHIBITED,
-        "admin-prohib": RejectKind.ICMP_ADMIN_PROHIBITED,
         "tcp-rst": RejectKind.TCP_RESET,
+        "admin-prohib": RejectKind.ICMP_ADMIN_PROHIBITED,
     },
     Family.IP6: {
         "no-route": RejectKind.ICMP6_NO_ROUTE,
         "adm-prohibited": RejectKind.ICMP6_ADM_PROHIBITED,
         "addr-unreach": RejectKind.ICMP6_ADDR_UNREACHABLE,
         "port-unreach": RejectKind.ICMP6_PORT_UNREACHABLE,
+        "tcp-reset": RejectKind.TCP_RESET,
         "policy-fail": RejectKind.ICMP6_POLICY_FAIL,
         "reject-route": RejectKind.ICMP6_REJECT_ROUTE,
-        "tcp-reset": RejectKind.TCP_RESET,
     },
 }
-"""The aliases of each family; every kind's own spelling is also one."""
+"""The aliases of each family, in the kernel's order; the first of which a word is the beginning is meant."""
 _DEFAULT_KIND: Final = {
     Family.IP: RejectKind.ICMP_PORT_UNREACHABLE,
     Family.IP6: RejectKind.ICMP6_PORT_UNREACHABLE,
@@ -58,9 +58,8 @@ def _reject(given: Given, context: Context) -> Reject:
     index, option = found
     text = option.arguments[0].lower()
     aliases = _REJECT_KINDS[context.family]
-    kind = aliases.get(text)
-    if kind is None:
-        kind = next((kind for kind in aliases.values() if kind.value == text), None)
+    named = ((kind, (kind.value, alias)) for alias, kind in aliases.items())
+    kind = next((kind for kind, names in named if any(name.startswith(text) for name in names)), None)
     if kind is None:
         raise OptionError(
             f'unknown reject type "{option.arguments[0]}"',

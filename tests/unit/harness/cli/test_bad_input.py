@@ -29,8 +29,7 @@ BAD: dict[str, tuple[bytes, tuple[str, ...], int, int, str]] = {
         f"{TOP}-A FORWARD -s 10.0.0.1/32 -j DROP\n-A FORWARD -s fd00::1/128 -j DROP\nCOMMIT\n".encode(),
         (), 4, 15, "fd00::1",
     ),
-    "a chain twice": (f"{TOP}:FORWARD DROP [0:0]\nCOMMIT\n".encode(), (), 3, 2, "declared twice"),
-    "a table twice": (f"{TOP}COMMIT\n{TOP}COMMIT\n".encode(), (), 4, 2, "given twice"),
+    "a chain twice": (f"{TOP}:A - [0:0]\n:A - [0:0]\nCOMMIT\n".encode(), (), 4, 2, "declared twice"),
     "a chain that is not there": (f"{TOP}-A NOWHERE -j DROP\nCOMMIT\n".encode(), (), 3, 4, "not declared"),
     "a jump to no chain": (f"{TOP}-A FORWARD -j NOWHERE\nCOMMIT\n".encode(), (), 3, 15, "NOWHERE"),
     "iptables -S of nonsense": (

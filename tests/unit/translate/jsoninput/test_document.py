@@ -77,7 +77,7 @@ def test_whatever_comes_is_a_value_or_a_place(data: bytes) -> None:
         ('{"a":' * 100_000, f"f:1:{5 * DEEPEST + 1}: more than {DEEPEST} levels"),
         ("[" * 100_000, f"f:1:{DEEPEST + 1}: more than {DEEPEST} levels"),
         (b'{\n"\xc3\xa4": "\xfc"}', "f:2:7: not UTF-8 text: byte 0xfc"),
-        (b"\xff\xfe{\x00}\x00", "f:1:1: not UTF-8 text: byte 0xff"),
+        (b"\xff{}", "f:1:1: not UTF-8 text: byte 0xff"),
     ],
     ids=range(16),
 )

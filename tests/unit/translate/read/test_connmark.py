@@ -52,11 +52,9 @@ def test_match() -> None:
         ("-j CONNMARK", "CONNMARK needs one of its options"),
         ("-j CONNMARK --mask 1", "CONNMARK needs one of its options"),
         ("-j CONNMARK --save-mark --restore-mark", 'does not take "--restore-mark" as well'),
-        ("-j CONNMARK --set-mark 1 --nfmask 1", '"--nfmask" goes with --save-mark and --restore-mark'),
         ("-j CONNMARK --save-mark --mask 1 --ctmask 1", '"--mask" and "--ctmask" exclude each other'),
         ("-j CONNMARK --set-mark 1 --left-shift-mark 2", 'option "--left-shift-mark" is not read'),
         ("-m connmark", 'connmark needs the option "--mark"'),
-        ("-m conntrack --ctorigsrc 10.0.0.0/255.0.0.1", 'the mask of "10.0.0.0/255.0.0.1" is no prefix'),
     ],
 )
 def test_wrong(options: str, message: str) -> None:

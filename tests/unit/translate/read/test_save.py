@@ -135,7 +135,6 @@ COMMIT
         ("[1:x] -A INPUT", '4:1: "[1:x]" is not [packets:bytes]'),
         ("[1: 2] -A INPUT", '4:1: "[1:" is not [packets:bytes]'),
         (":mine - [0:0]", '4:2: chain "mine" is declared twice'),
-        (":INPUT DROP [0:0]", '4:2: chain "INPUT" is declared twice'),
         (":new ACCEPT [0:0]", '4:6: user chain "new" cannot have a policy'),
         (":OUTPUT ACCEPT [0;0]", '4:16: "[0;0]" is not [packets:bytes]'),
         (":OUTPUT", '4:1: expected ":CHAIN POLICY [packets:bytes]"'),
@@ -159,11 +158,14 @@ def test_lines_invalid(line: str, fault: str) -> None:
         ("Chain INPUT (policy ACCEPT)\n", ["1:1: expected a table, as in *filter"]),
         ("COMMIT\n", ['1:1: "COMMIT" outside a table']),
         ("*broute\n:X - [0:0]\n-A X\nCOMMIT\n", ['1:2: unknown table "broute"']),
-        ("*filter\nCOMMIT\n*filter\n:a -\nCOMMIT\n", ["3:2: table filter is given twice"]),
+        (
+            "*filter\n-A INPUT -j a\nCOMMIT\n*filter\n:a -\nCOMMIT\n",
+            ['2:13: no chain and no target is called "a"'],
+        ),
         ("*filter\n:INPUT ACCEPT [0:0]\n", ['2:20: table filter has no "COMMIT": the text is truncated']),
         (
-            "*filter\n:a -\n-A a -j a\nCOMM",
-            ["3:9: chains form a loop: a → a", '4:1: "COMM" is not read', None],
+            "*filter\n:a -\n-A a -j a\n-A INPUT -j a\nCOMM",
+            ["3:9: chains form a loop: a → a", '5:1: "COMM" is not read', None],
         ),
     ],
 )
@@ -183,8 +185,31 @@ def test_a_missing_declaration_is_reported_once() -> None:
 
 
 def test_loops_are_shown_as_a_path() -> None:
-    text = "*filter\n:a -\n:b -\n:c -\n-A a -j b\n-A b -g c\n-A c -j b\nCOMMIT\n"
+    text = "*filter\n:a -\n:b -\n:c -\n-A a -j b\n-A b -g c\n-A c -j b\n-A INPUT -p tcp -j a\nCOMMIT\n"
     assert places(text) == ["7:9: chains form a loop: b → c → b"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "-A a -j b\n-A b -g a\n",
+        "-A a -j a\n-A INPUT -j ACCEPT\n-A INPUT -j a\n",
+        "-A INPUT -j a\n-A a -j RETURN\n-A a -j b\n-A b -j a\n",
+        "-A INPUT -j a\n-A a -s 0/0 -p all -j DROP\n-A a -j a\n",
+    ],
+)
+def test_a_loop_that_no_hook_leads_to_is_none(rules: str) -> None:
+    text = f"*filter\n:INPUT ACCEPT [0:0]\n:a - [0:0]\n:b - [0:0]\n{rules}COMMIT\n"
+    assert sum(len(chain.rules) for chain in read(text).tables[0].chains) == rules.count("\n")
+
+
+@pytest.mark.parametrize(
+    "end", ["-i + -j DROP", "-m comment --comment x -j DROP", "-j REJECT", "-f -j DROP", ""]
+)
+def test_what_stands_behind_a_rule_with_a_match_is_alive(end: str) -> None:
+    assert places(f"*filter\n:a -\n-A INPUT -j a\n-A a {end}\n-A a -j a\nCOMMIT\n") == [
+        "5:9: chains form a loop: a → a"
+    ]
 
 
 def test_a_diamond_is_no_loop() -> None:
@@ -296,6 +321,31 @@ def test_what_iptables_save_does_not_print_is_said() -> None:
     assert write_save(read(text)) == text
 
 
-def test_a_second_table_of_the_same_name_would_replace_the_first() -> None:
-    (fault,) = faults("*filter\n-A INPUT -j DROP\nCOMMIT\n*filter\nCOMMIT\n")
-    assert fault.hint == "first in line 1, which iptables-restore would forget for this one"
+def test_a_second_table_of_the_same_name_replaces_the_rules_of_the_first() -> None:
+    text = "*filter\n:INPUT DROP [1:2]\n:OUTPUT DROP [0:0]\n:a - [0:0]\n-A INPUT -j a\nCOMMIT\n*nat\nCOMMIT\n"
+    found = read(text + "*filter\n:a - [0:0]\n:OUTPUT ACCEPT [0:0]\n-A a -j RETURN\nCOMMIT\n")
+    assert [table.name for table in found.tables] == [TableName.NAT, TableName.FILTER]
+    chains = {chain.name: (chain.policy, len(chain.rules)) for chain in found.tables[1].chains}
+    assert chains == {"INPUT": (Policy.DROP, 0), "OUTPUT": (Policy.ACCEPT, 0), "a": (None, 1)}
+    assert found.notes == ("table filter of line 1 is replaced by that of line 9",)
+
+
+def test_of_a_chain_that_is_declared_twice_the_last_policy_counts() -> None:
+    found = read("*filter\n:INPUT DROP [0:0]\n-A INPUT\n:INPUT ACCEPT [5:6]\n:INPUT - [0:0]\nCOMMIT\n")
+    (chain,) = found.tables[0].chains
+    assert (chain.policy, chain.counters, len(chain.rules)) == (Policy.ACCEPT, Counters(5, 6), 1)
+
+
+def test_rules_of_the_other_family_are_passed_over() -> None:
+    text = "*filter\n-A INPUT -4 -s 1.2.3.4\n-A INPUT -s 1::1 -6 -d 1::2\n-A INPUT --ipv6\nCOMMIT\n"
+    found = read(text)
+    assert found.family is Family.IP
+    assert [rule.origin.line for rule in found.tables[0].chains[0].rules] == [2]
+    assert found.notes == (
+        "line 3 is a rule of IPv6 alone (-6), and not read",
+        "line 4 is a rule of IPv6 alone (-6), and not read",
+    )
+    for_six = read(text, Family.IP6)
+    assert [rule.origin.line for rule in for_six.tables[0].chains[0].rules] == [3, 4]
+    only = "*filter\n-A INPUT -6 -s 1::1\n-A INPUT\nCOMMIT\n"
+    assert read_ruleset(only.encode(), name="rules").family is Family.IP6

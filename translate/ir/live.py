@@ -1,0 +1,71 @@
+"""What of a table the kernel looks at when it is loaded: rules that a hook leads to.
+
+``mark_source_chains`` of x_tables walks from each hook through the rules and into the chains that they call,
+and stops in a chain behind a rule that ends it for every packet. Whatever it does not come to is dead: chains
+may call each other in a loop there, and a target may stand where it is not valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from translate.ir.actions import Accept, Drop, Goto, Jump, Return
+from translate.ir.ruleset import Chain, Rule
+
+__all__ = ["calls", "has_loop", "live_chains", "live_rules"]
+
+
+def live_rules(chain: Chain) -> tuple[Rule, ...]:
+    """Return the rules of a chain up to the first one that ends it for every packet."""
+    for index, rule in enumerate(chain.rules):
+        if _is_end(rule):
+            return chain.rules[: index + 1]
+    return chain.rules
+
+
+def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
+    """Yield the chain that each rule calls, if it calls one, and the rule."""
+    for rule in rules:
+        last = rule.actions[-1] if rule.actions else None
+        if isinstance(last, Jump | Goto):
+            yield last.chain, rule
+
+
+def _is_end(rule: Rule) -> bool:
+    """Whether the walk stops behind the rule: it has no match at all, and one of the verdicts of x_tables."""
+    if rule.tests or rule.matches or rule.unknown or not rule.actions:
+        return False
+    if not isinstance(rule.actions[-1], Accept | Drop | Return):
+        return False
+    return all(option.name in ("-s", "-d", "-p") for option in rule.base)
+
+
+def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
+    """Return the chains of a table that a hook leads to, with their live rules, in the order of the table."""
+    known = {chain.name: chain for chain in chains}
+    found = {chain.name: live_rules(chain) for chain in known.values() if chain.hook is not None}
+    todo = list(found)
+    while todo:
+        for name, _ in calls(found[todo.pop()]):
+            if name in known and name not in found:
+                found[name] = live_rules(known[name])
+                todo.append(name)
+    return {name: found[name] for name in known if name in found}
+
+
+def has_loop(chains: Iterable[Chain]) -> bool:
+    """Whether a chain of the table reaches itself; where the table can be loaded, only dead ones do."""
+    callers: dict[str, list[str]] = {}
+    waits: dict[str, int] = {}
+    for chain in chains:
+        called = {name for name, _ in calls(chain.rules)}
+        waits[chain.name] = len(called)
+        for name in called:
+            callers.setdefault(name, []).append(chain.name)
+    free = [name for name, count in waits.items() if not count]
+    while free:
+        for caller in callers.get(free.pop(), ()):
+            waits[caller] -= 1
+            if not waits[caller]:
+                free.append(caller)
+    return any(waits.values())

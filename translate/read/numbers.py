@@ -1,0 +1,47 @@
+"""Numbers as iptables reads them: ``strtoumax`` with base 0, and ``strtod``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+__all__ = ["decimal", "unsigned", "unsigned_start"]
+
+_INTEGER: Final = re.compile(
+    r"[ \t\n\v\f\r]*\+?(?:0[xX]([0-9a-fA-F]{1,40})|(0[0-7]{0,40})|([1-9][0-9]{0,40}))"
+)
+_HEXADECIMAL: Final = re.compile(r"[+-]?0[xX]")
+_DECIMAL: Final = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d{1,5})?"
+    r"|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,5})?))",
+    re.ASCII,
+)
+
+
+def unsigned(text: str, most: int) -> int | None:
+    """Return a number from 0 to ``most`` in decimal, ``0x`` or octal (``0…``) form, or None.
+
+    Blanks and ``+`` may stand before it (``xtables_strtoul`` of libxtables).
+    """
+    value, end = unsigned_start(text, most)
+    return value if end == len(text) else None
+
+
+def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
+    """Return the number that a text starts with, None if it is above ``most``, and where it ends."""
+    found = _INTEGER.match(text)
+    if found is None:
+        return None, 0
+    digits = found[1] or found[2] or found[3]
+    value = int(digits, 16 if found[1] else 8 if found[2] else 10)
+    return (value if value <= most else None), found.end()
+
+
+def decimal(text: str) -> float | None:
+    """Return the number that ``strtod`` makes of the whole text, or None; ``inf`` and ``nan`` are none."""
+    found = _DECIMAL.fullmatch(text)
+    if found is None:
+        return None
+    value = float.fromhex(found[1]) if _HEXADECIMAL.match(found[1]) else float(found[1])
+    return value if math.isfinite(value) else None
