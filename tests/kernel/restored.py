@@ -1,0 +1,127 @@
+"""What the two real iptables make of a text: refused, or what they save after loading it.
+
+They run in a child, in a network namespace of its own, where there are the ipsets and the accounting objects
+that texts name. What a port's name means there is what nfparity's table says, for every protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from backends.kernel.command import own_xtables_lock
+from backends.kernel.netlink import Accounting
+from translate.ir import Family
+from translate.read.names import PROTOCOLS
+from translate.read.services import SERVICES
+
+__all__ = ["Restorer", "Verdicts", "restorer"]
+
+VARIANTS = ("legacy", "nft")
+COMMANDS = {Family.IP: "iptables", Family.IP6: "ip6tables"}
+SETS = (("nets", "hash:net"), ("pairs", "hash:ip,port"))
+SET_FAMILY = {Family.IP: "inet", Family.IP6: "inet6"}
+WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite")
+EVERY = (("ip", 0), ("hopopt", 0))
+ACCOUNTS = ("one", "DEFAULT", "a.b-c_1", "a" * 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What each variant saves of a text, None where it refuses it, and what it says then."""
+
+    saved: dict[str, str | None]
+    said: dict[str, str]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether either takes it."""
+        return any(text is not None for text in self.saved.values())
+
+
+class Restorer:
+    """Asks the child about texts of one family."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self._child = child
+
+    def ask(self, text: str) -> Verdicts:
+        """Load a text of one table with each variant, in the place of what is loaded of that table."""
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdin.write(json.dumps(text) + "\n")
+        self._child.stdin.flush()
+        return Verdicts(*json.loads(self._child.stdout.readline()))
+
+
+@contextmanager
+def restorer(family: Family = Family.IP) -> Iterator[Restorer]:
+    """Start the child, and end it behind the block."""
+    command = [
+        "unshare",
+        "-n",
+        "-m",
+        "--kill-child",
+        sys.executable,
+        "-m",
+        "tests.kernel.restored",
+        family.value,
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        yield Restorer(child)
+
+
+def _mount(path: str, text: str) -> None:
+    """Put a text in the place of a file, in this mount namespace."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        os.chmod(file.name, 0o644)
+        subprocess.run(["mount", "--bind", file.name, path], check=True)
+
+
+def _child(family: Family) -> None:
+    command = COMMANDS[family]
+    ports = [f"{name} {port}/{proto}\n" for name, port in SERVICES.items() for proto in WITH_PORTS]
+    _mount("/etc/services", "".join(ports))
+    _mount("/etc/protocols", "".join(f"{name} {number}\n" for name, number in (*EVERY, *PROTOCOLS.items())))
+    for name, kind in SETS:
+        subprocess.run(["ipset", "create", name, kind, "family", SET_FAMILY[family]], check=True)
+    with Accounting() as objects, own_xtables_lock() as lock:
+        for name in ACCOUNTS:
+            objects.add(name)
+        environment = {**os.environ, **lock}
+        for line in sys.stdin:
+            saved, said = {}, {}
+            for variant in VARIANTS:
+                saved[variant], said[variant] = _load(f"{command}-{variant}", json.loads(line), environment)
+            print(json.dumps((saved, said)), flush=True)
+
+
+def _load(command: str, text: str, environment: dict[str, str]) -> tuple[str | None, str]:
+    table = text.partition("*")[2].partition("\n")[0].strip()
+    data = text.encode("utf-8", "surrogateescape")
+    done = subprocess.run(
+        [f"{command}-restore"],
+        input=data,
+        capture_output=True,
+        env=environment,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode:
+        return None, done.stderr.decode("utf-8", "replace").strip()
+    saved = subprocess.run(
+        [f"{command}-save", "-t", table], capture_output=True, env=environment, check=True, timeout=60
+    )
+    return saved.stdout.decode("utf-8", "surrogateescape"), ""
+
+
+if __name__ == "__main__":
+    _child(Family(sys.argv[1]))

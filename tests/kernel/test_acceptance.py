@@ -1,0 +1,187 @@
+"""Rules that iptables takes are read, rules that it refuses are refused, and what is read is what it loads.
+
+Texts are random (:mod:`harness.corpus.randomtexts`), or those of iptables' own tests of its extensions: where
+``IPTABLES_SOURCE`` names the folder of its source (``apt-get source iptables``), they are read in place.
+iptables-legacy is the judge.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from backends.kernel.command import find_tool
+from harness.corpus.randomtexts import random_text
+from tests.kernel.restored import ACCOUNTS, Restorer, restorer
+from translate.errors import ParseError
+from translate.ir import AnyOf, Family, FieldTest, Ruleset, SetTest, Test
+from translate.passes.normalise import canonical
+from translate.read import read_ruleset
+from translate.read.extensions import MATCHES, TARGETS
+
+SEEDS = range(400)
+MANY = range(400, 6400)
+
+SOURCE = os.environ.get("IPTABLES_SOURCE", "")
+
+NOT_MODELLED = re.compile(
+    r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
+    r"|address range .* ends before it begins|there is no port \d+"
+)
+"""What is refused although iptables takes it, and why: the reader's own words."""
+
+OTHER_FAMILY = re.compile(r" (-4|-6|--ipv4|--ipv6)( |$)")
+"""Of a rule for the other family nobody looks at what stands before the option that says so."""
+
+LATE = re.compile(r" ! (?!-)| -[sdiop] ! ")
+"""``--dport ! 53``, as releases before 1.8.8 took it (and ``-i !``, which is a device of that name now)."""
+
+NOT_THERE = re.compile(
+    rf"--match-set foo |--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
+)
+"""Objects that iptables' own tests name and do not make; whether one is there says nothing of the rule."""
+
+FORGOTTEN = re.compile(r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d|! --[sd]\w*-?p\w* (0:65535|:)( |$)")
+"""What iptables-save does not print as it was given: the last of several codes, a range of every port,
+the port that SNAT counts from (``/0``, which iptables-restore refuses)."""
+
+
+@dataclass
+class Compared:
+    """What became of texts, and where iptables and the reader disagree."""
+
+    family: Family
+    asked: Restorer
+    became: Counter[str] = field(default_factory=Counter)
+    disagreements: list[str] = field(default_factory=list)
+
+    def compare(self, text: str) -> None:
+        verdicts = self.asked.ask(text)
+        saved = verdicts.saved["legacy"]
+        ours, why = read(text, self.family)
+        self.became[f"{'accepted' if saved else 'refused'}, {'read' if ours else 'not read'}"] += 1
+        rule = text.splitlines()[-2]
+        if any(known.search(rule) for known in (OTHER_FAMILY, LATE, NOT_THERE)):
+            return
+        if saved is None and ours is not None:
+            self.disagreements.append(f"mis-accepted: {rule}: {verdicts.said['legacy'].splitlines()[:1]}")
+        elif saved is not None and ours is None:
+            if NOT_MODELLED.search(why):
+                self.became["not modelled"] += 1
+            else:
+                self.disagreements.append(f"mis-refused: {rule}: {why}")
+        elif saved is not None and ours is not None:
+            theirs, problem = read(saved, self.family)
+            if FORGOTTEN.search(rule):
+                self.became["saved as something else"] += 1
+            elif theirs is None:
+                self.disagreements.append(f"saved and not read: {rule}: {problem}")
+            elif not same(ours, theirs, self.family):
+                self.disagreements.append(f"read otherwise: {rule}: {saved}")
+
+
+def read(text: str, family: Family) -> tuple[Ruleset | None, str]:
+    """The ruleset, or None and why not."""
+    try:
+        return read_ruleset(text.encode("utf-8", "surrogateescape"), name="text", family=family), ""
+    except ParseError as error:
+        return None, error.diagnostics[0].message
+
+
+def same(ours: Ruleset, theirs: Ruleset, family: Family) -> bool:
+    """Whether two rulesets mean the same; iptables-save leaves out some tests that never hold."""
+    mine, other = meaning(ours, family), meaning(theirs, family)
+    return mine == other or any(tests is None for tests, _ in mine)
+
+
+def meaning(ruleset: Ruleset, family: Family) -> list[tuple[object, object]]:
+    return [
+        (in_order(canonical(rule.tests, family)), (chain.name, rule.actions))
+        for table in ruleset.tables
+        for chain in sorted(table.chains, key=lambda chain: chain.name)
+        for rule in chain.rules
+    ]
+
+
+def in_order(tests: tuple[Test, ...] | None) -> tuple[Test, ...] | None:
+    """Tests that say the same in any order, in one order."""
+    if tests is None:
+        return None
+    done: list[Test] = []
+    some: list[Test] = []
+    for test in tests:
+        if isinstance(test, FieldTest | AnyOf | SetTest):
+            some.append(test)
+        else:
+            done += [*sorted(some, key=repr), test]
+            some = []
+    return (*done, *sorted(some, key=repr))
+
+
+@pytest.fixture(params=Family)
+def compared(request: pytest.FixtureRequest) -> Iterator[Compared]:
+    for tool in ("unshare", "iptables-legacy-restore", "iptables-nft-restore", "ipset"):
+        if find_tool(tool) is None:
+            pytest.skip(f"needs {tool}")
+    for file in (Path("/etc/services"), Path("/etc/protocols")):
+        if not file.exists():
+            pytest.skip(f"needs {file} (Debian package netbase)")
+    with restorer(request.param) as asked:
+        yield Compared(request.param, asked)
+
+
+def check(compared: Compared, texts: Iterator[str]) -> None:
+    for text in texts:
+        compared.compare(text)
+    print(dict(sorted(compared.became.items())))
+    assert compared.disagreements == []
+    assert compared.became["accepted, read"] > 0
+    assert compared.became["refused, not read"] > 0
+
+
+def test_random_texts(compared: Compared) -> None:
+    check(compared, (random_text(seed, compared.family) for seed in SEEDS))
+
+
+@pytest.mark.slow
+def test_many_random_texts(compared: Compared) -> None:
+    check(compared, (random_text(seed, compared.family) for seed in MANY))
+
+
+@pytest.mark.skipif(not SOURCE, reason="IPTABLES_SOURCE names no folder with the source of iptables")
+def test_iptables_own_tests(compared: Compared) -> None:
+    check(compared, own_texts(Path(SOURCE) / "extensions", compared.family))
+
+
+BUILT_IN = frozenset({"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"})
+NAMED = {"ip": "libipt_", "ip6": "libip6t_"}
+
+
+def own_texts(folder: Path, family: Family) -> Iterator[str]:
+    """The rules of the ``.t`` files of every extension that is read, each in a text of its own."""
+    supported = {*MATCHES, *TARGETS, "standard"}
+    for path in sorted(
+        (*folder.glob("libxt_*.t"), *folder.glob(f"{NAMED[family]}*.t"), folder / "iptables.t")
+    ):
+        if path.name != "iptables.t" and path.stem.partition("_")[2] not in supported:
+            continue
+        table, chains = "filter", [""]
+        for line in path.read_text().splitlines():
+            match line[:1]:
+                case ":":
+                    chains = line[1:].split(",")
+                case "*":
+                    table = line[1:]
+                case "" | "#" | "@" | "%" | "^":
+                    continue
+                case _:
+                    rule = line.partition(";")[0]
+                    for chain in chains:
+                        declared = "" if chain in BUILT_IN else f":{chain} - [0:0]\n"
+                        yield f"*{table}\n{declared}-A {chain} {rule}\nCOMMIT\n"
