@@ -1,0 +1,30 @@
+"""The cases of ``tests/corpus/guest`` meet every match and target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backends.contract import Job
+from harness.corpus.cases import read_cases
+from harness.coverage import count_in_simulator
+from translate.ir import Family
+from translate.read.extensions import MATCHES, TARGETS
+
+GUEST = Path(__file__).parents[3] / "corpus" / "guest"
+
+
+def test_every_extension_is_met_by_a_packet() -> None:
+    met: set[str] = set()
+    families = set()
+    for case in read_cases(GUEST):
+        families.add(case.ruleset.family)
+        counts = count_in_simulator(Job(ruleset=case.ruleset, node=case.node), case.flows)
+        for (table, chain, index), (matched, _) in counts.items():
+            if matched:
+                rule = next(
+                    c for t in case.ruleset.tables if t.name == table for c in t.chains if c.name == chain
+                ).rules[index]
+                met |= {f"-m {match.name}" for match in rule.matches}
+                met |= {f"-j {rule.target.name}"} if rule.target is not None else set()
+    assert {f"-m {name}" for name in MATCHES} | {f"-j {name}" for name in TARGETS} <= met
+    assert families == set(Family)
