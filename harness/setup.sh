@@ -110,8 +110,8 @@ have_headers() {
 }
 
 make_venv
-# A container may lack it. The guest mounts its modules there, and a private mount namespace the headers.
-if [ "$level" != check ] && [ ! -d /lib/modules ]; then
+# A container may lack it. The guest mounts its modules there.
+if [ "$level" = vm ] && [ ! -d /lib/modules ]; then
     if [ "$(id -u)" = 0 ]; then mkdir -p /lib/modules; else sudo -n mkdir -p /lib/modules || say "no /lib/modules"; fi
 fi
 case $level in

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from backends.kernel.command import die_with_parent, find_tool, run
+from backends.kernel.mountnamespace import enter_mount_namespace, mount
 from backends.kernel.offloads import Offload, switch_off
 from translate.errors import MachineError
 
@@ -32,9 +33,6 @@ __all__ = [
 ]
 
 _CLONE_NEWNET: Final = 0x40000000
-_CLONE_NEWNS: Final = 0x00020000
-_MS_REC: Final = 0x4000
-_MS_PRIVATE: Final = 1 << 18
 
 
 @dataclass(slots=True)
@@ -164,17 +162,12 @@ class Sysctls(Request):
 
 def _own_mounts() -> None:
     """Give this process a ``/run`` and a BPF file system of its own, which end with it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNS):
-        raise MachineError(f"cannot make a mount namespace: {os.strerror(ctypes.get_errno())}")
-    mounts = (
-        (b"none", b"/", None, _MS_REC | _MS_PRIVATE),
-        (b"tmpfs", b"/run", b"tmpfs", 0),
-        (b"bpf", b"/sys/fs/bpf", b"bpf", 0),
-    )
-    for source, target, kind, flags in mounts:
-        if libc.mount(source, target, kind, ctypes.c_ulong(flags), None):
-            raise MachineError(f"cannot mount on {os.fsdecode(target)}: {os.strerror(ctypes.get_errno())}")
+    enter_mount_namespace()
+    for kind, target in (("tmpfs", Path("/run")), ("bpf", Path("/sys/fs/bpf"))):
+        try:
+            mount("none", target, kind)
+        except OSError as e:
+            raise MachineError(f"cannot mount on {target}: {e.strerror}") from e
 
 
 def _set_sysctls(values: Mapping[str, str]) -> None:

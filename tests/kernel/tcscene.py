@@ -6,7 +6,6 @@ The node's process has a bpf file system and a /run of its own, which end with i
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import json
 import socket
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backends.kernel.mountnamespace import enter_mount_namespace, mount
 from backends.kernel.tc_ebpf.installed import Installed, Rules
 from backends.kernel.tc_ebpf.installed.record import Record
 from backends.kernel.tc_ebpf.installed.status import status_of
@@ -70,11 +70,9 @@ class OwnMounts(Request):
     """A bpf file system and a /run that nobody else sees, and sources that are checked."""
 
     def run(self, host: Host) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert not libc.unshare(0x00020000)
-        assert not libc.mount(b"none", b"/", None, ctypes.c_ulong(0x4000 | 1 << 18), None)
-        for kind, where in ((b"bpf", b"/sys/fs/bpf"), (b"tmpfs", b"/run")):
-            assert not libc.mount(kind, where, kind, ctypes.c_ulong(0), None), ctypes.get_errno()
+        enter_mount_namespace()
+        for kind, where in (("bpf", "/sys/fs/bpf"), ("tmpfs", "/run")):
+            mount(kind, Path(where), kind)
         Path("/proc/sys/net/ipv4/conf/c0/rp_filter").write_text("1")
 
 

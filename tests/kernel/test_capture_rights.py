@@ -11,6 +11,7 @@ import pytest
 
 from harness.capture.package import make
 from harness.snapshot import Stack, load_snapshot
+from tests.kernel.ownmounts import IN_OWN_MOUNTS
 from translate.errors import InputError
 from translate.ir import Family
 
@@ -41,7 +42,7 @@ def captured(folder: Path, *capabilities: str) -> tuple[int, str, str]:
     script = SCRIPT.format(capabilities="".join(f",+{one}" for one in capabilities))
     words = [sys.executable, "-I", "-S", str(program), "-o", str(target)]
     done = subprocess.run(
-        ["unshare", "--net", "--mount", "sh", "-c", script, "sh", *words],
+        [*IN_OWN_MOUNTS, "unshare", "--net", "sh", "-c", script, "sh", *words],
         capture_output=True,
         text=True,
         env={**os.environ, "XTABLES_LOCKFILE": str(folder / "lock")},

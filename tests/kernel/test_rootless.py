@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kernel.ownmounts import IN_OWN_MOUNTS
+
 ROOT = Path(__file__).resolve().parents[2]
 CASE = ROOT / "tests/corpus/cases/calico"
 NOBODY = 65534
@@ -29,7 +31,7 @@ exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups --bounding-set=-al
 
 def run(*command: str, mode: str = "666") -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": f"{ROOT}:{SITE}"}
-    words = ["unshare", "--mount", "sh", "-ec", SCRIPT, "sh", mode, *command]
+    words = [*IN_OWN_MOUNTS, "sh", "-ec", SCRIPT, "sh", mode, *command]
     return subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
 
 
@@ -38,6 +40,9 @@ def python() -> str:
     """An interpreter that an ordinary user can start, with this project."""
     if shutil.which("setpriv") is None:
         pytest.skip("needs setpriv (Debian package util-linux)")
+    made = run("unshare", "--user", "--map-root-user", "--net", "true")
+    if made.returncode:
+        pytest.skip(f"no user namespaces here, as in a chroot: {made.stderr.strip()}")
     for found in (sys.executable, "/usr/bin/python3"):
         started = run(found, "-c", _START)
         if started.returncode == 0 and "3.1" in started.stdout:

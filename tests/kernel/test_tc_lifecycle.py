@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from backends.kernel.tc_ebpf import TcEbpfBackend, bpfcall
-from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf.bcc import import_bcc, provided_headers
 from backends.kernel.tc_ebpf.installed import Installed
 from harness.traffic.host import Host, Ip, Request
 from tests.kernel.tcscene import (
@@ -60,7 +60,6 @@ class Foreign(Request):
     """Attaches a program of somebody else's, which counts packets and decides nothing; returns the counts."""
 
     def run(self, host: Host) -> None:
-        provide_headers()
         text = (
             b"#include <uapi/linux/bpf.h>\n#include <uapi/linux/pkt_cls.h>\n"
             b'BPF_TABLE("array", u32, u64, seen, 1);\n'
@@ -68,7 +67,8 @@ class Foreign(Request):
             b"\tif (n)\n\t\t*n += 1;\n\treturn TC_ACT_UNSPEC;\n}\n"
         )
         bcc = import_bcc()
-        program = host.kept["foreign"] = bcc.BPF(text=text)
+        with provided_headers() as flags:
+            program = host.kept["foreign"] = bcc.BPF(text=text, cflags=list(flags))
         bpfcall.pin(Path("/sys/fs/bpf/other"), program.load_func(b"other", bcc.BPF.SCHED_CLS).fd)
 
 

@@ -35,7 +35,7 @@ class TcEbpfBackend:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:
             return Availability(False, "no kernel headers (Debian package linux-headers-amd64)")
-        return kernel_lacks(TcEbpfLoader(emit(_NO_RULES)))
+        return kernel_lacks(TcEbpfLoader(emit(NO_RULES)))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Translate the job's rules and load them into a fresh node."""
@@ -47,4 +47,4 @@ class TcEbpfBackend:
         )
 
 
-_NO_RULES: Final = Program(family=Family.IP, chains=())
+NO_RULES: Final = Program(family=Family.IP, chains=())

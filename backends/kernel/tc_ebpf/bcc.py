@@ -5,33 +5,39 @@ PyPI's ``bcc`` is an unrelated project. It is pure ctypes, so this Python can ru
 it lies; the folder is not put on ``sys.path``, where it would bring old copies of everything else.
 
 BCC compiles against the headers of the running kernel. A tc program needs nothing of them that
-changes, so any headers will do. Where the running kernel has none, a private mount namespace gets
-a ``/lib/modules`` that has others under its name; it ends with this process.
+changes, so any headers will do. Where the running kernel has none, BCC_KERNEL_SOURCE names others.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["Headers", "find_headers", "find_package", "import_bcc", "provide_headers"]
+__all__ = ["Headers", "find_headers", "find_package", "import_bcc", "provided_headers"]
 
 _PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3/site-packages")
 _MODULES: Final = Path("/lib/modules")
 _SOURCES: Final = Path("/usr/src")
 # Kernels unpacked for the VM, headers included; see vm/kernel.py.
 _UNPACKED: Final = Path(__file__).resolve().parents[3] / "build" / "kernels"
-_CLONE_NEWNS: Final = 0x00020000
-_MS_REC: Final = 0x4000
-_MS_PRIVATE: Final = 1 << 18
+_NAMED: Final = "NFPARITY_KERNEL_HEADERS"
+_VARIABLE: Final = "BCC_KERNEL_SOURCE"
+# Debian keeps these apart from the source that the variable names.
+_GENERATED: Final = (
+    "arch/x86/include/generated",
+    "arch/x86/include/generated/uapi",
+    "include",
+    "include/generated/uapi",
+)
 
 Headers = tuple[Path, Path]
 """The folders that BCC calls ``build`` and ``source``; Debian splits headers in two."""
@@ -70,7 +76,13 @@ def import_bcc() -> ModuleType:
 
 
 def find_headers() -> Headers | None:
-    """Return kernel headers: the running kernel's if it has any, otherwise the newest there are."""
+    """Return kernel headers: those named, else the running kernel's if it has any, else the newest there are.
+
+    ``NFPARITY_KERNEL_HEADERS`` names a folder with ``build`` and ``source``, like ``/lib/modules/VERSION``.
+    """
+    named = os.environ.get(_NAMED)
+    if named:
+        return _complete(Path(named))
     running = _complete(_MODULES / os.uname().release)
     if running is not None:
         return running
@@ -80,31 +92,24 @@ def find_headers() -> Headers | None:
     return max(found, key=lambda h: _version(h[0]), default=None)
 
 
-def provide_headers() -> None:
-    """See to it that BCC, in this process, finds headers. Raises MachineError when there are none.
+@contextmanager
+def provided_headers() -> Iterator[tuple[str, ...]]:
+    """Have BCC find headers while the block runs, and give the flags that it has to be called with.
 
-    Unshares the mount namespace when the running kernel has no headers of its own.
+    Raises MachineError when there are none.
     """
-    running = _MODULES / os.uname().release
-    if _complete(running) is not None or os.environ.get("BCC_KERNEL_SOURCE"):
-        return
     headers = find_headers()
+    if _VARIABLE in os.environ or (headers and headers == _complete(_MODULES / os.uname().release)):
+        yield ()
+        return
     if headers is None:
         raise MachineError("no kernel headers (Debian package linux-headers-amd64); BCC needs some")
     build, source = (h.resolve() for h in headers)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNS):
-        raise MachineError(f"cannot make a mount namespace: {os.strerror(ctypes.get_errno())}")
-    mounts = (
-        (b"none", b"/", None, _MS_REC | _MS_PRIVATE, None),
-        (b"tmpfs", os.fsencode(_MODULES), b"tmpfs", 0, b"size=64k,mode=755"),
-    )
-    for mount in mounts:
-        if libc.mount(*mount[:3], ctypes.c_ulong(mount[3]), mount[4]):
-            raise MachineError(f"cannot mount on {_MODULES}: {os.strerror(ctypes.get_errno())}")
-    running.mkdir()
-    (running / "build").symlink_to(build)
-    (running / "source").symlink_to(source)
+    os.environ[_VARIABLE] = str(source)
+    try:
+        yield tuple(f"-I{build / part}" for part in _GENERATED)
+    finally:
+        del os.environ[_VARIABLE]
 
 
 def _complete(folder: Path) -> Headers | None:

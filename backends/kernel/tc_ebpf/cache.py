@@ -66,7 +66,7 @@ def _compiler() -> Sequence[str]:
     said = [version.read_text(errors="replace")] if version is not None and version.exists() else []
     for library in sorted(path for pattern in _LIBRARIES for path in Path("/usr/lib").glob(pattern)):
         found = library.stat()
-        said.append(f"{library.resolve().name} {found.st_size} {found.st_mtime_ns}")
+        said.append(f"{library.resolve().name} {found.st_size} {int(found.st_mtime)}")
     return said
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from backends.kernel.tc_ebpf import bpfcall
-from backends.kernel.tc_ebpf.bcc import import_bcc, provide_headers
+from backends.kernel.tc_ebpf.bcc import import_bcc, provided_headers
 from backends.kernel.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
 from backends.kernel.tc_ebpf.complaints import shorten
 from translate.errors import MachineError
@@ -63,11 +63,10 @@ def explain_refusal(source: str, functions: Sequence[str], log: Path | None = No
 
 @contextmanager
 def _compiled(source: str, log: Path | None) -> Iterator[tuple[Any, Callable[[], str]]]:
-    provide_headers()
     bcc = import_bcc()
-    with _captured() as said:
+    with provided_headers() as flags, _captured() as said:
         try:
-            bpf = bcc.BPF(text=source.encode(), cflags=list(FLAGS))
+            bpf = bcc.BPF(text=source.encode(), cflags=[*FLAGS, *flags])
         except Exception as e:  # BCC raises bare Exceptions
             raise MachineError(_refusal(str(e), said(), log)) from e
         try:

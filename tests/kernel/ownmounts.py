@@ -1,0 +1,17 @@
+"""Words that give a command mounts of its own, also in a chroot, where ``unshare --mount`` fails."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+_PROGRAM: Final = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
+from backends.kernel.mountnamespace import enter_mount_namespace
+enter_mount_namespace()
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+IN_OWN_MOUNTS: Final = (sys.executable, "-c", _PROGRAM)
