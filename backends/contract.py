@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from backends.flow import Flow
+from backends.flow import Flow, Repeated
 from backends.node import Node
 from backends.outcome import FlowResult
 from translate.errors import Note
@@ -44,8 +44,11 @@ class Session(Protocol):
         """Rules that this backend is known to carry with another limit than they have in iptables."""
         ...
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
-        """Run the flows in order and yield one result each, as they come."""
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        """Run the flows in order and yield one result each, as they come: every way that a repeated one went.
+
+        Nothing of one run is left when the next begins, as between flows.
+        """
         ...
 
 

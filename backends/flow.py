@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from backends.packet import Packet
 from translate.ir import Family, TcpFlag
 
-__all__ = ["Again", "Answer", "Flow", "IcmpError", "Pause", "Reply", "Send", "Step"]
+__all__ = ["Again", "Answer", "Flow", "IcmpError", "Pause", "Repeated", "Reply", "Send", "Step"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +91,15 @@ class Flow:
     def family(self) -> Family:
         """The family of the flow's packets."""
         return self.first.packet.family
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A flow that is to be run ``times`` times, each time as if it were the first.
+
+    With ``lists`` it leaves something in a list of addresses, which has to be emptied between two runs.
+    """
+
+    flow: Flow
+    times: int
+    lists: bool = True

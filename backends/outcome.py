@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
 from backends.packet import Packet, Port
 
-__all__ = ["Assumption", "FlowResult", "Outcome", "OutcomeBranch", "QuotedTuple", "Verdict"]
+__all__ = [
+    "Assumption",
+    "FlowResult",
+    "Outcome",
+    "OutcomeBranch",
+    "QuotedTuple",
+    "Verdict",
+    "seen_branches",
+]
+
+_ONE: Final = Fraction(1)
 
 
 class Verdict(StrEnum):
@@ -147,13 +159,49 @@ class FlowResult:
     """What became of a flow.
 
     The simulator returns every branch, probabilities summing to 1 (where rules hide something: those
-    of the branches that hold, in whichever way it is filled in); a kernel backend returns the one
-    branch that it saw, with probability 1. ``notes`` hold what a backend wants said about it:
-    a frame with a wrong checksum, a stray frame (each is a difference of its own). Probabilities are
+    of the branches that hold, in whichever way it is filled in). A kernel backend returns the branches
+    that it saw in ``runs`` runs, each with its share of them; ``seconds`` is how long the runs took.
+
+    ``notes`` hold what a backend wants said about the flow: a frame with a wrong checksum, a stray frame
+    (each is a difference of its own). What else a backend knows: ``rarest`` is how likely the least likely
+    way through the random choices that its rules made is, where only it can tell. With ``lists``, rules keep
+    something of the flow when it has ended (``-m recent``). With ``dependent`` a run says something of the
+    next: rules count packets (``-m statistic --mode nth``), or choose by a hash of them. Probabilities are
     ``guessed`` where it depends on the kernel's version how likely the branches are.
     """
 
     flow_id: str
     branches: tuple[OutcomeBranch, ...]
     notes: tuple[str, ...] = ()
-    guessed: bool = False
+    runs: int = 1
+    rarest: Fraction = field(default=_ONE, kw_only=True)
+    lists: bool = field(default=False, kw_only=True)
+    dependent: bool = field(default=False, kw_only=True)
+    guessed: bool = field(default=False, kw_only=True)
+    seconds: float = field(default=0.0, compare=False, kw_only=True)
+
+    def joined(self, other: FlowResult) -> FlowResult:
+        """Return what was seen in both: more runs of the same flow through the same rules."""
+        runs = self.runs + other.runs
+        shares: dict[tuple[Outcome, ...], Fraction] = {}
+        for one in (self, other):
+            for branch in one.branches:
+                share = branch.probability * one.runs / runs
+                shares[branch.outcomes] = shares.get(branch.outcomes, Fraction(0)) + share
+        return replace(
+            self,
+            branches=tuple(OutcomeBranch(share, outcomes) for outcomes, share in shares.items()),
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            runs=runs,
+            rarest=min(self.rarest, other.rarest),
+            lists=self.lists or other.lists,
+            dependent=self.dependent or other.dependent,
+            guessed=self.guessed or other.guessed,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def seen_branches(counts: Counter[tuple[Outcome, ...]]) -> tuple[OutcomeBranch, ...]:
+    """Return a branch for each way that a flow went, with its share of all runs."""
+    runs = counts.total()
+    return tuple(OutcomeBranch(Fraction(n, runs), outcomes) for outcomes, n in counts.items())

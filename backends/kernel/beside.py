@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from math import prod
+from typing import Final
 
-from backends.kernel.loader import Loader, RuleId
+from backends.kernel.loader import Loader, RuleId, Watched
 from backends.kernel.tapnode import TapNode
 
 __all__ = ["BesideLoader"]
+
+_ONE: Final = Fraction(1)
 
 
 class BesideLoader(Loader):
@@ -30,11 +35,33 @@ class BesideLoader(Loader):
         for one in self._loaders:
             one.load(tap)
         self.lists = any(one.lists for one in self._loaders)
+        self.watches = any(one.watches for one in self._loaders)
 
-    def forget(self, tap: TapNode) -> None:
-        """Forget every connection, and empty the lists of both."""
+    def forget_connections(self, tap: TapNode) -> None:
+        """Forget every connection, as both do."""
         for one in self._loaders:
-            one.forget(tap)
+            one.forget_connections(tap)
+
+    def forget_lists(self) -> None:
+        """Empty the lists of both."""
+        for one in self._loaders:
+            if one.lists:
+                one.forget_lists()
+
+    def watch(self) -> None:
+        """Begin to look at what the rules do that are watched."""
+        for one in self._loaders:
+            if one.watches:
+                one.watch()
+
+    def watched(self) -> Watched:
+        """Return what was seen in both."""
+        seen = [one.watched() for one in self._loaders if one.watches]
+        return Watched(
+            prod((one.rarest for one in seen), start=_ONE),
+            any(one.lists for one in seen),
+            any(one.dependent for one in seen),
+        )
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the counters of the first that counts."""

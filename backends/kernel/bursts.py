@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from backends.flow import Flow
+from backends.flow import Flow, Repeated
 from backends.kernel.datagrams import DPORT, SPORT, Datagram, Passed, number_of, pack, unpack
 from backends.kernel.tapnode import TapNode
 
@@ -23,7 +23,7 @@ BURST: Final = 64
 """How many flows are sent at once: far fewer than the smallest of the sockets' buffers holds."""
 
 
-def groups(flows: Iterable[Flow | Datagram]) -> Iterator[Flow | list[Datagram]]:
+def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
     """Put neighbours together that can be sent in one burst, because none can meet one before it.
 
     They can meet when the source port of one is a port of the other.
@@ -31,7 +31,7 @@ def groups(flows: Iterable[Flow | Datagram]) -> Iterator[Flow | list[Datagram]]:
     group: list[Datagram] = []
     ports: set[int] = set()
     for flow in flows:
-        if isinstance(flow, Flow):
+        if isinstance(flow, Flow | Repeated):
             if group:
                 yield group
                 group, ports = [], set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from backends.kernel.quiet import Quiet
@@ -11,10 +13,22 @@ from backends.kernel.tapnode import TapNode
 from backends.packet import Packet
 from translate.ir import Family
 
-__all__ = ["Loader", "RuleId"]
+__all__ = ["Loader", "RuleId", "Watched"]
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What packets have met: the odds of the least likely way through all random choices, and what else.
+
+    ``lists`` is whether one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
+    """
+
+    rarest: Fraction = Fraction(1)
+    lists: bool = False
+    dependent: bool = False
 
 
 class Loader(ABC):
@@ -35,6 +49,9 @@ class Loader(ABC):
     lists: bool = False
     """Whether the rules, once loaded, keep lists of addresses, in which any two flows can meet."""
 
+    watches: bool = False
+    """Whether only :meth:`watch` can tell which flows meet a random choice, or leave something in a list."""
+
     @abstractmethod
     def load(self, tap: TapNode) -> None:
         """Load the rules. Devices, addresses, routes and sysctls are already in place.
@@ -44,8 +61,17 @@ class Loader(ABC):
         """
 
     def forget(self, tap: TapNode) -> None:
-        """Forget every connection, and empty every list; called between flows that could meet."""
+        """Forget every connection, and empty every list."""
+        self.forget_connections(tap)
+        if self.lists:
+            self.forget_lists()
+
+    def forget_connections(self, tap: TapNode) -> None:
+        """Forget every connection; called between flows that could meet."""
         tap.conntrack.flush()
+
+    def forget_lists(self) -> None:  # noqa: B027  # most rules keep none
+        """Empty every list of addresses, and begin to count anew; called between flows where one is not."""
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
         """Forget the connection that began with ``sent``, in far less time than all; False if that cannot be.
@@ -56,6 +82,13 @@ class Loader(ABC):
             return False
         tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
         return True
+
+    def watch(self) -> None:  # noqa: B027  # only rules that nobody else can read have to be watched
+        """Begin to look at what the rules do with packets; only where ``watches``."""
+
+    def watched(self) -> Watched:
+        """Return what was seen since :meth:`watch`."""
+        return Watched()
 
     def change(self, change: Any) -> None:
         """Make the loaded rules others, while packets pass: nft commands, or the steps for maps.

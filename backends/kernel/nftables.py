@@ -38,10 +38,9 @@ class NftablesLoader(Loader):
             raise ValueError("nothing is loaded")
         self._handle.run(text)
 
-    def forget(self, tap: TapNode) -> None:
-        """Forget every connection, and empty the sets that packets fill."""
-        super().forget(tap)
-        if self._flush and self._handle is not None:
+    def forget_lists(self) -> None:
+        """Empty the sets that packets fill."""
+        if self._handle is not None:
             self._handle.run(self._flush)
 
     def close(self) -> None:

@@ -6,8 +6,9 @@ It takes the place of a translation: the rules of the job are not asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from typing import Final
 
 from backends.contract import Availability, Job
@@ -15,7 +16,8 @@ from backends.kernel.availability import kernel_lacks
 from backends.kernel.beside import BesideLoader
 from backends.kernel.libnftables import NftHandle, find_bindings
 from backends.kernel.limits import bounded, death_by
-from backends.kernel.loader import Loader
+from backends.kernel.loader import Loader, Watched
+from backends.kernel.nfttrace import Chain, Tracer, read_chains
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from backends.kernel.worker import WorkerEndedError
@@ -28,14 +30,22 @@ __all__ = ["GivenNftBackend", "GivenNftLoader"]
 
 
 class GivenNftLoader(Loader):
-    """Loads a listing through one handle that is kept, and empties the sets that packets fill."""
+    """Loads a listing through one handle that is kept, and empties the sets that packets fill.
+
+    What the rules do by chance nobody else knows, so they are watched. Rules that count (``limit``,
+    ``quota``) are loaded anew instead, so that a flow does not depend on those before it.
+    """
 
     def __init__(self, listing: Listing, family: Family) -> None:
         self._scripts = listing.scripts
         self._flush = listing.flush
-        self.lists = bool(listing.filled)
+        self._counting = bool(listing.counting)
+        self.lists = bool(listing.filled) or self._counting
         self.family = family
         self._handle: NftHandle | None = None
+        self._own: tuple[str, ...] = ()
+        self._chains: Mapping[tuple[str, str, str], Chain] = {}
+        self._tracer: Tracer | None = None
 
     def load(self, tap: TapNode) -> None:
         """Load the ruleset.
@@ -44,19 +54,25 @@ class GivenNftLoader(Loader):
         does not take.
         """
         self._handle = NftHandle()
+        before = self._handle.run("list tables").splitlines()
         with bounded(sum(len(script.text) for script in self._scripts)):
-            for script in self._scripts:
-                self._load(self._handle, script)
+            self._run_scripts(self._handle)
+        self._own = tuple(one for one in self._handle.run("list tables").splitlines() if one not in before)
+        if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
+            # As the kernel lists it, text and JSON are the same.
+            self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
+            self.watches = bool(self._chains)
 
-    def _load(self, handle: NftHandle, script: Script) -> None:
-        if script.form is Form.JSON:
-            error, _ = handle.attempt(script.text, json=True)
-            if error is not None:
-                raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
-        else:
-            error = handle.attempt_lines(script.text)
-            if error is not None:
-                raise _fault(error, script.origins)
+    def _run_scripts(self, handle: NftHandle) -> None:
+        for script in self._scripts:
+            if script.form is Form.JSON:
+                error, _ = handle.attempt(script.text, json=True)
+                if error is not None:
+                    raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
+            else:
+                error = handle.attempt_lines(script.text)
+                if error is not None:
+                    raise _fault(error, script.origins)
 
     def _first_fault(self, script: Script) -> ParseError | MachineError | None:
         """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
@@ -67,14 +83,32 @@ class GivenNftLoader(Loader):
                 return _fault(error, (origin,), title=title)
         return None
 
-    def forget(self, tap: TapNode) -> None:
-        """Forget every connection, and empty the sets that packets fill."""
-        super().forget(tap)
-        if self._flush and self._handle is not None:
+    def forget_lists(self) -> None:
+        """Empty the sets that packets fill, and let rules that count begin anew."""
+        assert self._handle is not None
+        if self._counting:
+            self._handle.run("".join(f"delete {table}\n" for table in self._own))
+            self._run_scripts(self._handle)
+        elif self._flush:
             self._handle.run(self._flush)
+
+    def watch(self) -> None:
+        """Begin to look at which rules packets meet."""
+        assert self._handle is not None
+        if self._tracer is None:
+            self._tracer = Tracer(self.family, self._chains, self._handle)
+        self._tracer.watch()
+
+    def watched(self) -> Watched:
+        """Return what chance and memory the rules that were met have."""
+        seen = Watched() if self._tracer is None else self._tracer.watched()
+        return replace(seen, lists=seen.lists or self._counting)
 
     def close(self) -> None:
         """Free the handle."""
+        if self._tracer is not None:
+            self._tracer.close()
+            self._tracer = None
         if self._handle is not None:
             self._handle.close()
             self._handle = None
@@ -176,6 +210,7 @@ def _listed(names: set[str]) -> str:
     return f"it has {', '.join(sorted(names))}"
 
 
+_CHANCE: Final = re.compile(r"\b(?:numgen|jhash|symhash)\b")
 _ERROR: Final = re.compile(r"^[^\s:]+:(\d+):\d+-\d+: Error: ([^;\n]*)", re.MULTILINE)
 _REFUSED: Final = "nftables does not take the ruleset"
 _KERNEL: Final = "Could not process rule: "

@@ -11,27 +11,26 @@ any other delivery: ``lo`` is no way out.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Final
 
 from backends.exchange import Arrival, Emission, Exchange
-from backends.flow import Flow, Pause, Send
+from backends.flow import Flow, Pause, Repeated, Send
 from backends.kernel.bursts import groups, send_burst
 from backends.kernel.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
-from backends.kernel.frames import FrameError, Identity, build, identity, parse
-from backends.kernel.loader import Loader
+from backends.kernel.frames import FrameError, Identity, Parsed, build, identity, parse
+from backends.kernel.loader import Loader, Watched
 from backends.kernel.tapnode import Sighting, TapNode
-from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.outcome import FlowResult, Outcome, QuotedTuple, Verdict, seen_branches
 from backends.packet import Icmp6Type, IcmpType, Packet, Port
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, RejectKind, TcpFlag
 
 __all__ = ["Replayer"]
 
-_ONE: Final = Fraction(1)
 _DROP: Final = Outcome(verdict=Verdict.DROP)
 _UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
 
@@ -86,20 +85,61 @@ class Replayer:
     """How many flows are sent one by one before a burst is tried again."""
     _crowded: bool = False
     """Whether a flow keeps another source port: a range of few would soon have none for the next."""
+    _sent: list[Packet] = field(default_factory=list)
+    """What the last flow has sent."""
+    _known: dict[bytes, Parsed] = field(default_factory=dict)
+    """What the runs of one flow have shown: most show the same."""
 
-    def replay(self, flows: Iterable[Flow | Datagram]) -> list[FlowResult | Passed]:
+    def replay(self, flows: Iterable[Flow | Repeated | Datagram]) -> list[FlowResult | Passed]:
         """Run the flows one after the other, or in bursts where that comes to the same."""
         results: list[FlowResult | Passed] = []
         for group in groups(flows):
-            if isinstance(group, Flow):
+            if isinstance(group, Repeated):
+                results.append(self._repeated(group))
+            elif isinstance(group, Flow):
                 self._alone = max(0, self._alone - 1)
-                results.append(self._flow(group))
-            elif len(group) == 1 or self.loader.lists or self._alone:
+                results.append(self._once(group))
+            elif len(group) == 1 or self.loader.lists or self.loader.watches or self._alone:
                 self._alone = max(0, self._alone - len(group))
-                results += [self._flow(flow_of(datagram, self.tap.family)) for datagram in group]
+                results += [self._once(flow_of(datagram, self.tap.family)) for datagram in group]
             else:
                 results += self._burst(group)
         return results
+
+    def _once(self, flow: Flow) -> FlowResult:
+        return self._repeated(Repeated(flow, 1))
+
+    def _repeated(self, one: Repeated) -> FlowResult:
+        """Run a flow as often as is asked; only the first run is watched, which takes its time."""
+        flow, loader = one.flow, self.loader
+        exchange, began, watched = Exchange(flow), time.perf_counter(), Watched()
+        counts: Counter[tuple[Outcome, ...]] = Counter()
+        notes: dict[str, None] = {}
+        self._known = {}
+        for number in range(one.times):
+            if not number:
+                self._part_from(flow)
+                if loader.watches:
+                    loader.watch()
+            elif loader.lists and (one.lists or watched.lists):
+                loader.forget_lists()
+            outcomes, said = self._flow(exchange.afresh())
+            if loader.watches and not number:
+                watched = loader.watched()
+            if number + 1 < one.times:
+                self._forget_run()
+            counts[outcomes] += 1
+            notes.update(dict.fromkeys(said))
+        return FlowResult(
+            flow.id,
+            seen_branches(counts),
+            tuple(notes),
+            one.times,
+            rarest=watched.rarest,
+            lists=watched.lists,
+            dependent=watched.dependent,
+            seconds=time.perf_counter() - began,
+        )
 
     def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
         used = self._used[Protocol.UDP]
@@ -123,24 +163,36 @@ class Replayer:
             sent -= {packet.sport for packet in packets if self.loader.forget_one(self.tap, packet)}
         used |= sent
         alone = iter(again)
-        return [self._flow(next(alone)) if end is None else end for end in certain]
+        return [self._once(next(alone)) if end is None else end for end in certain]
+
+    def _forget_run(self) -> None:
+        """Forget the connections of the flow that was just run: a packet of it began each of them."""
+        sent = {(p.src, p.dst, *_key(p), p.dport): p for p in self._sent if p.quoted is None}
+        if not all(self.loader.forget_one(self.tap, packet) for packet in sent.values()):
+            self.loader.forget_connections(self.tap)
+
+    def _part_from(self, flow: Flow) -> None:
+        """Forget what this flow could meet."""
+        keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
+        self._part(any(port in self._used[proto] for proto, port in keys))
 
     def _part(self, meet: bool) -> None:
-        """Forget all connections if another could ``meet`` one, or a list of addresses could tell."""
-        if meet or self._crowded or (self.loader.lists and any(self._used.values())):
-            self.loader.forget(self.tap)
+        """Forget all connections if another could ``meet`` one, and empty the lists of addresses."""
+        if self.loader.lists and any(self._used.values()):
+            self.loader.forget_lists()
+        if meet or self._crowded:
+            self.loader.forget_connections(self.tap)
             for ports in self._used.values():
                 ports.clear()
             self._crowded = False
 
-    def _flow(self, flow: Flow) -> FlowResult:
-        keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
-        self._part(any(port in self._used[proto] for proto, port in keys))
-        exchange = Exchange(flow)
+    def _flow(self, exchange: Exchange) -> tuple[tuple[Outcome, ...], list[str]]:
+        """Run a flow, and return what became of each packet, and what is to be said of it."""
         outcomes: list[Outcome] = []
         notes: list[str] = []
         crowding: list[Packet] = []
-        for number, step in enumerate(flow.steps, 1):
+        self._sent.clear()
+        for number, step in enumerate(exchange.flow.steps, 1):
             if isinstance(step, Pause):
                 self.tap.wait(step.seconds)
                 continue
@@ -148,6 +200,7 @@ class Replayer:
             if emission is None:
                 outcomes.append(_UNSENT)
                 continue
+            self._sent.append(emission.packet)
             said: list[str] = []
             outcome, arrival = self._packet(emission, said)
             if arrival is not None:
@@ -160,7 +213,7 @@ class Replayer:
             notes.extend(f"step {number}: {one}" for one in said)
         for packet in crowding:
             self._crowded |= not self.loader.forget_one(self.tap, packet)
-        return FlowResult(flow.id, (OutcomeBranch(_ONE, tuple(outcomes)),), tuple(notes))
+        return tuple(outcomes), notes
 
     def _remember(self, packet: Packet) -> None:
         # A later connection meets this one if its source port stands at either end of either
@@ -252,11 +305,13 @@ class Replayer:
     def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Seen]:
         seen = []
         for sighting in sightings:
-            try:
-                parsed = parse(sighting.data)
-            except FrameError as e:
-                notes.append(f"unreadable frame {_where(sighting)}: {e}")
-                continue
+            parsed = self._known.get(sighting.data)
+            if parsed is None:
+                try:
+                    parsed = self._known[sighting.data] = parse(sighting.data)
+                except FrameError as e:
+                    notes.append(f"unreadable frame {_where(sighting)}: {e}")
+                    continue
             seen.append(_Seen(parsed.packet, sighting, parsed.faults))
         return seen
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from backends.flow import Flow
+from backends.flow import Flow, Repeated
 from backends.kernel.loader import Loader, RuleId
 from backends.kernel.quiet import quieten
 from backends.kernel.replayer import Replayer
@@ -105,7 +105,7 @@ class KernelSession:
         """The process that holds the node, for ``nsenter --net=/proc/PID/ns/net``."""
         return self._worker.pid
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
         """Run the flows in order and yield one result each, a tenth of a second's worth at a time.
 
         Raises MachineError when the machine fails, UnsupportedError for a packet without wire form.

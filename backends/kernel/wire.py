@@ -4,8 +4,8 @@ Pickle calls Python code for every frozen, slotted dataclass, which costs about 
 packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are
 always the same interpreter and the same files, so its format need not be stable.
 
-Datagrams, and what became of them, are plain tuples already; everything else is a list, which tells
-the two apart.
+Datagrams that are sent once, and what became of them, are plain tuples already; everything else is a
+list, which tells the two apart.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Final, assert_never
 
-from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send, Step
 from backends.kernel.datagrams import Datagram, Passed, result_of, to_datagram
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet
@@ -26,24 +26,31 @@ __all__ = ["pack_flows", "pack_results", "unpack_flows", "unpack_results"]
 _FLAGS: Final = tuple(TcpFlag(n) for n in range(64))
 _FAMILIES: Final = {f.value: f for f in Family}
 _VERDICTS: Final = {v.value: v for v in Verdict}
-_ONE: Final = Fraction(1)
 
 
-def pack_flows(flows: Iterable[Flow], family: Family) -> bytes:
+def pack_flows(flows: Iterable[Flow | Repeated], family: Family) -> bytes:
     """Return the flows as bytes for a node of ``family``; what they say about themselves (``why``) stays."""
-    return marshal.dumps([to_datagram(f, family) or [f.id, [_from_step(s) for s in f.steps]] for f in flows])
+    return marshal.dumps([_from_flow(one, family) for one in flows])
 
 
-def unpack_flows(data: bytes) -> list[Flow | Datagram]:
+def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
     """Return the flows of :func:`pack_flows`, those that are datagrams as such."""
-    return [
-        one if type(one) is tuple else Flow(id=one[0], steps=tuple([_to_step(s) for s in one[1]]))
-        for one in marshal.loads(data)
-    ]
+    return [one if type(one) is tuple else _to_flow(*one) for one in marshal.loads(data)]
+
+
+def _from_flow(one: Flow | Repeated, family: Family) -> list[Any] | Datagram:
+    if isinstance(one, Repeated):
+        return [one.flow.id, [_from_step(s) for s in one.flow.steps], one.times, one.lists]
+    return to_datagram(one, family) or [one.id, [_from_step(s) for s in one.steps], 0, False]
+
+
+def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, lists: bool) -> Flow | Repeated:
+    flow = Flow(id=name, steps=tuple([_to_step(s) for s in steps]))
+    return Repeated(flow, times, lists) if times else flow
 
 
 def pack_results(results: Iterable[FlowResult | Passed]) -> bytes:
-    """Return the results of a kernel backend, each of one branch that is certain, as bytes."""
+    """Return the results of a kernel backend as bytes."""
     return marshal.dumps([_from_result(r) if isinstance(r, FlowResult) else r for r in results])
 
 
@@ -53,13 +60,39 @@ def unpack_results(data: bytes) -> list[FlowResult]:
 
 
 def _from_result(result: FlowResult) -> list[Any]:
-    (branch,) = result.branches
-    assert branch.probability == _ONE
-    return [result.flow_id, [_from_outcome(o) for o in branch.outcomes], result.notes]
+    ways = [
+        (int(branch.probability * result.runs), [_from_outcome(o) for o in branch.outcomes])
+        for branch in result.branches
+    ]
+    odds, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent)
+    about = (result.runs, odds, flags, result.seconds)
+    return [result.flow_id, ways, result.notes, *about]
 
 
-def _to_result(flow_id: str, outcomes: list[tuple[Any, ...]], notes: tuple[str, ...]) -> FlowResult:
-    return FlowResult(flow_id, (OutcomeBranch(_ONE, tuple([_to_outcome(o) for o in outcomes])),), notes)
+def _to_result(
+    flow_id: str,
+    ways: list[tuple[int, list[tuple[Any, ...]]]],
+    notes: tuple[str, ...],
+    runs: int,
+    rarest: tuple[int, int],
+    flags: tuple[bool, bool],
+    seconds: float,
+) -> FlowResult:
+    branches = tuple(
+        OutcomeBranch(Fraction(count, runs), tuple([_to_outcome(o) for o in outcomes]))
+        for count, outcomes in ways
+    )
+    lists, dependent = flags
+    return FlowResult(
+        flow_id,
+        branches,
+        notes,
+        runs,
+        rarest=Fraction(*rarest),
+        lists=lists,
+        dependent=dependent,
+        seconds=seconds,
+    )
 
 
 def _from_step(step: Step) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ what the simulator is judged by.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -52,6 +53,7 @@ class IptablesLoader(Loader):
         self._text = text
         self._accounts = accounts
         self._ipsets = ipsets
+        self._lists: list[int] = []
 
     def load(self, tap: TapNode) -> None:
         """Load the ipsets and the rules; raises MachineError with what the command said."""
@@ -66,12 +68,12 @@ class IptablesLoader(Loader):
         self._run(f"{self._variant}-restore", self._text)
         self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
 
-    def forget(self, tap: TapNode) -> None:
-        """Forget every connection, and empty the lists of ``-m recent``."""
-        super().forget(tap)
-        if self.lists:
-            for file in _LISTS.iterdir():
-                file.write_text("/")  # recent_mt_proc_write
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``."""
+        if not self._lists:
+            self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
+        for file in self._lists:
+            os.write(file, b"/")  # recent_mt_proc_write
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from backends.contract import Availability, Job, Session
-from backends.flow import Flow
+from backends.flow import Flow, Repeated
 from backends.outcome import FlowResult
 from backends.simulator.prepare import NAME
 from backends.simulator.simulate import Simulation
@@ -35,7 +36,10 @@ class _SimulatorSession:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
-        """Simulate the flows in order."""
-        for flow in flows:
-            yield self._simulation.simulate(flow)
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        """Simulate the flows in order, each once: that is every way that it can go."""
+        for one in flows:
+            if isinstance(one, Repeated):
+                yield replace(self._simulation.simulate(one.flow), runs=one.times)
+            else:
+                yield self._simulation.simulate(one)

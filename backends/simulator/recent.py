@@ -60,6 +60,11 @@ class RecentLists:
         self.now = 0.0
         self.known.clear()
 
+    @property
+    def holds_any(self) -> bool:
+        """Whether some list has an address."""
+        return any(self.known.values())
+
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
         """Do what ``test`` does to its list, and say whether it matches (``recent_mt``).
 

@@ -85,14 +85,22 @@ class Simulation:
         exchange, node = self._begun(flow), self._untraced
         # Nothing answers the only packet of a flow, so that it is the same on every way.
         only = exchange.emit(flow.first) if len(flow.steps) == 1 else None
+        lists = dependent = False
 
-        def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
-            node.begin(chooser)
+        def went(chooser: Chooser) -> tuple[Outcome, ...]:
             if only is not None:
                 outcome, _ = _sent(only, node, chooser.start)
-                return (outcome,), tuple(chooser.assuming)
+                return (outcome,)
             done = self._steps(exchange.afresh(), node, chooser.start)
-            return tuple([outcome for _, _, outcome in done if outcome is not None]), tuple(chooser.assuming)
+            return tuple([outcome for _, _, outcome in done if outcome is not None])
+
+        def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
+            nonlocal lists, dependent
+            node.begin(chooser)
+            outcomes = went(chooser)
+            lists = lists or node.memory.lists.holds_any
+            dependent = dependent or bool(node.memory.counters)
+            return outcomes, tuple(chooser.assuming)
 
         node.memory.ports.guessed = False
         found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
@@ -105,7 +113,13 @@ class Simulation:
         if any(branch.assuming for branch in branches):
             ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
             branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
-        return FlowResult(flow.id, tuple(branches), guessed=node.memory.ports.guessed)
+        return FlowResult(
+            flow.id,
+            tuple(branches),
+            lists=lists,
+            dependent=dependent,
+            guessed=node.memory.ports.guessed,
+        )
 
     def trace(self, flow: Flow) -> tuple[TracedBranch, ...]:
         """Return every branch, not added up, with everything that happened on it.

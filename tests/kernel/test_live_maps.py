@@ -44,7 +44,7 @@ class WatchedLoader(TcEbpfLoader):
 class KeepingLoader(WatchedLoader):
     """Keeps connections from one flow to the next."""
 
-    def forget(self, tap: TapNode) -> None:
+    def forget_connections(self, tap: TapNode) -> None:
         pass
 
 

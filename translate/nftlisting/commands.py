@@ -8,13 +8,17 @@ from typing import Final
 
 from translate.ir import Origin
 
-__all__ = ["IPTABLES_NFT", "Command", "Form", "GivenSet", "Group", "Kind"]
+__all__ = ["IPTABLES_NFT", "SEED", "Command", "Form", "GivenSet", "Group", "Kind"]
 
 IPTABLES_NFT: Final = (
     "take such tables with iptables-nft-save, and give that as RULES; here give the other tables alone "
     "(nft list table FAMILY NAME)"
 )
 """What to do with tables of iptables-nft's: what nft prints of them is not what the kernel does."""
+
+
+SEED: Final = 0x6E667061
+"""What ``jhash`` begins with where nobody says it: the kernel would draw it anew with each load."""
 
 
 class Form(StrEnum):

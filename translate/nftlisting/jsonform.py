@@ -15,7 +15,7 @@ from typing import Any, Final
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 from translate.jsoninput import JsonDocument, json_kind, read_json
-from translate.nftlisting.commands import IPTABLES_NFT, Command, Form, GivenSet, Group, Kind
+from translate.nftlisting.commands import IPTABLES_NFT, SEED, Command, Form, GivenSet, Group, Kind
 from translate.nftlisting.jsonobjects import object_text
 from translate.nftlisting.jsonsets import declaration, lost, needs_text
 from translate.nftlisting.jsontypes import type_faults
@@ -172,6 +172,20 @@ def _bare(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key not in ("handle", "index")}
 
 
+def _seeded(value: Any) -> Any:
+    """The same with a seed in each ``jhash`` that has none."""
+    match value:
+        case dict():
+            found = {key: _seeded(inner) for key, inner in value.items()}
+            if isinstance(found.get("jhash"), dict):
+                found["jhash"].setdefault("seed", SEED)
+            return found
+        case list():
+            return [_seeded(inner) for inner in value]
+        case _:
+            return value
+
+
 def _json(
     one: _Entry,
     origin: Origin,
@@ -183,7 +197,7 @@ def _json(
 ) -> Command:
     return Command(
         kind=order,
-        text=json.dumps({"add": {one.kind: _bare(one.data)}}),
+        text=json.dumps({"add": {one.kind: _seeded(_bare(one.data))}}),
         origin=origin,
         form=Form.JSON,
         title=_title(one.kind, one.data),

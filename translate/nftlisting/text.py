@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator
 from typing import Final
 
 from translate.errors import Diagnostic, ParseError
-from translate.nftlisting.commands import IPTABLES_NFT, Command, GivenSet, Group, Kind
+from translate.nftlisting.commands import IPTABLES_NFT, SEED, Command, GivenSet, Group, Kind
 from translate.nftlisting.includes import include_faults
 from translate.nftlisting.jsontypes import FAMILIES
 from translate.nftlisting.pieces import Block, Piece, pieces
@@ -35,6 +35,7 @@ _COUNTING: Final = re.compile(r"\b(?:limit|quota|meter|ct count)\s")
 _MANAGED: Final = re.compile(r"^# Warning: table (\w+) (\S+) is managed by iptables-nft", re.MULTILINE)
 _NAMELESS_CHAIN: Final = re.compile(r"\b(?:jump|goto)\s*\{")
 _NAMELESS: Final = re.compile(r'[{,]\s*""[-/]')
+_SEEDLESS: Final = re.compile(r'(\bjhash\s[^;{}"]*?\smod\s+(?:0x[0-9a-fA-F]+|\d+))(?!\s+seed\b)(?!\S)')
 _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 
@@ -188,7 +189,8 @@ def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
 
 def _statement(piece: Piece) -> str:
     """A rule on one line, unless it has a chain without a name in it, whose rules end with lines."""
-    return piece.text if _NAMELESS_CHAIN.search(piece.unquoted) else piece.flat
+    text = piece.text if _NAMELESS_CHAIN.search(piece.unquoted) else piece.flat
+    return _SEEDLESS.sub(rf"\1 seed {SEED:#x}", text)
 
 
 def _joined(body: Piece) -> str:

@@ -78,10 +78,15 @@ class Dataplane:
         """
         change_maps(self._loaded().map, steps)
 
-    def forget(self) -> None:
-        """Empty the connection tables, and the lists of ``-m recent``."""
-        for name in (*_STATE, *(("recents",) if self._output.lists else ())):
+    def forget_connections(self) -> None:
+        """Empty the connection tables."""
+        for name in _STATE:
             self.map(name).clear()
+
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``, if there are any."""
+        if self._output.lists:
+            self.map("recents").clear()
 
     def map(self, name: str) -> BpfMap:
         """Return one of the program's maps. Raises KeyError, ValueError when nothing is loaded."""

@@ -43,9 +43,13 @@ class TcEbpfLoader(Loader):
             tap.node = replace(tap.node, sysctls=others)
         self.dataplane = dataplane
 
-    def forget(self, tap: TapNode) -> None:
-        """Empty the program's own connection tables, and the lists of ``-m recent``."""
-        self._loaded().forget()
+    def forget_connections(self, tap: TapNode) -> None:
+        """Empty the program's own connection tables."""
+        self._loaded().forget_connections()
+
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``."""
+        self._loaded().forget_lists()
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
         """Say no: of the program's tables, what belongs to one connection is the program's to know."""

@@ -5,12 +5,15 @@ A real kernel rarely makes the mistakes that must not go unnoticed; this one mak
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import cycle
 
 import pytest
 
-from backends.flow import Flow, IcmpError, Pause, Reply, Send
+from backends.flow import Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.kernel.frames import build, parse
+from backends.kernel.loader import Watched
 from backends.kernel.replayer import Replayer
 from backends.kernel.tapnode import Sighting
 from backends.kernel.wire import pack_flows, pack_results, unpack_flows, unpack_results
@@ -75,7 +78,10 @@ class Forgetful:
 
     def __init__(self, *, lists: bool = False, single: bool = False) -> None:
         self.lists = lists
+        self.watches = False
         self.times = 0
+        self.emptied = 0
+        self.looked = 0
         self.single = single
         self.forgotten: list[int | None] = []
 
@@ -83,11 +89,22 @@ class Forgetful:
         self.forgotten.append(sent.sport)
         return self.single
 
-    def forget(self, tap: object) -> None:
+    def forget_connections(self, tap: object) -> None:
         self.times += 1
 
+    def forget_lists(self) -> None:
+        self.emptied += 1
 
-def replay_all(node: Node, flows: list[Flow], loader: Forgetful | None = None) -> list[FlowResult]:
+    def watch(self) -> None:
+        self.looked += 1
+
+    def watched(self) -> Watched:
+        return Watched(Fraction(1, 3), lists=True)
+
+
+def replay_all(
+    node: Node, flows: Sequence[Flow | Repeated], loader: Forgetful | None = None
+) -> list[FlowResult]:
     """Replay as a session does: the flows, and what became of them, travel as bytes."""
     replayer = Replayer(node, loader or Forgetful())
     flows_there = unpack_flows(pack_flows(flows, node.family))
@@ -416,4 +433,58 @@ def test_any_two_flows_could_meet_in_a_list():
     loader = Forgetful(lists=True)
     flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
     replay_all(Node(lambda p: []), flows, loader)
-    assert loader.times == 2
+    assert loader.emptied == 2
+
+
+THRICE = Flow(id="f", steps=(Send(packet=UDP, entry="a"),))
+
+
+def test_a_repeated_flow_comes_to_every_way_that_it_went_with_its_share() -> None:
+    ways = cycle(("b", "b", "c"))
+    node = Node(lambda p: [out(p, next(ways))])
+    (result,) = replay_all(node, [Repeated(THRICE, 6)])
+    shares = {branch.outcomes[0].out: branch.probability for branch in result.branches}
+    assert shares == {"b": Fraction(2, 3), "c": Fraction(1, 3)}
+    assert (result.runs, len(node.sent)) == (6, 6)
+    assert len({(p.src, p.sport, p.payload) for p in node.sent}) == 1, "the same packet each time"
+
+
+def test_nothing_of_a_run_is_left_for_the_next_one() -> None:
+    loader = Forgetful(lists=True)
+    replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5)], loader)
+    assert (loader.forgotten, loader.times, loader.emptied) == ([10] * 4, 4, 4)
+    single = Forgetful(single=True)
+    both = Repeated(Flow(id="f", steps=(*THRICE.steps, Reply())), 3)
+    replay_all(Node(lambda p: [out(p.changed(dport=21) if p.src == 1 else p, "a")]), [both], single)
+    assert (single.forgotten, single.times) == ([10, 21] * 2, 0), "every packet's own connection alone"
+    careless = Forgetful(lists=True)
+    replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], careless)
+    assert (careless.times, careless.emptied) == (4, 0), "the reference says that nothing is in a list"
+
+
+def test_the_first_run_is_watched_and_tells_of_lists() -> None:
+    loader = Forgetful(lists=True)
+    loader.watches = True
+    (result,) = replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], loader)
+    assert (loader.looked, loader.emptied) == (1, 4)
+    assert (result.rarest, result.lists) == (Fraction(1, 3), True)
+
+
+def test_datagrams_are_not_sent_at_once_where_each_is_watched() -> None:
+    loader = Forgetful()
+    loader.watches = True
+    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
+    assert len(replay_all(Node(lambda p: [out(p)]), flows, loader)) == loader.looked == 3
+
+
+def test_notes_of_all_runs_are_told_once() -> None:
+    (result,) = replay_all(Node(lambda p: [out(p, mark=None)]), [Repeated(THRICE, 3)])
+    assert result.notes == ("step 1: no mark seen on b",)
+
+
+def test_more_runs_of_a_flow_are_joined_to_those_before() -> None:
+    (first,) = replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 3)])
+    (more,) = replay_all(Node(lambda p: [out(p, "c")]), [Repeated(THRICE, 1)])
+    joined = first.joined(more)
+    assert joined.runs == 4
+    assert [branch.probability for branch in joined.branches] == [Fraction(3, 4), Fraction(1, 4)]
