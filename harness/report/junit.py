@@ -1,45 +1,84 @@
-"""The parity report for CI: JUnit XML, one suite per backend and one failed case per differing flow."""
+"""JUnit XML for CI: a test case for each flow and backend.
+
+The form is that of ``junit-10.xsd`` of Jenkins' xUnit plugin, which other readers share: counts in
+each suite are those of its cases, and times are seconds.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from harness.parity import Difference, ParityReport
+from harness.parity import BackendReport, Difference, ParityReport
 from harness.report.text import format_value
 
-__all__ = ["parity_junit"]
+__all__ = ["Suite", "TestCase", "junit_text", "parity_junit"]
 
 
-def parity_junit(report: ParityReport) -> str:
-    """Return the report as JUnit XML. Flows without a difference are counted, not listed."""
-    root = Element("testsuites", name="nfparity")
-    for one in report.backends:
-        by_flow: dict[str, list[Difference]] = {}
-        for difference in report.differences:
-            if difference.backend == one.name:
-                by_flow.setdefault(difference.flow_id, []).append(difference)
-        skipped = one.skipped is not None
-        suite = SubElement(
-            root,
-            "testsuite",
-            name=one.name if report.level is None else f"{one.name} -O{report.level}",
-            tests=str(1 if skipped else max(one.flows, len(by_flow))),
-            failures=str(len(by_flow)),
-            errors="0",
-            skipped=str(int(skipped)),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestCase:
+    """One test: it passed, or one of ``failure``, ``error`` and ``skipped`` says in a line why not.
+
+    ``detail`` is what more there is to say of a failure.
+    """
+
+    name: str
+    seconds: float = 0.0
+    failure: str | None = None
+    detail: str = ""
+    error: str | None = None
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The tests of one backend; ``classname`` is what its cases are grouped by."""
+
+    name: str
+    classname: str
+    cases: tuple[TestCase, ...]
+
+
+def parity_junit(report: ParityReport, *, times: bool) -> str:
+    """Return the report as JUnit XML; without ``times`` it is the same for the same input.
+
+    What was not tested is an error, what a backend that cannot run here would have tested is skipped.
+    """
+    every = max((one.cases for one in report.backends), key=len, default=())
+    by_flow: dict[tuple[str, str], list[Difference]] = {}
+    for difference in report.differences:
+        by_flow.setdefault((difference.backend, difference.flow_id), []).append(difference)
+    level = "" if report.level is None else f" -O{report.level}"
+    suites = [
+        Suite(f"{one.name}{level}", one.name, tuple(_cases(one, [case.flow_id for case in every], by_flow)))
+        for one in report.backends
+    ]
+    return junit_text(suites, times=times)
+
+
+def _cases(
+    one: BackendReport, every: Sequence[str], by_flow: dict[tuple[str, str], list[Difference]]
+) -> list[TestCase]:
+    if not one.cases:
+        why = "; ".join(one.untested)
+        return [TestCase(name=name, error=why or None, skipped=one.skipped) for name in every]
+    cases = []
+    for case in one.cases:
+        found = by_flow.get((one.name, case.flow_id), [])
+        fields = ", ".join(dict.fromkeys(d.field for d in found))
+        cases.append(
+            TestCase(
+                name=case.flow_id,
+                seconds=case.seconds,
+                failure=f"differs in {fields}" if found else None,
+                detail="\n\n".join(_describe(d) for d in found),
+                error=case.untested,
+            )
         )
-        if one.skipped is not None:
-            case = SubElement(suite, "testcase", classname=one.name, name="every flow")
-            SubElement(case, "skipped", message=_printable(one.skipped))
-        elif not by_flow:
-            SubElement(suite, "testcase", classname=one.name, name=f"{one.flows} flows agree")
-        for flow_id, differences in by_flow.items():
-            case = SubElement(suite, "testcase", classname=one.name, name=_printable(flow_id))
-            fields = ", ".join(dict.fromkeys(d.field for d in differences))
-            failure = SubElement(case, "failure", message=_printable(f"differs in {fields}"))
-            failure.text = _printable("\n\n".join(_describe(d) for d in differences))
-    indent(root)
-    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return cases
 
 
 def _describe(difference: Difference) -> str:
@@ -53,6 +92,47 @@ def _describe(difference: Difference) -> str:
     return "\n".join(lines)
 
 
+def junit_text(suites: Sequence[Suite], *, times: bool) -> str:
+    """Return suites as JUnit XML."""
+    root = Element("testsuites", name="nfparity")
+    _count(root, [case for suite in suites for case in suite.cases], times=times)
+    for suite in suites:
+        element = SubElement(root, "testsuite", name=_printable(suite.name))
+        _count(element, suite.cases, times=times)
+        for case in suite.cases:
+            _add(element, suite.classname, case, times=times)
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _count(element: Element, cases: Sequence[TestCase], *, times: bool) -> None:
+    element.set("tests", str(len(cases)))
+    for name, values in (
+        ("failures", [case.failure for case in cases]),
+        ("errors", [case.error for case in cases]),
+        ("skipped", [case.skipped for case in cases]),
+    ):
+        element.set(name, str(sum(value is not None for value in values)))
+    if times:
+        element.set("time", f"{sum(case.seconds for case in cases):.3f}")
+
+
+def _add(suite: Element, classname: str, case: TestCase, *, times: bool) -> None:
+    element = SubElement(suite, "testcase", classname=_printable(classname), name=_printable(case.name))
+    if times:
+        element.set("time", f"{case.seconds:.3f}")
+    if case.failure is not None:
+        failure = SubElement(element, "failure", type="difference", message=_printable(case.failure))
+        failure.text = _printable(case.detail)
+    if case.error is not None:
+        SubElement(element, "error", type="not tested", message=_printable(case.error))
+    if case.skipped is not None:
+        SubElement(element, "skipped", message=_printable(case.skipped))
+
+
+_NO_XML: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def _printable(text: str) -> str:
-    """XML 1.0 has no control characters, not even escaped."""
-    return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)
+    """XML 1.0 has no control characters, not even escaped, and no halves of surrogates."""
+    return _NO_XML.sub("?", text)

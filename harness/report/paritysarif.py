@@ -1,0 +1,71 @@
+"""The parity report as SARIF: each difference on the lines of the rules that decide what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.parity import Difference, ParityReport
+from harness.report.sarif import sarif_locations, sarif_log
+from harness.report.text import format_value
+
+__all__ = ["parity_sarif"]
+
+_KINDS: Final = {
+    "verdict": "a packet ends otherwise: forwarded, delivered, dropped, rejected",
+    "with": "a packet is rejected with another answer",
+    "out": "a packet leaves by another interface",
+    "address": "a packet arrives with another source or destination",
+    "translation": "a packet's source or destination is translated and should not be, or the reverse",
+    "mark": "a packet has another mark",
+    "ttl": "a packet has another time to live",
+    "quoted": "the packet inside an ICMP error is another",
+    "way": "a way that chance should take is never taken",
+    "share": "chance takes a way more or less often than it should",
+    "note": "a packet is not as it should be in itself: a checksum, a frame too many",
+    "other": "a flow differs otherwise",
+}
+_OF_FIELD: Final = {
+    "src": "address",
+    "dst": "address",
+    "sport": "address",
+    "dport": "address",
+    "snat": "translation",
+    "dnat": "translation",
+}
+
+
+def parity_sarif(report: ParityReport, *, version: str) -> str:
+    """Return the report as a SARIF log of one run; ``version`` is this program's."""
+    rules: list[dict[str, object]] = [
+        {
+            "id": f"difference/{kind}",
+            "shortDescription": {"text": text},
+            "defaultConfiguration": {"level": "error"},
+        }
+        for kind, text in _KINDS.items()
+    ]
+    untested = [f"{one.name}: {why}" for one in report.backends for why in one.untested]
+    return sarif_log(rules, _results(report), version=version, untested=untested)
+
+
+def _results(report: ParityReport) -> Iterator[dict[str, object]]:
+    for one in report.differences:
+        expected, observed = format_value(one.expected), format_value(one.observed)
+        text = (
+            f"{one.backend}, flow {one.flow_id}, {one.step_text}: {one.field}: expected {expected}, "
+            f"observed {observed}. Again: {one.command}"
+        )
+        yield {
+            "ruleId": f"difference/{_kind(one)}",
+            "level": "error",
+            "message": {"text": text},
+            "locations": sarif_locations(one.origins, (one.rules_path,)),
+            "partialFingerprints": {"difference": f"{one.backend} {one.flow_id} {one.step} {one.field}"},
+        }
+
+
+def _kind(difference: Difference) -> str:
+    head = difference.field.partition(".")[0]
+    kind = _OF_FIELD.get(head, head)
+    return kind if kind in _KINDS else "other"
