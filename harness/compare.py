@@ -1,8 +1,9 @@
 """Whether a flow went as the reference says, and if not, where it differs.
 
-The reference gives a set of branches. A backend agrees when what it showed is one of them; ports
-that the kernel picks by itself are in the set as classes. Otherwise the differences are taken to
-the *closest* branch, the one with the fewest different fields.
+The reference gives a set of branches. A backend agrees when all that it showed is in the set; ports
+that the kernel picks by itself are there as classes. Otherwise the differences are taken to
+the *closest* branch, the one with the fewest different fields. Where a backend has run a flow often
+enough, what it never showed is a difference, too.
 
 One tie is broken here: a masquerade may pick the very port (and address) that the packet already
 had. Then nothing shows that source NAT applied, so the ``snat`` of that packet, and the ``dnat`` of
@@ -11,16 +12,27 @@ what answers it, are not compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Final
 
 from backends.flow import Again, Flow, Pause, Reply, Send, Step
 from backends.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.packet import Port, PortClass
 from harness.outcomes import outcome_to_json
+from harness.ways import told_ways
 from translate.ir import Family, TcpFlag
 
-__all__ = ["Mismatch", "compare", "matching_branches", "step_text"]
+__all__ = [
+    "DifferentWay",
+    "Mismatch",
+    "compare",
+    "differing_ways",
+    "matching_branches",
+    "mismatches",
+    "step_text",
+]
 
 _PLAIN = ("verdict", "out", "src", "dst", "ttl", "mark", "dnat", "snat", "reject_with")
 _PORTS = ("sport", "dport")
@@ -41,16 +53,146 @@ class Mismatch:
     branch: int | None = None
 
 
-def compare(flow: Flow, expected: FlowResult, observed: FlowResult) -> tuple[Mismatch, ...]:
+@dataclass(frozen=True, slots=True)
+class DifferentWay:
+    """A way that a flow went and should not have, or, with ``way`` None, something else that is not right."""
+
+    way: OutcomeBranch | None
+    mismatches: tuple[Mismatch, ...]
+
+
+def compare(
+    flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
+) -> tuple[Mismatch, ...]:
     """Return every way in which ``observed`` is not what ``expected`` allows; empty: parity.
 
-    Notes that a backend made (a wrong checksum, a stray frame) are mismatches too.
+    Each is told once, however many ways show it. A way that was expected and never seen is a mismatch when
+    the chance of that is ``miss`` at most. Notes that a backend made (a wrong checksum, a stray frame) are
+    mismatches too.
     """
-    found: list[Mismatch] = []
+    return mismatches(differing_ways(flow, expected, observed, miss=miss))
+
+
+def mismatches(ways: Iterable[DifferentWay]) -> tuple[Mismatch, ...]:
+    """Return what is not as expected of some ways; what several have in common is told of the first."""
+    found: dict[str, Mismatch] = {}
+    for one in ways:
+        for mismatch in one.mismatches:
+            found.setdefault(repr(replace(mismatch, branch=None)), mismatch)
+    return tuple(found.values())
+
+
+def differing_ways(
+    flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
+) -> Iterator[DifferentWay]:
+    """Yield what :func:`compare` tells, way by way, in the same order whatever chance has drawn."""
+    seen: set[int] = set()
+    strange: list[OutcomeBranch] = []
+    moved: dict[str, Mismatch] = {}
+    wanted = len(_acting(flow))
+    known = _Known(expected)
+    comes_again = any(isinstance(step, Again) for step in flow.steps)
     for branch in observed.branches:
-        found.extend(_compare_branch(flow, expected, branch))
-    found.extend(Mismatch(step=None, field="note", expected=None, observed=note) for note in observed.notes)
-    return tuple(found)
+        if len(branch.outcomes) != wanted:
+            cut = Mismatch(step=None, field="outcomes", expected=wanted, observed=len(branch.outcomes))
+            yield DifferentWay(None, (cut,))
+            return
+        matching = known.matching(branch) or matching_branches(flow, expected, branch)
+        seen.update(matching)
+        if not matching:
+            strange.append(branch)
+        elif comes_again:
+            likeliest = min(matching, key=lambda i: (-expected.branches[i].probability, i))
+            found = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
+            moved.update((repr(one), one) for one in found)
+    for branch in told_ways(flow, strange, runs=observed.runs, expected=expected):
+        closest = _closest(flow, expected, branch)
+        if closest is None:
+            none = Mismatch(step=None, field="branches", expected=0, observed=1)
+            yield DifferentWay(branch, (none,))
+            continue
+        yield DifferentWay(branch, tuple(_differences(flow, expected.branches[closest], branch, closest)))
+    for key in sorted(moved):
+        yield DifferentWay(None, (moved[key],))
+    if not strange:
+        # Else they may be what has become of it.
+        for one in _never_seen(flow, expected, observed, seen, miss):
+            yield DifferentWay(None, (one,))
+    for note in observed.notes:
+        yield DifferentWay(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
+
+
+class _Known:
+    """The expected branches by all of their outcomes but source ports, which may be any of a class."""
+
+    def __init__(self, expected: FlowResult) -> None:
+        self._branches = expected.branches
+        self._places: dict[tuple[object, ...], list[int]] = {}
+        for place, branch in enumerate(expected.branches):
+            self._places.setdefault(_but_source_ports(branch), []).append(place)
+
+    def matching(self, observed: OutcomeBranch) -> tuple[int, ...]:
+        """Return the places of the branches that this is, but for the tie that this module breaks."""
+        return tuple(
+            place
+            for place in self._places.get(_but_source_ports(observed), ())
+            if all(
+                _port_agrees(want.sport, got.sport)
+                for want, got in zip(self._branches[place].outcomes, observed.outcomes, strict=True)
+            )
+        )
+
+
+_BUT_SOURCE_PORT: Final = attrgetter(
+    "verdict", "out", "src", "dst", "dport", "ttl", "mark", "dnat", "snat", "reject_with", "quoted", "hidden"
+)
+
+
+def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
+    return tuple([_BUT_SOURCE_PORT(outcome) for outcome in branch.outcomes])
+
+
+def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int | None:
+    """The expected branch with the fewest different fields, of several the likeliest; None without any."""
+    return min(
+        range(len(expected.branches)),
+        key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),
+        default=None,
+    )
+
+
+def _never_seen(
+    flow: Flow, expected: FlowResult, observed: FlowResult, seen: set[int], miss: float
+) -> Iterator[Mismatch]:
+    """Ways that would have been seen in so many runs, were they taken as often as they should be.
+
+    Not asked where no run is independent of the one before, nor where only a guess says how likely they are.
+    """
+    if not miss or expected.dependent or expected.guessed or observed.dependent:
+        return
+    unseen = [i for i in range(len(expected.branches)) if i not in seen]
+    for index in unseen:
+        branch = expected.branches[index]
+        if float(1 - branch.probability) ** observed.runs > miss:
+            continue
+        step, outcome = _first_apart(flow, branch, [expected.branches[i] for i in sorted(seen)])
+        yield Mismatch(
+            step=step,
+            field="way",
+            expected=_readable(outcome, flow.family),
+            observed="never seen",
+            branch=index,
+        )
+
+
+def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
+    """The first step at which a branch is like none of the others, or else the last one."""
+    steps = [i for i, _ in _acting(flow)]
+    place = 0
+    for place, outcome in enumerate(branch.outcomes):
+        if all(other.outcomes[place] != outcome for other in others):
+            break
+    return steps[place], branch.outcomes[place]
 
 
 def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> tuple[int, ...]:
@@ -70,26 +212,6 @@ def step_text(flow: Flow, step: int | None) -> str:
 def _acting(flow: Flow) -> list[tuple[int, Step]]:
     """The steps that have an outcome, with their index."""
     return [(i, s) for i, s in enumerate(flow.steps) if not isinstance(s, Pause)]
-
-
-def _compare_branch(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> Iterator[Mismatch]:
-    wanted = len(_acting(flow))
-    if len(observed.outcomes) != wanted:
-        yield Mismatch(step=None, field="outcomes", expected=wanted, observed=len(observed.outcomes))
-        return
-    ranked = sorted(
-        range(len(expected.branches)),
-        key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability),
-    )
-    if not ranked:
-        yield Mismatch(step=None, field="branches", expected=0, observed=1)
-        return
-    closest = ranked[0]
-    branch = expected.branches[closest]
-    if _distance(flow, branch, observed):
-        yield from _differences(flow, branch, observed, closest)
-    else:
-        yield from _moved_ports(flow, branch, observed, closest)
 
 
 def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> int:
@@ -180,8 +302,13 @@ def _moved_ports(
 
 def _moved(step: int, before: Outcome, now: Outcome, index: int) -> Iterator[Mismatch]:
     if before.sport != now.sport:
-        want, have = (str(p) if isinstance(p, PortClass) else p for p in (before.sport, now.sport))
-        yield Mismatch(step=step, field="sport", expected=want, observed=have, branch=index)
+        yield Mismatch(
+            step=step,
+            field="sport",
+            expected="the port of the packet before",
+            observed="another one",
+            branch=index,
+        )
 
 
 def _restarts(step: Again | Reply) -> bool:

@@ -13,6 +13,7 @@ from backends.contract import Job
 from backends.flow import Flow
 from backends.simulator import RuleVisited, Simulation
 from harness.reachability import RuleId, dead_ends, unreachable_rules
+from harness.sampling import CERTAIN
 from translate.errors import MachineError
 from translate.ir import Rule, Ruleset
 
@@ -22,6 +23,8 @@ __all__ = ["CoverageReport", "CoveredRule", "count_in_kernel", "count_in_simulat
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoveredRule:
     """A rule with how often it matched, and how often it was looked at and did not (None: unknown).
+
+    Where the kernel counted, it matched once or not at all.
 
     ``unreachable`` is the proof that no packet matches it; ``idle`` says why it changes nothing.
     """
@@ -73,17 +76,21 @@ def count_in_simulator(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[in
 
 
 def count_in_kernel(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
-    """Return for each rule what iptables-legacy counted; MachineError when it cannot run here."""
+    """Return for each rule whether iptables-legacy counted it; MachineError when it cannot run here.
+
+    Flows that chance decides are run until each way has been seen: how often a rule was is no figure to keep.
+    """
     from backends.kernel.xtables import IptablesBackend
 
     backend = IptablesBackend("iptables-legacy")
     availability = backend.probe()
     if not availability.ok:
         raise MachineError(f"iptables-legacy cannot run here: {availability.reason}")
+    simulation = Simulation(job)
     with backend.open(job) as session:
-        for _ in session.replay(flows):
+        for _ in session.replay(CERTAIN.repeated(flow, simulation.simulate(flow)) for flow in flows):
             pass
-        return {key: (packets, None) for key, packets in session.counters().items()}
+        return {key: (min(packets, 1), None) for key, packets in session.counters().items()}
 
 
 def coverage(

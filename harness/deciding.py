@@ -7,13 +7,13 @@ from backends.flow import Flow, Send
 from backends.simulator import PolicyApplied, RuleVisited, TracedBranch, simulate, trace
 from harness.compare import Mismatch
 from harness.ruletext import place
-from translate.ir import Goto, Jump, Policy, Return, TableName
+from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
 
 __all__ = ["deciding_rules", "find_branch"]
 
 
-def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[str, ...]:
-    """Return the rules that made the expected outcome of a step, each as ``file:line: rule``.
+def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str, ...]:
+    """Return the rules that made the expected outcome of a step, and in words what is no rule.
 
     Those are the rules that matched and did more than jump; for a later packet of a connection also
     the NAT rules that its first packet met, because they bound the connection.
@@ -22,17 +22,18 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[str, ...]:
         return ()
     branch = find_branch(job, flow, mismatch.branch)
     first = max(i for i in range(mismatch.step + 1) if isinstance(flow.steps[i], Send))
-    found: dict[str, None] = {}
+    found: dict[str, Rule | str] = {}
     for index in (first, mismatch.step):
         for event in branch.steps[index].events:
             if isinstance(event, RuleVisited):
                 effect = event.matched and event.rule.actions
                 earlier = index != mismatch.step and event.table is not TableName.NAT
                 if effect and not earlier and not isinstance(event.rule.actions[0], Jump | Goto | Return):
-                    found[place(event.rule)] = None
+                    found[place(event.rule)] = event.rule
             elif isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
-                found[f"policy DROP of {event.hook} in table {event.table}"] = None
-    return tuple(found) or ("no rule: every chain that it passed let it go on",)
+                told = f"policy DROP of {event.hook} in table {event.table}"
+                found[told] = told
+    return tuple(found.values()) or ("no rule: every chain that it passed let it go on",)
 
 
 def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:

@@ -153,7 +153,10 @@ def _chances(connections: int, shift: float) -> str:
 
 
 def main() -> int:
-    """Print what each subject drew; 1 when a fair one is called unfair or an unfair one is not."""
+    """Print what the test says of each subject; 1 when a fair one is called unfair or an unfair one is not.
+
+    What each drew, which is another each time, goes to standard error.
+    """
     parser = argparse.ArgumentParser(prog="python -m harness.draws", description=__doc__)
     parser.add_argument("--connections", type=int, default=200_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--shift", type=float, default=0.01, metavar="S", help="default: %(default)s")
@@ -191,10 +194,8 @@ def _tell(subject: str, shift: float, connections: int, family: Family) -> int:
     verdict = "unfair" if drawn.unfair else "fair"
     wrong = drawn.unfair != bool(shift)
     counts = " ".join(f"{count:7}" for count in drawn.tally.counts)
-    print(
-        f"{subject:16} {planted:14} {counts}  least p {drawn.least_p:.1e}  {verdict}{' WRONG' * wrong}",
-        flush=True,
-    )
+    print(f"{subject:16} {planted:14} {verdict}{' WRONG' * wrong}", flush=True)
+    print(f"{subject:16} {planted:14} {counts}  least p {drawn.least_p:.1e}", file=sys.stderr)
     return int(wrong)
 
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from backends.contract import Availability, Backend, Job, Session
-from backends.flow import Flow
+from backends.flow import Flow, Repeated
 from backends.outcome import FlowResult
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.batches import Batch
 from harness.deciding import deciding_rules
 from harness.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses
-from harness.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
 from harness.report.text import print_parity
 from translate.errors import InputError, MachineError, Note
 from translate.ir import Family
@@ -117,15 +117,15 @@ class _Said:
     def __init__(self, results: dict[str, FlowResult]) -> None:
         self._results = results
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
         """Say it again."""
-        return (self._results[f.id] for f in flows)
+        return (self._results[f.flow.id if isinstance(f, Repeated) else f.id] for f in flows)
 
 
 def run_one(subject: Subject, expected: Expected, carrier: Backend, level: int) -> ParityReport:
     """Replay all flows through one backend at one level."""
     return run_parity(
-        Plan(batches=(subject.batch,), level=level),
+        Plan(batches=(subject.batch,), level=level, miss=1.0),
         (carrier,),
         reference=expected,
         rules=deciding_rules,
@@ -189,10 +189,10 @@ def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int
         report = run_one(subject, expected, carrier, level)
         (mine,) = report.backends
         told = f"{mine.differing} of {mine.flows} flows different"
-        clock.tell(f"{name} -O{level}: {told if mine.skipped is None else f'skipped: {mine.skipped}'}")
+        clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else told}")
         if not report.parity:
             print_parity(report, sys.stdout)
-            worst = 1
+            worst = max(worst, 1 if report.result is Result.DIFFERENCES else 4)
     return worst
 
 

@@ -145,7 +145,7 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
         if flow_id in found:
             obj.problem("id", f"{flow_id!r} is given twice")
         if obj.ok and flow_id and isinstance(notes, list):
-            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed)
+            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed=guessed)
     problems.raise_if_any()
     return tuple(found.values())
 

@@ -1,34 +1,46 @@
 """The differential test: every backend against the reference, flow by flow and share by share.
 
-The reference says first what may happen. Flows on which it knows more than one way are repeated, if
-asked, so that the shares can be tested; then every other backend runs the same flows.
+The reference says first what may happen. Then every other backend runs the same flows, those that chance
+decides so often that each way is seen (:mod:`harness.sampling`), and if asked so often that the shares can
+be tested.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
+from enum import StrEnum
 
 from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.outcome import FlowResult
 from harness.backends import REFERENCE, backend
 from harness.batches import Batch
-from harness.compare import Mismatch, compare, step_text
+from harness.compare import Mismatch, mismatches, step_text
 from harness.outcomes import probability_text
-from harness.repeat import repetitions
-from harness.replay import Progress, replay
+from harness.replay import Progress, Replayed, replay
+from harness.ruletext import place
+from harness.sampling import MISS, Sampling
 from harness.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
 from harness.tallies import share_tallies
 from translate.errors import InputError, MachineError, Note, UnsupportedError
-from translate.ir import Family
+from translate.ir import Family, Origin, Rule
 
-__all__ = ["BackendReport", "Difference", "ParityReport", "Plan", "Rules", "choose_backends", "run_parity"]
+__all__ = [
+    "BackendReport",
+    "Case",
+    "Difference",
+    "ParityReport",
+    "Plan",
+    "Result",
+    "Rules",
+    "choose_backends",
+    "run_parity",
+]
 
-Rules = Callable[[Job, Flow, Mismatch], tuple[str, ...]]
-"""Names the rules that decided the reference's side of a mismatch, each as ``file:line: rule``."""
+Rules = Callable[[Job, Flow, Mismatch], tuple[Rule | str, ...]]
+"""Finds the rules that decided the reference's side of a mismatch; text stands for what is no rule."""
 
 _EXPLAINED = 50  # tracing every one of thousands of differences would help nobody
 
@@ -37,7 +49,8 @@ _EXPLAINED = 50  # tracing every one of thousands of differences would help nobo
 class Difference:
     """One thing that a backend did differently, ready to be printed.
 
-    ``rules`` are the reference's deciding rules; ``command`` replays just this flow.
+    ``rules`` are the reference's deciding rules, each as ``file:line: rule``, and ``origins`` where they
+    stand in ``rules_path`` or what it brings; ``command`` replays just this flow.
     """
 
     backend: str
@@ -50,29 +63,59 @@ class Difference:
     observed: object
     rules: tuple[str, ...]
     command: str
+    rules_path: str = ""
+    origins: tuple[Origin, ...] = ()
+
+
+class Result(StrEnum):
+    """What the whole run comes to."""
+
+    PARITY = "parity"
+    DIFFERENCES = "differences"
+    NOT_TESTED = "not tested"
+    """No difference was seen, but a backend that was to run did not run all flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One flow on one backend: how long its runs took, or why it was not run."""
+
+    flow_id: str
+    seconds: float = 0.0
+    untested: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendReport:
-    """What one backend came to. ``skipped`` says why it did not run at all."""
+    """What one backend came to.
+
+    ``untested`` says why it did not run some flows, or any, though it was to. ``skipped`` says why it cannot
+    run here, of one that nobody has named. ``cases`` are all flows that it was to run.
+    """
 
     name: str
     flows: int = 0
     differing: int = 0
+    untested: tuple[str, ...] = ()
     skipped: str | None = None
+    cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityReport:
     """The whole result. ``differences`` are in the order of backends and flows.
 
+    ``chancy`` of the flows were run ``repeated`` times more because chance decides them; ``miss`` is the
+    chance, for each of them and each backend, that a way which it goes was not seen.
     ``notes`` are differences that are known without a packet. ``level`` is None when nothing was
     translated: all that ran was a given ruleset.
     """
 
     level: int | None
     flows: int
+    chancy: int
     repeated: int
+    miss: float
     share_tests: int
     false_alarm_rate: float
     backends: tuple[BackendReport, ...]
@@ -81,26 +124,41 @@ class ParityReport:
     notes: tuple[Note, ...] = ()
 
     @property
+    def result(self) -> Result:
+        """What it comes to: a difference that was seen is one, whatever was not tested."""
+        if self.differences:
+            return Result.DIFFERENCES
+        return Result.NOT_TESTED if any(one.untested for one in self.backends) else Result.PARITY
+
+    @property
     def parity(self) -> bool:
-        """Whether no difference was seen."""
-        return not self.differences
+        """Whether everything was tested, and no difference was seen."""
+        return self.result is Result.PARITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What to do. ``options`` are words of the command line that a replay of one flow needs.
 
-    ``against`` is the file of a given nftables ruleset, which is also the name of its backend, and
-    ``beside`` that of the iptables rules which are loaded with it.
+    Flows that chance decides are run until the chance that a way of one is not seen is ``miss`` at most;
+    with ``repeat`` at least so often, and their shares are tested. ``against`` is the file of a given
+    nftables ruleset, which is also the name of its backend, and ``beside`` that of the iptables rules which
+    are loaded with it.
     """
 
     batches: tuple[Batch, ...]
     level: int = 2
     repeat: int = 0
+    miss: float = MISS
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()
     against: str | None = None
     beside: str | None = None
+
+    @property
+    def sampling(self) -> Sampling:
+        """How often flows are run."""
+        return Sampling(self.miss, max(1, self.repeat))
 
 
 @dataclass(slots=True)
@@ -109,10 +167,8 @@ class _Bench:
 
     batch: Batch
     job: Job
-    flows: list[Flow]
-    expected: list[FlowResult]
-    repeats: dict[str, str] = field(default_factory=dict)
-    """Id of a repetition → id of the flow that it repeats."""
+    flows: tuple[Flow, ...]
+    expected: tuple[FlowResult, ...]
 
 
 def choose_backends(
@@ -120,13 +176,14 @@ def choose_backends(
 ) -> tuple[tuple[Backend, ...], tuple[BackendReport, ...]]:
     """Return the backends that can run here, and a report for each that cannot.
 
-    Raises MachineError when one that was ``requested`` by name cannot run, or none can;
-    InputError when there is none but the reference.
+    One that was ``requested`` by name, and cannot run, is reported as not tested; others as skipped.
+    Raises MachineError when none can run; InputError when there is none but the reference.
     """
     if not [n for n in names if n != REFERENCE]:
         raise InputError(f"nothing to compare the {REFERENCE} with; name another backend")
     able: list[Backend] = []
-    skipped: list[BackendReport] = []
+    others: list[BackendReport] = []
+    reasons: list[str] = []
     for name in names:
         if name == REFERENCE:
             continue
@@ -134,12 +191,16 @@ def choose_backends(
         availability = one.probe()
         if availability.ok:
             able.append(one)
+            continue
+        reasons.append(f"{name} cannot run here: {availability.reason}")
+        if requested:
+            told = f"cannot run here: {availability.reason}"
+            others.append(BackendReport(name=name, untested=(told,)))
         else:
-            skipped.append(BackendReport(name=name, skipped=availability.reason))
-    if skipped and (requested or not able):
-        reasons = "\n".join(f"{s.name} cannot run here: {s.skipped}" for s in skipped)
-        raise MachineError(f"{reasons}\nnfparity doctor says what to install")
-    return tuple(able), tuple(skipped)
+            others.append(BackendReport(name=name, skipped=availability.reason))
+    if not able:
+        raise MachineError("\n".join((*reasons, "nfparity doctor says what to install")))
+    return tuple(able), tuple(others)
 
 
 def run_parity(
@@ -153,49 +214,71 @@ def run_parity(
 ) -> ParityReport:
     """Run the plan and return what was found.
 
-    A backend that refuses the rules is skipped with its refusals, unless it was ``requested``:
+    A backend that refuses the rules of a batch has not tested its flows, unless it was ``requested``:
     then its UnsupportedError is raised. Raises MachineError when the machine fails.
     """
     benches = [_ask_reference(b, plan, reference, progress) for b in plan.batches]
     total = sum(len(b.flows) for b in benches)
-    seen: dict[str, list[tuple[_Bench, tuple[FlowResult, ...]]]] = {b.name: [] for b in backends}
-    refused: dict[str, str] = {}
+    seen: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
     notes: dict[Note, None] = {}
     done = 0
     for bench in benches:
-        willing = [b for b in backends if b.name not in refused]
         report = _shifted(progress, done, total)
-        for one in replay(willing, bench.job, bench.flows, progress=report):
-            if one.refusal is not None:
-                if requested:
-                    raise one.refusal
-                refused[one.backend] = _refusal(one.refusal)
-            else:
-                seen[one.backend].append((bench, one.results))
-                notes.update(dict.fromkeys(one.limits))
+        for one in replay(
+            backends,
+            bench.job,
+            bench.flows,
+            progress=report,
+            expected=bench.expected,
+            sampling=plan.sampling,
+        ):
+            if one.refusal is not None and requested:
+                raise one.refusal
+            seen[one.backend].append((bench, one))
+            notes.update(dict.fromkeys(one.limits))
         done += len(bench.flows)
     differences: list[Difference] = []
     reports: list[BackendReport] = []
     tests = 0
     for name, runs in seen.items():
-        if name in refused:
-            reports.append(BackendReport(name=name, skipped=refused[name]))
-            continue
         found, tested = _judge(name, runs, plan, rules, explained=len(differences))
         tests += tested
-        differing = len({d.flow_id for d in found})
-        reports.append(BackendReport(name=name, flows=total, differing=differing))
+        reports.append(_reported(name, runs, found))
         differences.extend(found)
+    times = [plan.sampling.first(f, e) for b in benches for f, e in zip(b.flows, b.expected, strict=True)]
     return ParityReport(
         level=None if all(b.name == plan.against for b in backends) else plan.level,
         flows=total,
-        repeated=sum(len(b.repeats) for b in benches),
+        chancy=sum(n > 1 for n in times),
+        repeated=sum(times) - total,
+        miss=plan.miss,
         share_tests=tests,
         false_alarm_rate=plan.false_alarm_rate,
         backends=tuple(reports),
         differences=tuple(differences),
         notes=tuple(notes),
         assumed=tuple(dict.fromkeys(a for b in plan.batches for a in b.node.assumed)),
+    )
+
+
+def _reported(
+    name: str, runs: Sequence[tuple[_Bench, Replayed]], differences: Sequence[Difference]
+) -> BackendReport:
+    cases: list[Case] = []
+    untested: dict[str, None] = {}
+    for bench, one in runs:
+        if one.refusal is None:
+            cases += (Case(result.flow_id, result.seconds) for result in one.results)
+            continue
+        reason = _refusal(one.refusal)
+        untested.setdefault(reason)
+        cases += (Case(flow.id, untested=reason) for flow in bench.flows)
+    return BackendReport(
+        name=name,
+        flows=sum(case.untested is None for case in cases),
+        differing=len({one.flow_id for one in differences}),
+        untested=tuple(untested),
+        cases=tuple(cases),
     )
 
 
@@ -210,32 +293,15 @@ def _refusal(error: UnsupportedError) -> str:
 
 def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
     job = Job(ruleset=batch.ruleset, node=batch.node, level=plan.level)
-    flows = list(batch.flows)
-    bench = _Bench(batch, job, flows, list(_expect(reference, job, flows, progress)))
-    again: list[Flow] = []
-    for flow, result in zip(batch.flows, bench.expected, strict=True):
-        if plan.repeat and len(result.branches) > 1:
-            for one in repetitions(flow, plan.repeat):
-                bench.repeats[one.id] = flow.id
-                again.append(one)
-    if again:
-        bench.expected.extend(_expect(reference, job, again, progress))
-        bench.flows.extend(again)
-    return bench
-
-
-def _expect(
-    reference: Backend, job: Job, flows: Sequence[Flow], progress: Progress
-) -> tuple[FlowResult, ...]:
-    (one,) = replay([reference], job, flows, progress=progress)
+    (one,) = replay([reference], job, batch.flows, progress=progress)
     if one.refusal is not None:
         raise one.refusal
-    return one.results
+    return _Bench(batch, job, batch.flows, one.results)
 
 
 def _judge(
     name: str,
-    runs: Sequence[tuple[_Bench, tuple[FlowResult, ...]]],
+    runs: Sequence[tuple[_Bench, Replayed]],
     plan: Plan,
     rules: Rules,
     *,
@@ -243,22 +309,24 @@ def _judge(
 ) -> tuple[list[Difference], int]:
     found: list[Difference] = []
     tallies: list[tuple[_Bench, Tally]] = []
-    for bench, results in runs:
-        for flow, want, got in zip(bench.flows, bench.expected, results, strict=True):
-            for mismatch in compare(flow, want, got):
-                deciding: tuple[str, ...] = ()
+    for bench, one in runs:
+        if one.refusal is not None:
+            continue
+        for flow, ways in zip(bench.flows, one.differing, strict=True):
+            for mismatch in mismatches(ways):
+                deciding: tuple[Rule | str, ...] = ()
                 if explained + len(found) < _EXPLAINED and mismatch.branch is not None:
                     deciding = rules(bench.job, flow, mismatch)
                 found.append(_difference(name, bench, flow, mismatch, deciding, plan))
-        counted = share_tallies(bench.flows, bench.expected, results, bench.repeats)
-        tallies.extend((bench, tally) for tally in counted)
+        if plan.repeat:
+            tallies.extend((bench, t) for t in share_tallies(bench.flows, bench.expected, one.results))
     for unfair in unfair_shares([t for _, t in tallies], false_alarm_rate=plan.false_alarm_rate):
         bench = next(b for b, t in tallies if t.flow_id == unfair.flow_id)
         found.append(_share_difference(name, bench, unfair, plan))
     return found, sum(len(t.probabilities) for _, t in tallies)
 
 
-def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) -> str:
+def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int = 0) -> str:
     words = ["nfparity", "diff", batch.rules_path]
     if batch.ruleset.family is not Family.IP and "--family" not in plan.options:
         words += ["--family", batch.ruleset.family.value]
@@ -279,10 +347,8 @@ def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int) 
 
 
 def _difference(
-    name: str, bench: _Bench, flow: Flow, mismatch: Mismatch, rules: tuple[str, ...], plan: Plan
+    name: str, bench: _Bench, flow: Flow, mismatch: Mismatch, rules: tuple[Rule | str, ...], plan: Plan
 ) -> Difference:
-    original = bench.repeats.get(flow.id)
-    repeat = 0 if original is None else int(flow.id.rpartition("#")[2])
     return Difference(
         backend=name,
         flow_id=flow.id,
@@ -292,14 +358,17 @@ def _difference(
         field=mismatch.field,
         expected=mismatch.expected,
         observed=mismatch.observed,
-        rules=rules,
-        command=_command(name, bench.batch, original or flow.id, plan, repeat=repeat),
+        rules=tuple(one if isinstance(one, str) else place(one) for one in rules),
+        command=_command(name, bench.batch, flow.id, plan),
+        rules_path=bench.batch.rules_path,
+        origins=tuple(one.origin for one in rules if isinstance(one, Rule)),
     )
 
 
 def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> Difference:
+    """A share that is not as it should be: how often it was seen is chance, and is not told."""
     flow = next(f for f in bench.flows if f.id == unfair.flow_id)
-    seen = Fraction(unfair.count, unfair.runs)
+    seldom = unfair.count < unfair.runs * unfair.expected
     return Difference(
         backend=name,
         flow_id=flow.id,
@@ -308,7 +377,8 @@ def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> D
         step_text=f"{unfair.what} {unfair.way + 1}",
         field="share",
         expected=probability_text(unfair.expected),
-        observed=f"{unfair.count} of {unfair.runs} ({float(seen):.4f}); p = {unfair.p_value:.1e}",
+        observed=f"{'less' if seldom else 'more'} often, at p < {unfair.threshold:.1e}",
         rules=(),
         command=_command(name, bench.batch, flow.id, plan, repeat=plan.repeat),
+        rules_path=bench.batch.rules_path,
     )

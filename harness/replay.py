@@ -7,14 +7,16 @@ side. Whatever ends the replay (an error, Ctrl-C) closes every session before it
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from backends.contract import Backend, Job
-from backends.flow import Flow
+from backends.contract import Backend, Job, Session
+from backends.flow import Flow, Repeated
 from backends.kernel.worker import end_workers
 from backends.outcome import FlowResult
+from harness.compare import DifferentWay
+from harness.sampling import ONCE, Sampling
 from translate.errors import MachineError, Note, UnsupportedError
 
 __all__ = ["Progress", "Replayed", "replay"]
@@ -31,11 +33,13 @@ _PATIENCE = 5.0
 class Replayed:
     """What one backend did: one result per flow in order, or why it refused the rules.
 
-    ``limits`` is what the backend says of itself (:attr:`Session.limits`).
+    ``differing`` is by what each flow differs from what was expected of it, if anything was. ``limits`` is
+    what the backend says of itself (:attr:`Session.limits`).
     """
 
     backend: str
     results: tuple[FlowResult, ...] = ()
+    differing: tuple[tuple[DifferentWay, ...], ...] = ()
     refusal: UnsupportedError | None = None
     limits: tuple[Note, ...] = ()
 
@@ -50,17 +54,22 @@ def replay(
     flows: Sequence[Flow],
     *,
     progress: Progress = _quiet,
+    expected: Sequence[FlowResult | None] = (),
+    sampling: Sampling = ONCE,
 ) -> tuple[Replayed, ...]:
     """Run all flows through all backends and return what each did, in the order of ``backends``.
 
-    A backend that cannot express the rules is an answer, not an error. Raises MachineError when
-    the machine fails one, after every session has been closed; also when a backend returns
-    results for other flows than it was given.
+    With ``expected``, one for each flow, those that chance decides are run as often as ``sampling`` wants;
+    a flow of which nothing is expected (None) is run once. A backend that cannot express the rules is an
+    answer, not an error. Raises MachineError when the machine fails one, after every session has been
+    closed; also when a backend returns results for other flows than it was given.
     """
     stop = threading.Event()
     pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
     try:
-        futures = [pool.submit(_run, b, job, flows, progress, stop) for b in backends]
+        wanted = expected or (None,) * len(flows)
+        asked = _Asked(flows, wanted, sampling)
+        futures = [pool.submit(_run, b, job, asked, progress, stop) for b in backends]
         try:
             _wait(futures)
         except BaseException:
@@ -85,27 +94,76 @@ def _wait(futures: Sequence[Future[Replayed]]) -> None:
             future.result()
 
 
-def _run(
-    backend: Backend, job: Job, flows: Sequence[Flow], progress: Progress, stop: threading.Event
-) -> Replayed:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The flows, what is expected of them, and how often they are run."""
+
+    flows: Sequence[Flow]
+    expected: Sequence[FlowResult | None]
+    sampling: Sampling
+
+    def first(self) -> Iterator[Flow | Repeated]:
+        for flow, expected in zip(self.flows, self.expected, strict=True):
+            yield flow if expected is None else self.sampling.repeated(flow, expected)
+
+    def differing(self, place: int, seen: FlowResult) -> tuple[DifferentWay, ...]:
+        """By what the flow at a place differs."""
+        expected = self.expected[place]
+        return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
+
+    def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
+        """How often the flow at a place is to be run again, if it is."""
+        flow, expected = self.flows[place], self.expected[place]
+        times = 0 if expected is None else self.sampling.more(flow, expected, seen, differs=differs)
+        return (
+            Repeated(flow, times, seen.lists or (expected is not None and expected.lists)) if times else None
+        )
+
+
+def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: threading.Event) -> Replayed:
     results: list[FlowResult] = []
+    differing: list[tuple[DifferentWay, ...]] = []
     limits: tuple[Note, ...] = ()
+    total = len(asked.flows)
     if stop.is_set():
         return Replayed(backend=backend.name)
-    progress(backend.name, 0, len(flows))
+    progress(backend.name, 0, total)
     try:
         with backend.open(job) as session:
             limits = session.limits
-            answers = iter(session.replay(flows))
-            for flow in flows:
-                result = next(answers, None)
-                if result is None or result.flow_id != flow.id:
-                    got = "nothing" if result is None else repr(result.flow_id)
-                    raise MachineError(f"{backend.name}: flow {flow.id!r} was answered by {got}")
+            for result in _answers(backend, session, asked.flows, asked.first()):
                 results.append(result)
-                progress(backend.name, len(results), len(flows))
+                differing.append(asked.differing(len(differing), result))
+                progress(backend.name, len(results), total)
                 if stop.is_set():
-                    break
+                    return Replayed(backend=backend.name)
+            places: Iterable[int] = range(total)
+            while again := {
+                place: more
+                for place in places
+                if (more := asked.again(place, results[place], differs=bool(differing[place])))
+            }:
+                flows = [one.flow for one in again.values()]
+                answers = _answers(backend, session, flows, again.values())
+                for place, result in zip(again, answers, strict=True):
+                    results[place] = results[place].joined(result)
+                    differing[place] = asked.differing(place, results[place])
+                    if stop.is_set():
+                        return Replayed(backend=backend.name)
+                places = tuple(again)
     except UnsupportedError as e:
         return Replayed(backend=backend.name, refusal=e)
-    return Replayed(backend=backend.name, results=tuple(results), limits=limits)
+    return Replayed(backend=backend.name, results=tuple(results), differing=tuple(differing), limits=limits)
+
+
+def _answers(
+    backend: Backend, session: Session, flows: Sequence[Flow], asked: Iterable[Flow | Repeated]
+) -> Iterator[FlowResult]:
+    """The results for some flows, each checked to be for that flow."""
+    answers = iter(session.replay(asked))
+    for flow in flows:
+        result = next(answers, None)
+        if result is None or result.flow_id != flow.id:
+            got = "nothing" if result is None else repr(result.flow_id)
+            raise MachineError(f"{backend.name}: flow {flow.id!r} was answered by {got}")
+        yield result

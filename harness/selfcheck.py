@@ -24,7 +24,7 @@ from harness.corpus.generate import generate_corpus
 from harness.deciding import deciding_rules
 from harness.files import read_bytes
 from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
-from harness.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
 from harness.report.text import print_parity
 from translate.errors import InputError, MachineError
 from translate.ir import Family, Ruleset
@@ -172,7 +172,7 @@ def _run(given: argparse.Namespace) -> int:
             for report in reports:
                 if not report.parity:
                     print_parity(report, sys.stdout)
-                    worst = 1
+                    worst = max(worst, 1 if report.result is Result.DIFFERENCES else 4)
     return worst
 
 
@@ -183,8 +183,8 @@ def _highest(name: str) -> int:
 
 def _print(name: str, level: int, reports: Sequence[ParityReport]) -> None:
     mine = [(r, b) for r in reports for b in r.backends if b.name == name]
-    reason = next((b.skipped for _, b in mine if b.skipped is not None), None)
-    told = f"skipped: {reason}"
+    reason = next((why for _, b in mine for why in b.untested), None)
+    told = f"not tested: {reason}"
     if reason is None:
         flows, differing = sum(b.flows for _, b in mine), sum(b.differing for _, b in mine)
         told = f"{flows:7} flows {differing:5} different"

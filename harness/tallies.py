@@ -24,27 +24,30 @@ def share_tallies(
     flows: Sequence[Flow],
     expected: Sequence[FlowResult],
     results: Sequence[FlowResult],
-    repeats: Mapping[str, str],
+    repeats: Mapping[str, str] | None = None,
 ) -> tuple[Tally, ...]:
-    """Count what ``results`` did, per repeated flow; ``repeats`` maps a repetition to what it repeats.
+    """Count what ``results`` did, per flow that was run several times.
 
-    A repetition counts for the branches if the reference gives it the same odds as its original.
+    With ``repeats``, which maps a flow to the one that it repeats, those are the runs. A repetition counts
+    for the branches if the reference gives it the same odds as its original.
     """
     odds = {f.id: tuple(b.probability for b in e.branches) for f, e in zip(flows, expected, strict=True)}
     branches: dict[str, list[int]] = {}
     kept: dict[tuple[str, PortClass], list[int]] = {}
     for flow, want, got in zip(flows, expected, results, strict=True):
-        original = repeats.get(flow.id)
-        if original is None or len(got.branches) != 1 or want.guessed:
+        original = flow.id if repeats is None and got.runs > 1 else (repeats or {}).get(flow.id)
+        if original is None or want.guessed:
             continue
-        matches = matching_branches(flow, want, got.branches[0])
-        if len(matches) == 1 and odds[flow.id] == odds[original] and len(odds[original]) > 1:
-            branches.setdefault(original, [0] * len(odds[original]))[matches[0]] += 1
-        classes = {want.branches[m].outcomes[0].sport for m in matches}
-        for drawn in classes:
-            if isinstance(drawn, PortClass):
-                same = got.branches[0].outcomes[0].sport == _sent_port(flow)
-                kept.setdefault((original, drawn), [0, 0])[not same] += 1
+        for branch in got.branches:
+            times = int(branch.probability * got.runs)
+            matches = matching_branches(flow, want, branch)
+            if len(matches) == 1 and odds[flow.id] == odds[original] and len(odds[original]) > 1:
+                branches.setdefault(original, [0] * len(odds[original]))[matches[0]] += times
+            classes = {want.branches[m].outcomes[0].sport for m in matches}
+            for drawn in classes:
+                if isinstance(drawn, PortClass):
+                    same = branch.outcomes[0].sport == _sent_port(flow)
+                    kept.setdefault((original, drawn), [0, 0])[not same] += times
     found = [
         Tally(flow_id=original, what="branch", probabilities=odds[original], counts=tuple(counts))
         for original, counts in branches.items()

@@ -56,23 +56,23 @@ class GivenNftLoader(Loader):
         self._handle = NftHandle()
         before = self._handle.run("list tables").splitlines()
         with bounded(sum(len(script.text) for script in self._scripts)):
-            self._run_scripts(self._handle)
+            for script in self._scripts:
+                self._load(self._handle, script)
         self._own = tuple(one for one in self._handle.run("list tables").splitlines() if one not in before)
         if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
             # As the kernel lists it, text and JSON are the same.
             self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
             self.watches = bool(self._chains)
 
-    def _run_scripts(self, handle: NftHandle) -> None:
-        for script in self._scripts:
-            if script.form is Form.JSON:
-                error, _ = handle.attempt(script.text, json=True)
-                if error is not None:
-                    raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
-            else:
-                error = handle.attempt_lines(script.text)
-                if error is not None:
-                    raise _fault(error, script.origins)
+    def _load(self, handle: NftHandle, script: Script) -> None:
+        if script.form is Form.JSON:
+            error, _ = handle.attempt(script.text, json=True)
+            if error is not None:
+                raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
+        else:
+            error = handle.attempt_lines(script.text)
+            if error is not None:
+                raise _fault(error, script.origins)
 
     def _first_fault(self, script: Script) -> ParseError | MachineError | None:
         """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
@@ -88,7 +88,8 @@ class GivenNftLoader(Loader):
         assert self._handle is not None
         if self._counting:
             self._handle.run("".join(f"delete {table}\n" for table in self._own))
-            self._run_scripts(self._handle)
+            for script in self._scripts:
+                self._load(self._handle, script)
         elif self._flush:
             self._handle.run(self._flush)
 

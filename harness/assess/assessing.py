@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from backends.contract import Backend
@@ -13,10 +14,11 @@ from harness.assess.detectors import DETECTORS
 from harness.assess.detectors.clusterips import unassigned_flows
 from harness.assess.facts import Facts
 from harness.assess.leaks import Leak, leaks
-from harness.assess.replaying import try_flows
+from harness.assess.replaying import Disputed, Trial, try_flows
 from harness.assess.seen import Claim, Evidence, Measure, Seen
 from harness.assess.stated import stated
 from harness.replay import Progress
+from harness.sampling import CERTAIN, Sampling
 
 __all__ = ["Assessment", "Checked", "Finding", "assess", "witnesses"]
 
@@ -59,7 +61,7 @@ class Assessment:
     """All that was found of one family of a node.
 
     ``disputed`` are flows of which simulator and kernel do not agree what happens today: of them nothing
-    else is said.
+    else is said. ``sides`` are the sides by name, with how many seconds each flow took there.
     """
 
     facts: Facts
@@ -68,7 +70,8 @@ class Assessment:
     leaks: tuple[Leak, ...] = ()
     checked: tuple[Checked, ...] = ()
     flows: int = 0
-    disputed: tuple[str, ...] = ()
+    disputed: tuple[Disputed, ...] = ()
+    sides: tuple[tuple[str, dict[str, float]], ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -102,6 +105,7 @@ def assess(
     late: Backend | None = None,
     corpus: Sequence[Flow] = (),
     only: Iterable[str] = (),
+    sampling: Sampling = CERTAIN,
     progress: Progress,
 ) -> Assessment:
     """Replay the witnesses and ``corpus`` on both sides, and return what will change.
@@ -117,17 +121,19 @@ def assess(
     chosen = [flow for flow in flows.values() if not wanted or flow.id in wanted]
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
-    trial = try_flows(facts, chosen, today=today, then=then, measures=measures, progress=progress)
-    seen_late: tuple[Seen, ...] = ()
+    try_them = partial(try_flows, facts, today=today, progress=progress, sampling=sampling)
+    trial = try_them(chosen, then=then, measures=measures)
+    trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):
-        seen_late = try_flows(facts, again, today=today, then=late, measures={}, progress=progress).seen
+        trials += (try_them(again, then=late, measures={}),)
     found: dict[tuple[str, str], Finding] = {}
-    unexplained: list[Finding] = []
-    for seen in (*trial.seen, *seen_late):
+    unexplained: dict[tuple[int, str], Finding] = {}
+    for number, seen in ((n, seen) for n, one in enumerate(trials) for seen in one.seen):
         claimed = _claim(facts, seen)
         seen = seen.without_tracing()
         if claimed is None:
-            unexplained.append(Finding(entry=None, subject=_UNEXPLAINED, seen=(seen,)))
+            told = Finding(entry=None, subject=_UNEXPLAINED, seen=(seen,))
+            unexplained.setdefault((number, seen.flow.id), told)
             continue
         one, claim = claimed
         key = (one.id, claim.subject)
@@ -147,11 +153,12 @@ def assess(
     return Assessment(
         facts=facts,
         findings=tuple(found[key] for key in sorted(found)),
-        unexplained=tuple(unexplained),
+        unexplained=tuple(unexplained.values()),
         leaks=tuple(leaks(facts, trial.routed)),
         checked=checked,
-        flows=trial.sent,
-        disputed=trial.disputed,
+        flows=len(chosen),
+        disputed=tuple(dict.fromkeys(one for each in trials for one in each.disputed)),
+        sides=tuple(side for each in trials for side in each.sides),
     )
 
 
@@ -179,6 +186,14 @@ def _added(before: Finding | None, one: Entry, claim: Claim, seen: Seen) -> Find
         entry=one,
         subject=claim.subject,
         lines=tuple(sorted(lines.values(), key=lambda line: line.origin.line)),
-        seen=(*(() if before is None else before.seen), seen),
+        seen=_one_of_each_flow((*(() if before is None else before.seen), seen)),
         counted=claim.counted,
     )
+
+
+def _one_of_each_flow(seen: Iterable[Seen]) -> tuple[Seen, ...]:
+    """Of the ways of a flow that show the same, the first."""
+    first: dict[str, Seen] = {}
+    for one in seen:
+        first.setdefault(one.flow.id, one)
+    return tuple(first.values())

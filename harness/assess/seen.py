@@ -38,7 +38,8 @@ class Seen:
 
     ``packet`` and ``entry`` are those of the connection's first packet, ``step`` is the index of the
     step that differs. ``fields`` names what of the outcome differs. Where a whole flow was measured, it is
-    ``("measure",)``, and ``told`` says what came of it. ``tracing`` finds today's rules when they are asked
+    ``("measure",)``, and ``told`` says what came of it. ``instead`` says what happens then where ``then``
+    cannot, because nothing does. ``tracing`` finds today's rules when they are asked
     for: a walk through every rule on the way, which most detectors can do without.
     """
 
@@ -50,6 +51,7 @@ class Seen:
     then: Outcome
     fields: tuple[str, ...] = ()
     told: str = ""
+    instead: str = ""
     tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -75,6 +77,11 @@ class Seen:
     def then_end(self) -> End:
         """Where it will end."""
         return end_of(self.then)
+
+    @property
+    def measured(self) -> bool:
+        """Whether a whole flow was measured."""
+        return self.fields == ("measure",)
 
     def met_any(self, origins: Iterable[Origin]) -> bool:
         """Whether one of these lines of the dump applied to it today."""

@@ -14,11 +14,12 @@ from harness.assess.assessing import Assessment, assess, witnesses
 from harness.assess.catalogue import Version
 from harness.assess.facts import Facts, gather
 from harness.assess.sides import Then, today_backend
-from harness.assess.summary import Summary
+from harness.assess.summary import Summary, Untested
 from harness.corpus.generate import generate_corpus
 from harness.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from harness.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
 from harness.replay import Progress
+from harness.sampling import MISS, Sampling
 from harness.snapshot import Snapshot, Stack
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
@@ -39,7 +40,8 @@ class Question:
     ``version`` would make it. ``objects`` is the text of the file ``objects_name``. ``node``, ``objects`` and
     ``service_ranges`` take the place of the snapshot's. ``corpus`` False leaves differences alone that are
     not in the catalogue; ``only`` names flows. ``options`` are words of the command line that a repetition
-    needs.
+    needs. ``miss`` is the chance, for each flow, that a way which it goes is not seen
+    (:mod:`harness.sampling`).
     """
 
     snapshot: Snapshot
@@ -55,6 +57,7 @@ class Question:
     corpus: bool = True
     only: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    miss: float = MISS
 
 
 def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | None = None) -> Summary:
@@ -69,10 +72,13 @@ def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | 
         question = replace(question, version=_NEWEST)
     known = set() if able is None else able
     assessments: list[Assessment] = []
+    untested: list[Untested] = []
     for family, ruleset, state in _served(question):
         facts = _facts(question, family, ruleset, state)
         coming = _then(question, facts)
         if coming is None:
+            why = f"no table of {question.against} is for it, and kube-proxy serves it here"
+            untested.append(Untested(family, why))
             continue
         then, notes = coming
         facts = replace(facts, assumed=(*facts.assumed, *notes))
@@ -89,6 +95,7 @@ def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | 
                 late=replace(then, late=True) if facts.foreign.ruleset.tables else None,
                 corpus=corpus,
                 only=question.only,
+                sampling=Sampling(question.miss),
                 progress=progress,
             )
         )
@@ -103,6 +110,7 @@ def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | 
         against=question.against,
         assessments=tuple(assessments),
         options=question.options,
+        untested=tuple(untested),
     )
 
 

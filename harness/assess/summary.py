@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from harness.assess.assessing import Assessment, Finding
 from harness.assess.catalogue import Entry, Version
 from harness.assess.seen import Seen
+from translate.ir import Family
 
-__all__ = ["Group", "Summary"]
+__all__ = ["Group", "Summary", "Untested"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,17 @@ class Group:
         return next((one for one in seen if one.flow.id.startswith(self.entry.id)), seen[0] if seen else None)
 
 
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """A family that kube-proxy serves and that was not assessed, and why."""
+
+    family: Family
+    reason: str
+
+    def __str__(self) -> str:
+        return f"IPv{self.family.version}: {self.reason}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What ``nfparity assess`` has to say. ``options`` are words of the command line that a repetition needs.
@@ -40,6 +52,7 @@ class Summary:
     against: str | None
     assessments: tuple[Assessment, ...]
     options: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
 
     @property
     def changes(self) -> bool:

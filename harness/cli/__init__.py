@@ -2,7 +2,8 @@
 
 A command module has ``configure(parser)`` and ``run(arguments) -> int``. What they raise becomes a
 message and an exit status here: 0 parity or done, 1 differences, 2 bad input, 3 environment,
-130 interrupted. Nobody imports this package but ``python -m harness.cli`` and the tests.
+4 no difference, but not everything was tested, 130 interrupted. Nobody imports this package but
+``python -m harness.cli`` and the tests.
 """
 
 from harness.cli.main import main

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from backends.node import Node
 from harness.assess.catalogue import Version
-from harness.cli.options import add_format, add_node, add_only
+from harness.cli.options import add_format, add_miss, add_no_times, add_node, add_only
+from harness.cli.status import DIFFERENCES, DONE, NOT_TESTED
+from harness.sampling import MISS
 from harness.snapshot.stack import Stack
 from translate.errors import InputError
 from translate.ir import Family, Interval
@@ -32,8 +34,10 @@ each is a line on standard error, and one summary puts nodes with the same findi
 cannot be assessed does not end the run. Workers read the snapshots themselves: those of --scheduler need them
 under the same path, nfparity of this version, and root.
 
-exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something; of several snapshots
-the highest of any
+The same input gives the same report: flows that chance decides are sent until every way has been seen.
+
+exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something, 4 nothing changes, but
+not all was tested; of several snapshots the highest of any
 """
 
 
@@ -86,8 +90,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only the known differences: no corpus is made from the rules",
     )
+    add_miss(parser)
     add_only(parser)
-    add_format(parser, "text", "json", "sarif")
+    add_format(parser, "text", "json", "sarif", "junit")
+    add_no_times(parser)
     group = parser.add_argument_group("several snapshots")
     place = group.add_mutually_exclusive_group()
     place.add_argument(
@@ -124,7 +130,7 @@ def _interval(text: str) -> tuple[Family, Interval]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; 0 when nothing changes, 1 for findings."""
+    """Print the report; 0 when nothing changes, 1 for findings, 4 where not all was tested."""
     from harness.fleet.places import is_collection
 
     if len(arguments.snapshots) > 1 or is_collection(arguments.snapshots[0]):
@@ -140,14 +146,20 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(assessment_json(summary))
         case "sarif":
             from harness.cli.main import VERSION
-            from harness.report.sarif import assessment_sarif
+            from harness.report.assesssarif import assessment_sarif
 
             sys.stdout.write(assessment_sarif(summary, version=VERSION))
+        case "junit":
+            from harness.report.assessjunit import assessment_junit
+
+            sys.stdout.write(assessment_junit(summary, times=not arguments.no_times))
         case _:
             from harness.report.assessment import print_assessment
 
             print_assessment(summary, sys.stdout)
-    return 1 if summary.changes else 0
+    if summary.changes:
+        return DIFFERENCES
+    return NOT_TESTED if summary.untested else DONE
 
 
 def _run_fleet(arguments: argparse.Namespace) -> int:
@@ -164,8 +176,8 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
 
     if arguments.node is not None:
         raise InputError("--node is one node's, and these are several snapshots")
-    if arguments.format == "sarif":
-        raise InputError("--format sarif is about the lines of one snapshot; give one, or take json")
+    if arguments.format in ("sarif", "junit"):
+        raise InputError(f"--format {arguments.format} is about one snapshot; give one, or take json")
     paths = snapshot_paths(arguments.snapshots)
     order = Order(
         version=arguments.kubernetes,
@@ -179,6 +191,7 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
         corpus=not arguments.known_only,
         only=tuple(arguments.only),
         options=_options(arguments),
+        miss=arguments.miss,
     )
     check_shared(order.against, order.given, order.objects, order.objects_name)
     with progress(sys.stderr) as told:
@@ -231,6 +244,7 @@ def _summary(arguments: argparse.Namespace, path: str) -> Summary:
         corpus=not arguments.known_only,
         only=tuple(arguments.only),
         options=_options(arguments),
+        miss=arguments.miss,
     )
     with progress(sys.stderr) as told:
         return assess_snapshot(question, progress=told)
@@ -261,6 +275,7 @@ def _options(arguments: argparse.Namespace) -> tuple[str, ...]:
         ("--rules-of", arguments.rules_of),
         ("--node", arguments.node),
         ("--objects", arguments.objects),
+        ("--miss", None if arguments.miss == MISS else f"{arguments.miss:g}"),
     )
     for option, value in named:
         if value is not None:

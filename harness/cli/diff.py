@@ -13,12 +13,17 @@ from harness.cli.options import (
     add_corpus,
     add_format,
     add_level,
+    add_miss,
     add_no_cache,
+    add_no_times,
     add_only,
     add_rules,
     input_options,
     print_unknown,
+    probability,
 )
+from harness.cli.status import DIFFERENCES, DONE, NOT_TESTED
+from harness.sampling import MISS
 from translate.errors import InputError
 
 _EXAMPLE = """\
@@ -28,9 +33,12 @@ example:
   nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
   nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
 
-The simulator says what may happen; every other backend must do one of these things. Exit status 0
-means parity, 1 that something differed, 3 that a backend named with --backends cannot run here.
-Backends that were not named are skipped, with the reason, when they cannot run or refuse a rule.
+The simulator says what may happen; every other backend must do all of these things, and no other. Flows
+that chance decides are run until each way has been seen, but for a chance of --miss; the same input gives
+the same report. Exit status 0 means parity, 1 that something differed. 4 means that nothing differed, but
+something was not tested: a backend refuses a rule, or was named with --backends and cannot run here.
+--without leaves one out on purpose. Backends that were not named are skipped, with the reason, where they
+cannot run.
 """
 
 
@@ -49,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--backends", metavar="A,B", help=f"which to compare; default: all of {', '.join(BACKENDS)}"
     )
     parser.add_argument(
+        "--without", metavar="A,B", help="leave these out: what they would have tested is not missed"
+    )
+    parser.add_argument(
         "--against",
         metavar="RULESET",
         help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
@@ -65,18 +76,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_count,
         default=0,
-        help="run each flow with a random outcome N times more, and test the shares",
+        help="run each flow with a random outcome N times at least, and test the shares",
     )
+    add_miss(parser)
     parser.add_argument(
         "--false-alarms",
         metavar="P",
-        type=_probability,
+        type=probability,
         default=1e-6,
         help="chance that fair shares are called unfair in the whole run; default: 1e-6",
     )
     add_no_cache(parser)
     add_only(parser)
-    add_format(parser, "text", "json", "junit")
+    add_format(parser, "text", "json", "junit", "sarif")
+    add_no_times(parser)
 
 
 def _count(text: str) -> int:
@@ -86,24 +99,16 @@ def _count(text: str) -> int:
     return value
 
 
-def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
-    return value
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; 0 for parity, 1 for differences."""
+    """Print the report; 0 for parity, 1 for differences, 4 where something was not tested."""
     from harness.deciding import deciding_rules
-    from harness.parity import Plan, choose_backends, run_parity
+    from harness.parity import Plan, Result, choose_backends, run_parity
     from harness.report.progress import progress
 
     requested = arguments.backends is not None
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
+    left_out = () if arguments.without is None else parse_backends(arguments.without)
+    names = tuple(name for name in names if name not in left_out)
     if arguments.beside is not None and arguments.against is None:
         raise InputError("--beside is for a ruleset that is given with --against")
     given = None if arguments.against is None else _given(arguments)
@@ -114,18 +119,21 @@ def run(arguments: argparse.Namespace) -> int:
         names = (given.name, *(names if requested else ()))
         requested = True
     make = {} if given is None else {given.name: given}
-    able, skipped = choose_backends(
+    able, others = choose_backends(
         names,
         requested=requested,
         make=lambda n: make.get(n) or backend(n, cached=not arguments.no_cache),
     )
     options = [*input_options(arguments).words()]
+    if arguments.miss != MISS:
+        options += ["--miss", f"{arguments.miss:g}"]
     if arguments.random:
         options += ["--random", str(arguments.random), "--seed", str(arguments.seed)]
     plan = Plan(
         batches=batches,
         level=arguments.level,
         repeat=arguments.repeat,
+        miss=arguments.miss,
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
         against=None if given is None else given.name,
@@ -137,10 +145,9 @@ def run(arguments: argparse.Namespace) -> int:
             able,
             reference=backend(REFERENCE),
             rules=deciding_rules,
-            requested=requested,
             progress=told,
         )
-    report = dataclasses.replace(report, backends=report.backends + skipped)
+    report = dataclasses.replace(report, backends=report.backends + others)
     match arguments.format:
         case "json":
             from harness.report.jsonreport import parity_json
@@ -149,12 +156,19 @@ def run(arguments: argparse.Namespace) -> int:
         case "junit":
             from harness.report.junit import parity_junit
 
-            sys.stdout.write(parity_junit(report))
+            sys.stdout.write(parity_junit(report, times=not arguments.no_times))
+        case "sarif":
+            from harness.cli.main import VERSION
+            from harness.report.paritysarif import parity_sarif
+
+            sys.stdout.write(parity_sarif(report, version=VERSION))
         case _:
             from harness.report.text import print_parity
 
             print_parity(report, sys.stdout)
-    return 0 if report.parity else 1
+    return {Result.PARITY: DONE, Result.DIFFERENCES: DIFFERENCES, Result.NOT_TESTED: NOT_TESTED}[
+        report.result
+    ]
 
 
 def _given(arguments: argparse.Namespace) -> Backend:

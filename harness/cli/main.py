@@ -37,7 +37,7 @@ COMMANDS: Final = {
 
 _EPILOG: Final = """\
 exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something or output cannot
-be written, 70 a fault of nfparity
+be written, 4 no difference, but not everything was tested, 70 a fault of nfparity
 `nfparity COMMAND --help` shows the options of a command and an example
 """
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from backends.node import Node
 from harness.inputs import IPSETS_FILE, InputOptions
 from harness.report.notes import note_lines
+from harness.sampling import MISS
 from harness.snapshot.stack import Stack
 from translate.errors import Note
 from translate.ir import Family, Ruleset, TableName
@@ -18,7 +19,9 @@ __all__ = [
     "add_corpus",
     "add_format",
     "add_level",
+    "add_miss",
     "add_no_cache",
+    "add_no_times",
     "add_node",
     "add_only",
     "add_output",
@@ -27,6 +30,7 @@ __all__ = [
     "print_assumptions",
     "print_notes",
     "print_unknown",
+    "probability",
 ]
 
 
@@ -167,6 +171,42 @@ def add_no_cache(parser: argparse.ArgumentParser) -> None:
 def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
     """Add ``--format``; the first is the default."""
     parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
+
+
+def add_miss(parser: argparse.ArgumentParser) -> None:
+    """Add ``--miss``."""
+    parser.add_argument(
+        "--miss",
+        metavar="P",
+        type=_chance,
+        default=MISS,
+        help="chance, for each flow and backend, that a way which it goes is not seen; 1 runs each flow "
+        f"once, and what is told of it is what chance drew; default: {MISS:g}",
+    )
+
+
+def _chance(text: str) -> float:
+    return 1.0 if text == "1" else probability(text)
+
+
+def probability(text: str) -> float:
+    """Read a number between 0 and 1, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value
+
+
+def add_no_times(parser: argparse.ArgumentParser) -> None:
+    """Add ``--no-times``."""
+    parser.add_argument(
+        "--no-times",
+        action="store_true",
+        help="leave out how long each case took (--format junit), which is another in every run",
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

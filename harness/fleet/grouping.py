@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.fleet.node import Answer, Failure, Found
+from harness.fleet.node import NOT_TESTED, Answer, Failure, Found
 
 __all__ = ["Alike", "Fleet", "Spread", "fleet_of"]
 
@@ -75,13 +75,12 @@ class Fleet:
     @property
     def changes(self) -> bool:
         """Whether anything was found of any node."""
-        return any(one.found for one in self.alike)
+        return any(each.id != NOT_TESTED for one in self.alike for each in one.found)
 
     @property
     def status(self) -> int:
         """The exit status: the highest of any node's, since of what failed nothing is known."""
-        failures = [one.failure.status for one in self.alike if one.failure is not None]
-        return max((*failures, int(self.changes)))
+        return max((answer.status for one in self.alike for answer in one.answers), default=0)
 
 
 def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:

@@ -15,11 +15,12 @@ from harness.assess.seen import Seen
 from harness.assess.summary import Summary
 from translate.ir import Family
 
-__all__ = ["LEAK", "NOT_JUDGED", "UNEXPLAINED", "Answer", "Failure", "Found", "answer_of"]
+__all__ = ["LEAK", "NOT_JUDGED", "NOT_TESTED", "UNEXPLAINED", "Answer", "Failure", "Found", "answer_of"]
 
 LEAK = "LEAK"
 UNEXPLAINED = "UNEXPLAINED"
 NOT_JUDGED = "NOT JUDGED"
+NOT_TESTED = "NOT TESTED"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,10 +66,20 @@ class Answer:
         """The differences, each once."""
         return tuple(dict.fromkeys(one.id for one in self.found))
 
+    @property
+    def status(self) -> int:
+        """The exit status that it would have alone."""
+        if self.failure is not None:
+            return self.failure.status
+        if any(one.id != NOT_TESTED for one in self.found):
+            return 1
+        return 4 if self.found else 0
+
 
 def answer_of(summary: Summary, path: str) -> Answer:
     """Return what is kept of an assessment."""
     found = [one for assessment in summary.assessments for one in _found(assessment)]
+    found += (Found(NOT_TESTED, one.family, one.reason) for one in summary.untested)
     titles = {f.entry.id: f.entry.title for a in summary.assessments for f in a.findings if f.entry}
     return Answer(
         path=path,

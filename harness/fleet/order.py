@@ -11,6 +11,7 @@ from harness.assess.catalogue import Version
 from harness.assess.snapshots import Question, assess_snapshot
 from harness.assess.summary import Summary
 from harness.fleet.node import Answer, Failure, answer_of
+from harness.sampling import MISS
 from harness.snapshot import Stack, load_snapshot
 from translate.errors import InputError, MachineError
 from translate.ir import Family, Interval
@@ -36,6 +37,7 @@ class Order:
     corpus: bool = True
     only: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    miss: float = MISS
 
 
 def answer(order: Order, path: str) -> Answer:
@@ -75,6 +77,7 @@ def _assess(order: Order, path: str) -> Summary:
         corpus=order.corpus,
         only=order.only,
         options=order.options,
+        miss=order.miss,
     )
     return assess_snapshot(question, progress=_silent, able=_ABLE)
 

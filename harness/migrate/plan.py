@@ -118,12 +118,17 @@ class MigrationPlan:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all of it."""
-        return _digest_of(self._data())
+        """What it is known by: the same rules have the same one, however long their packets took."""
+        trial = {
+            family: {name: value for name, value in (one or {}).items() if name != "seconds"}
+            for family, one in self.trial.items()
+        }
+        return _digest_of({**self._data(), "trial": trial})
 
     def text(self) -> str:
         """Return it as a file."""
-        return json.dumps({**self._data(), "digest": self.digest}, indent=1) + "\n"
+        data = self._data()
+        return json.dumps({**data, "digest": _digest_of(data)}, indent=1) + "\n"
 
     def _data(self) -> dict[str, Any]:
         return {

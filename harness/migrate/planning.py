@@ -39,6 +39,8 @@ class PlannedFamily:
     output: NftOutput
     notes: tuple[Note, ...]
     report: ParityReport
+    untried: tuple[str, ...]
+    """The tables that stay and could not be read: packets were tried without them."""
     seconds: float
     """How long the packets took, from making them to their report."""
 
@@ -147,9 +149,8 @@ def _plan_family(
     progress: Progress,
 ) -> PlannedFamily:
     plan, rules, output = translate_live(family, stack, level, left)
-    for table in plan.tables:
-        if table in left and all(table != one.name for one in rules.tried.tables):
-            told(f"{_WORDS[family]}: table {table} is not read: packets are tried without it")
+    read = {table.name for table in rules.tried.tables}
+    untried = tuple(table for table in plan.tables if table in left and table not in read)
     told(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
     flows = corpus(rules.tried, node, seed)
@@ -158,4 +159,6 @@ def _plan_family(
     seconds = time.monotonic() - began
     if digest_of(split(save(stack, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
-    return PlannedFamily(plan=plan, output=output, notes=output.notes, report=report, seconds=seconds)
+    return PlannedFamily(
+        plan=plan, output=output, notes=output.notes, report=report, untried=untried, seconds=seconds
+    )

@@ -22,6 +22,7 @@ def assessment_json(summary: Summary) -> str:
         "kubernetes": None if summary.version is None else summary.kubernetes,
         "against": summary.against,
         "changes": summary.changes,
+        "not tested": [str(one) for one in summary.untested],
         "families": [_family(summary, one) for one in summary.assessments],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
@@ -37,7 +38,7 @@ def _family(summary: Summary, one: Assessment) -> dict[str, object]:
         "unexplained": [_finding(summary, f, family) for f in one.unexplained],
         "leaks": [_leak(summary, leak, family) for leak in one.leaks],
         "checked": [{"id": c.entry.id, "witnesses": c.witnesses} for c in one.checked],
-        "disputed": list(one.disputed),
+        "disputed": [str(each) for each in one.disputed],
     }
 
 
@@ -79,7 +80,7 @@ def _seen(summary: Summary, seen: Seen, family: Family) -> dict[str, object]:
         "fields": list(seen.fields),
         "today": outcome_to_json(seen.today, family),
         "then": outcome_to_json(seen.then, family),
-        "told": seen.told,
+        "told": seen.told or seen.instead,
         "command": summary.command(seen),
     }
 

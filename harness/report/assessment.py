@@ -11,7 +11,7 @@ from harness.assess.assessing import Finding
 from harness.assess.leaks import Leak
 from harness.assess.seen import Seen
 from harness.assess.summary import Group, Summary
-from harness.report.outcometext import outcome_text
+from harness.report.outcometext import outcome_text, then_text
 from harness.report.terminal import plain, unfiltered
 from translate.ir import Family
 
@@ -59,8 +59,10 @@ def _lines(summary: Summary) -> Iterator[str]:
         if hidden > 0:
             yield f"and {hidden} more that nothing explains; --format json lists them all"
             yield ""
-        for one in assessment.disputed[:_UNEXPLAINED]:
-            yield f"not judged: simulator and kernel do not agree on today: {one}"
+        for disputed in assessment.disputed[:_UNEXPLAINED]:
+            yield f"not judged: simulator and kernel do not agree on today: {disputed}"
+    for untested in summary.untested:
+        yield f"not tested: {untested}"
     yield from _verdict(summary)
 
 
@@ -98,13 +100,13 @@ def _told(finding: Finding) -> str:
 
 def _witness(seen: Seen, family: Family) -> Iterator[str]:
     place = "made on the node" if seen.entry is None else f"in {seen.entry}"
-    if seen.told:
+    if seen.measured:
         yield from _field("witness", f"{len(seen.flow.steps)} packets: {seen.flow.why}")
     else:
         more = "" if seen.step == 0 else f", its packet {seen.step + 1}"
         yield from _field("witness", f"{seen.packet} {place}{more}")
         yield from _field("  today", outcome_text(seen.today, family))
-        yield from _field("  then", outcome_text(seen.then, family))
+        yield from _field("  then", then_text(seen, family))
     yield from _field("again", f"--only {shlex.quote(seen.flow.id)}")
 
 
@@ -159,7 +161,8 @@ def _verdict(summary: Summary) -> Iterator[str]:
     if checked:
         yield f"looked for, and not there: {', '.join(checked)}"
     if not summary.changes:
-        yield f"nothing changes: {flows} flows end as they do today"
+        where = " in what was tested" if summary.untested else ""
+        yield f"nothing changes{where}: {flows} flows end as they do today"
         return
     yield f"to repeat a witness: {summary.command(None)} ID"
     names = f" ({', '.join(known)})" if known else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 from harness.fleet.grouping import Alike, Fleet
-from harness.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, Answer, Found
+from harness.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, Found
 from harness.fleet.places import labels
 
 __all__ = ["answer_line", "fleet_json", "print_fleet"]
@@ -21,6 +21,7 @@ _OWN: Final = {
     LEAK: "traffic to service addresses leaves by the default route today",
     UNEXPLAINED: "differences that are not in the catalogue",
     NOT_JUDGED: "nothing is said of these",
+    NOT_TESTED: "what comes says nothing of this family",
 }
 
 

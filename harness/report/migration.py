@@ -43,6 +43,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
         "packets": {
             "flows": one.report.flows,
             "different": {b.name: b.differing for b in one.report.backends},
+            "tried without": list(one.untried),
         },
     }
 
@@ -70,6 +71,8 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         yield f"            {difference.expected}, observed {difference.observed}"
     told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
     yield f"  packets   {one.report.flows} flows: {told}"
+    for name in one.untried:
+        yield f"  untested  beside table {name}, which stays and cannot be read"
 
 
 def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:

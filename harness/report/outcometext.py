@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from backends.outcome import Outcome, Verdict
 from backends.packet import Port
+from harness.assess.seen import Seen
 from translate.ir import Family, format_address
 
-__all__ = ["outcome_text"]
+__all__ = ["outcome_text", "then_text"]
 
 _PLAIN = {
     Verdict.DROP: "dropped, without an answer",
@@ -27,6 +28,11 @@ def outcome_text(outcome: Outcome, family: Family) -> str:
     source = _endpoint(outcome.src, outcome.sport, family)
     destination = _endpoint(outcome.dst, outcome.dport, family)
     return f"{where}, as {source} > {destination}"
+
+
+def then_text(seen: Seen, family: Family) -> str:
+    """Return how a packet ends then, as people read it."""
+    return seen.instead or outcome_text(seen.then, family)
 
 
 def _endpoint(address: int | None, port: Port | None, family: Family) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TextIO
+from typing import TextIO, assert_never
 
-from harness.parity import BackendReport, Difference, ParityReport
+from harness.parity import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
 from harness.report.terminal import plain, unfiltered
 
@@ -33,6 +33,8 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
     if hidden > 0:
         print(f"and {hidden} more differences; --format json lists them all\n", file=stream)
     _print_table(report, stream)
+    if told := _chance(report):
+        print(told, file=stream)
     print(_verdict(report), file=stream)
 
 
@@ -61,7 +63,8 @@ def _print_table(report: ParityReport, stream: TextIO) -> None:
 
         table = Table("backend", "flows", "different", "")
         for one, row in zip(report.backends, rows, strict=True):
-            style = "yellow" if one.skipped is not None else "red" if one.differing else "green"
+            waiting = one.skipped is not None or one.untested
+            style = "red" if one.differing else "yellow" if waiting else "green"
             table.add_row(*map(plain, row), style=style)
         Console(file=unfiltered(stream), highlight=False, markup=False).print(table)
         return
@@ -74,19 +77,41 @@ def _print_table(report: ParityReport, stream: TextIO) -> None:
 def _row(one: BackendReport) -> tuple[str, str, str, str]:
     if one.skipped is not None:
         return one.name, "-", "-", f"skipped: {one.skipped}"
-    return one.name, str(one.flows), str(one.differing), ""
+    untested = "; ".join(one.untested)
+    if untested and not one.flows:
+        return one.name, "-", "-", f"not tested: {untested}"
+    left = sum(case.untested is not None for case in one.cases)
+    return one.name, str(one.flows), str(one.differing), f"{left} not tested: {untested}" if untested else ""
 
 
 def _verdict(report: ParityReport) -> str:
     what = f"{report.flows} flows" + ("" if report.level is None else f" at -O{report.level}")
-    if report.repeated:
-        what += (
-            f" ({report.repeated} of them repetitions; {report.share_tests} share tests,"
-            f" false-alarm rate {report.false_alarm_rate:g})"
-        )
+    if report.share_tests:
+        what += f" ({report.share_tests} share tests, false-alarm rate {report.false_alarm_rate:g})"
     skipped = sum(b.skipped is not None for b in report.backends)
     tail = f"; {skipped} backend{'s' if skipped > 1 else ''} skipped" if skipped else ""
-    if report.parity:
-        return f"parity: {what}, no difference{tail}"
-    flows = len({d.flow_id for d in report.differences})
-    return f"no parity: {len(report.differences)} differences in {flows} of {what}{tail}"
+    untested = ", ".join(b.name for b in report.backends if b.untested)
+    match report.result:
+        case Result.PARITY:
+            return f"parity: {what}, no difference{tail}"
+        case Result.NOT_TESTED:
+            return f"not tested: {untested}; in what the others did of {what}, no difference{tail}"
+        case Result.DIFFERENCES:
+            tail += f"; not tested: {untested}" if untested else ""
+            flows = len({d.flow_id for d in report.differences})
+            return f"no parity: {len(report.differences)} differences in {flows} of {what}{tail}"
+        case _:
+            assert_never(report.result)
+
+
+def _chance(report: ParityReport) -> str:
+    """How much of it chance decides, and what may have been missed for that."""
+    if not report.repeated:
+        return ""
+    flows = "1 flow is" if report.chancy == 1 else f"{report.chancy} flows are"
+    runs = report.repeated + report.chancy
+    if report.miss >= 1:
+        return f"{flows} decided by chance, and run {runs} times"
+    return (
+        f"{flows} decided by chance; in {runs} runs a way of one is missed with probability {report.miss:g}"
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends import backend
-from harness.draws import SUBJECTS, draw
+from harness.draws import SUBJECTS, draw, main
 from translate.errors import UnsupportedError
 from translate.ir import Family
 
@@ -34,6 +34,19 @@ def test_endpoints_are_drawn_fairly(subject: str) -> None:
     drawn = draw(subject, connections=CONNECTIONS)
     assert sum(drawn.tally.counts) == CONNECTIONS
     assert not drawn.unfair, (drawn.tally, drawn.least_p)
+
+
+def test_what_is_printed_does_not_depend_on_what_was_drawn(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    able("nft-O2")
+    words = ["--connections", "3000", "--shift", "0.2", "--subjects", "nft-O2"]
+    monkeypatch.setattr("sys.argv", ["draws", *words])
+    printed = []
+    for _ in range(2):
+        assert main() == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
 
 
 @pytest.mark.parametrize("subject", ["iptables-legacy", "nft-O1", "tc-O1"])

@@ -17,7 +17,7 @@ IPTABLES_NFT: Final = (
 """What to do with tables of iptables-nft's: what nft prints of them is not what the kernel does."""
 
 
-SEED: Final = 0x6E667061
+SEED: Final = 0
 """What ``jhash`` begins with where nobody says it: the kernel would draw it anew with each load."""
 
 

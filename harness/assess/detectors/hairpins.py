@@ -3,54 +3,60 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from backends.flow import Flow, Send
-from backends.outcome import FlowResult, Outcome
-from harness.assess.ends import End, end_of
+from backends.flow import Flow
+from harness.assess.ends import End
 from harness.assess.facts import Client, Facts
-from harness.assess.seen import Claim, Detector, Measured, Seen, evidence
+from harness.assess.seen import Claim, Detector, Seen, evidence
 from harness.kubeproxy.service import Part, Service
-from translate.ir import Dnat, format_address
+from translate.ir import Dnat, Field, FieldTest, Interval, format_address
 
 __all__ = ["HAIRPINS"]
 
 
-_SOURCE_PORTS: Final = 20000
-
-_DRAWS: Final = 14
-"""So many times as there are endpoints: that a client does not draw itself once is e^-14 at most."""
-
-_MOST: Final = 4096
+_CLIENTS: Final = 8
+"""So many remote endpoints of a service ask each of its places: those behind different networks first."""
 
 
 def _k20(facts: Facts) -> Iterator[Flow]:
-    """Pods of other nodes come with their own address until one of them, surely, is sent to itself.
-
-    Not every client keeps its address at every place, so each asks each place so often, up to a limit: of
-    services with hundreds of endpoints it may be missed.
-    """
+    """Pods of other nodes come with their own address, and may be sent to themselves."""
+    networks = tuple(_networks(facts))
     for service in facts.services:
-        clients = tuple(_remote_endpoints(facts, service))
-        places = tuple(_places(facts, service))
-        if not clients or not places:
-            continue
-        rounds = range(_DRAWS * len(service.endpoints) * len(clients))
-        asked = ((clients[number % len(clients)], place) for number in rounds for place in places)
-        sends = tuple(
-            Send(
-                packet=facts.packet(client, address, service, port).changed(sport=_SOURCE_PORTS + number),
-                entry=client.entry,
-            )
-            for number, (client, (address, port)) in enumerate(itertools.islice(asked, _MOST))
-        )
-        yield Flow(
-            id=f"K20/{facts.label(service)}/remote-endpoints",
-            steps=sends,
-            why="remote pods of the service use it, and one is sent to itself",
-            source="witness",
-        )
+        for client in _spread(networks, _remote_endpoints(facts, service)):
+            for address, port in _places(facts, service):
+                packet = facts.packet(client, address, service, port)
+                about = f"{facts.label(service)}/{format_address(facts.family, address)}:{port}"
+                yield facts.flow(
+                    "K20", client, packet, about=about, why="a remote pod of the service uses it"
+                )
+
+
+def _networks(facts: Facts) -> Iterator[Interval]:
+    """What tells clients apart but for their own addresses: routes, and the networks that rules ask for."""
+    yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
+    asked = (
+        value
+        for table in facts.ruleset.tables
+        for chain in table.chains
+        for rule in chain.rules
+        for test in rule.tests
+        if isinstance(test, FieldTest) and test.field is Field.SADDR
+        for value in test.values
+    )
+    yield from dict.fromkeys(one for one in asked if isinstance(one, Interval) and not one.is_point)
+
+
+def _spread(networks: tuple[Interval, ...], clients: Iterable[Client]) -> Iterator[Client]:
+    """Yield a few of the clients. Not each keeps its address at each place: that depends on its network."""
+    groups: dict[object, dict[int, Client]] = {}
+    for client in clients:
+        key = client.entry, tuple(client.address in network for network in networks)
+        groups.setdefault(key, {}).setdefault(client.address, client)
+    rounds = itertools.zip_longest(*(group.values() for group in groups.values()))
+    taken = (client for one in rounds for client in one if client is not None)
+    yield from itertools.islice(taken, _CLIENTS)
 
 
 def _remote_endpoints(facts: Facts, service: Service) -> Iterator[Client]:
@@ -58,22 +64,6 @@ def _remote_endpoints(facts: Facts, service: Service) -> Iterator[Client]:
         entry = facts.places.behind(endpoint.address)
         if entry and not endpoint.local:
             yield Client(format_address(facts.family, endpoint.address), endpoint.address, entry)
-
-
-def _measure_k20(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> Measured | None:
-    """Compare those that were sent to themselves, which are others each time."""
-    before = (outcome for _, outcome in _sent_to_themselves(flow, today) if outcome.snat)
-    after = ((step, outcome) for step, outcome in _sent_to_themselves(flow, then) if not outcome.snat)
-    masqueraded, lost = next(before, None), next(after, None)
-    if masqueraded is None or lost is None:
-        return None
-    return Measured(step=lost[0], today=masqueraded, then=lost[1])
-
-
-def _sent_to_themselves(flow: Flow, result: FlowResult) -> Iterator[tuple[int, Outcome]]:
-    for number, (step, outcome) in enumerate(zip(flow.steps, result.branches[0].outcomes, strict=True)):
-        if isinstance(step, Send) and end_of(outcome) is End.SERVICE and outcome.dst == step.packet.src:
-            yield number, outcome
 
 
 def _places(facts: Facts, service: Service) -> Iterator[tuple[int, int | None]]:
@@ -159,6 +149,6 @@ def _claim_k23(facts: Facts, seen: Seen) -> Claim | None:
 HAIRPINS = (
     Detector(k="K22", witnesses=_k22, claims=_claim_k22),
     Detector(k="K23", witnesses=_k23, claims=_claim_k23),
-    Detector(k="K20", witnesses=_k20, claims=_claim_k20, measure=_measure_k20),
+    Detector(k="K20", witnesses=_k20, claims=_claim_k20),
     Detector(k="K21", witnesses=_k21, claims=_claim_k21),
 )

@@ -11,6 +11,7 @@ from backends.flow import Flow, Send
 from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.packet import Packet, PortClass
 from harness.compare import compare, matching_branches
+from harness.sampling import runs_needed
 from translate.ir import Family
 
 PACKET = Packet(family=Family.IP, src=0x0AF40005, dst=0x0A60000A, proto=17, sport=40000, dport=53)
@@ -108,3 +109,68 @@ def test_silence_means_that_the_outcome_is_in_the_set(expected: list[Outcome], o
     said = compare(FLOW, result(*expected), result(observed))
     assert bool(said) == (not same)
     assert list(matching_branches(FLOW, result(*expected), result(observed).branches[0])) == same
+
+
+def ways(*odds: Fraction) -> FlowResult:
+    outcomes = (replace(FORWARD, dst=POD + n) for n in range(len(odds)))
+    branches = zip(odds, outcomes, strict=True)
+    return FlowResult("f", tuple(OutcomeBranch(share, (outcome,)) for share, outcome in branches))
+
+
+def seen(expected: FlowResult, *places: int, runs: int) -> FlowResult:
+    shares = [Fraction(1, len(places))] * len(places)
+    branches = [replace(expected.branches[n], probability=s) for n, s in zip(places, shares, strict=True)]
+    return FlowResult("f", tuple(branches), runs=runs)
+
+
+MISS = 1e-9
+POD = 0x0AF40003
+UNEVEN = (Fraction(9, 10), Fraction(1, 10))
+
+
+def test_a_way_that_is_never_seen_is_a_difference_once_that_is_no_chance() -> None:
+    expected = ways(*UNEVEN)
+    enough = runs_needed(tuple(sorted(UNEVEN)), MISS)
+    (found,) = compare(FLOW, expected, seen(expected, 0, runs=enough), miss=MISS)
+    assert (found.step, found.field, found.observed, found.branch) == (0, "way", "never seen", 1)
+    assert isinstance(found.expected, dict)
+    assert found.expected["dst"] == "10.244.0.4"
+    assert compare(FLOW, expected, seen(expected, 0, 1, runs=enough), miss=MISS) == ()
+    assert compare(FLOW, expected, seen(expected, 0, runs=enough // 2), miss=MISS) == ()
+    assert compare(FLOW, expected, seen(expected, 0, runs=enough)) == (), "only where it is asked"
+
+
+def test_a_way_that_some_kernels_never_take_is_not_missed() -> None:
+    expected = replace(ways(*UNEVEN), guessed=True)
+    assert compare(FLOW, expected, seen(expected, 0, runs=500), miss=MISS) == ()
+
+
+@pytest.mark.parametrize("side", ["expected", "observed"])
+def test_where_runs_depend_on_each_other_no_way_is_missed(side: str) -> None:
+    expected = ways(*UNEVEN)
+    observed = seen(expected, 0, runs=500)
+    if side == "expected":
+        expected = replace(expected, dependent=True)
+    else:
+        observed = replace(observed, dependent=True)
+    assert compare(FLOW, expected, observed, miss=MISS) == ()
+
+
+def test_what_went_otherwise_may_be_the_way_that_is_missing() -> None:
+    expected = ways(*UNEVEN)
+    observed = FlowResult(
+        "f",
+        (
+            replace(expected.branches[0], probability=Fraction(1, 2)),
+            OutcomeBranch(Fraction(1, 2), (replace(FORWARD, dst=9),)),
+        ),
+        runs=500,
+    )
+    assert [m.field for m in compare(FLOW, expected, observed, miss=MISS)] == ["dst"]
+
+
+def test_several_ways_that_differ_alike_are_told_once() -> None:
+    expected = ways(*UNEVEN)
+    marked = [OutcomeBranch(b.probability, (replace(b.outcomes[0], mark=1),)) for b in expected.branches]
+    (found,) = compare(FLOW, expected, FlowResult("f", tuple(marked), runs=500), miss=MISS)
+    assert (found.field, found.expected, found.observed) == ("mark", 0, 1)

@@ -148,7 +148,7 @@ def test_a_picked_port_stays_the_connections() -> None:
     moved = observed(to(POD_A, sport=2000), BACK, to(POD_A, sport=2001))
     assert compare(flow(Reply(), Again()), want, steady) == ()
     (found,) = compare(flow(Reply(), Again()), want, moved)
-    assert (found.step, found.field, found.expected, found.observed) == (2, "sport", 2000, 2001)
+    assert (found.step, found.field, found.observed) == (2, "sport", "another one")
     assert compare(flow(Reply(flags=TcpFlag.RST), Again()), want, moved) == ()
     assert compare(flow(Reply(), Pause(seconds=9), Again()), want, moved) == ()
 

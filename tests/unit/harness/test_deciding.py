@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from backends.contract import Job
+from backends.flow import Flow
 from backends.simulator import simulate
 from harness.compare import Mismatch
 from harness.corpus.jsonlines import read_flows
 from harness.deciding import deciding_rules, find_branch
+from harness.ruletext import place
+from translate.ir import Rule
 
 LINE = (
     b'{"id": "a", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 1,'
@@ -18,18 +21,22 @@ def at(step: int, branch: int) -> Mismatch:
     return Mismatch(step=step, field="dst", expected=1, observed=2, branch=branch)
 
 
+def decided(job: Job, flow: Flow, mismatch: Mismatch) -> list[str]:
+    return [one if isinstance(one, str) else place(one) for one in deciding_rules(job, flow, mismatch)]
+
+
 def test_each_branch_has_its_own_deciding_rules(worker: Job) -> None:
     service, direct = read_flows(LINE, name="f", node=worker.node)
     result = simulate(worker, service)
     for index, branch in enumerate(result.branches):
         traced = find_branch(worker, service, index)
         assert traced.steps[0].outcome == branch.outcomes[0]
-        (dnat,) = deciding_rules(worker, service, at(0, index))
+        (rule,) = deciding_rules(worker, service, at(0, index))
+        assert isinstance(rule, Rule)
+        dnat = place(rule)
         assert dnat.startswith("kind:")
         assert "-j DNAT" in dnat
-        assert dnat in deciding_rules(worker, service, at(1, index))
-        assert any(
-            "--ctstate RELATED,ESTABLISHED -j ACCEPT" in r
-            for r in deciding_rules(worker, service, at(1, index))
-        )
-    assert deciding_rules(worker, direct, at(0, 0)) == ("no rule: every chain that it passed let it go on",)
+        assert dnat in decided(worker, service, at(1, index))
+        accepted = "--ctstate RELATED,ESTABLISHED -j ACCEPT"
+        assert any(accepted in one for one in decided(worker, service, at(1, index)))
+    assert decided(worker, direct, at(0, 0)) == ["no rule: every chain that it passed let it go on"]

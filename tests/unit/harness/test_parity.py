@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import pytest
 
 from backends.contract import Availability, Backend, Job
-from backends.flow import Flow
-from backends.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.flow import Flow, Repeated
+from backends.outcome import FlowResult, Outcome, Verdict, seen_branches
 from backends.packet import Port, PortClass
 from backends.simulator import SimulatorBackend
 from harness.batches import Batch
 from harness.corpus.jsonlines import read_flows
 from harness.deciding import deciding_rules
-from harness.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
+from harness.report.jsonreport import parity_json
 from translate.errors import InputError, MachineError, Note, Refusal, UnsupportedError
-from translate.ir import NOWHERE
+from translate.ir import NOWHERE, Family, parse_address
 
 Change = Callable[[Outcome], Outcome]
+FIRST_ENDPOINT = parse_address(Family.IP, "10.244.0.3")
 
 LINES = (
     '{"id": "dns", "in": "pod5", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 40000,'
@@ -47,6 +50,7 @@ class Fake:
     refuses: bool = False
     breaks_at: int | None = None
     closed: int = 0
+    seed: int = 1
 
     def probe(self) -> Availability:
         return Availability(True)
@@ -56,28 +60,31 @@ class Fake:
         if self.refuses:
             raise UnsupportedError((Refusal(NOWHERE, self.name, "colour", "cannot express colour"),))
         self.job = job
+        self.draw = random.Random(self.seed)
         try:
             yield self
         finally:
             self.closed += 1
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
-        draw = random.Random(1)
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
         with SimulatorBackend().open(self.job) as session:
-            for number, result in enumerate(session.replay(flows)):
+            for number, one in enumerate(flows):
                 if number == self.breaks_at:
                     raise MachineError("the kernel is on fire")
-                branches = result.branches
-                weights = (
-                    [self.first_weight, 1 - self.first_weight] if len(branches) == 2 else [1] * len(branches)
-                )
-                branch = draw.choices(branches, weights)[0]
-                outcomes = tuple(self.change(self._seen(o, draw)) for o in branch.outcomes)
-                yield FlowResult(result.flow_id, (OutcomeBranch(Fraction(1), outcomes),), self.notes)
+                (result,) = session.replay([one])
+                times = one.times if isinstance(one, Repeated) else 1
+                counts = Counter(self._run(result) for _ in range(times))
+                yield FlowResult(result.flow_id, seen_branches(counts), self.notes, times)
 
-    def _seen(self, outcome: Outcome, draw: random.Random) -> Outcome:
+    def _run(self, result: FlowResult) -> tuple[Outcome, ...]:
+        branches = result.branches
+        weights = [self.first_weight, 1 - self.first_weight] if len(branches) == 2 else [1] * len(branches)
+        branch = self.draw.choices(branches, weights)[0]
+        return tuple(self.change(self._seen(o)) for o in branch.outcomes)
+
+    def _seen(self, outcome: Outcome) -> Outcome:
         def number(port: Port | None) -> Port | None:
-            return draw.randint(port.low, port.high) if isinstance(port, PortClass) else port
+            return self.draw.randint(port.low, port.high) if isinstance(port, PortClass) else port
 
         return replace(outcome, sport=number(outcome.sport), dport=number(outcome.dport))
 
@@ -109,9 +116,57 @@ def run(job: Job, *fakes: Fake, requested: bool = False, **changes: object) -> P
 def test_parity(worker: Job) -> None:
     report = run(worker, Fake(), repeat=100)
     assert report.parity
-    assert report.flows == 203
-    assert report.repeated == 200
+    assert (report.flows, report.chancy, report.repeated) == (3, 2, 198)
     assert report.share_tests
+    assert report.result is Result.PARITY
+
+
+def to_the_first(outcome: Outcome) -> Outcome:
+    """Nothing arrives at one of the two endpoints."""
+    return Outcome(verdict=Verdict.DROP) if outcome.dst == FIRST_ENDPOINT else outcome
+
+
+def unmasqueraded(outcome: Outcome) -> Outcome:
+    """The client comes from a port of the backend's own choice, and keeps its address."""
+    return replace(outcome, src=1, snat=True) if isinstance(outcome.sport, int) and outcome.snat else outcome
+
+
+@pytest.mark.parametrize("change", [to_the_first, unmasqueraded])
+def test_what_chance_draws_is_not_in_the_report(worker: Job, change: Change) -> None:
+    reports = [run(worker, Fake(change=change, seed=seed)) for seed in range(8)]
+    assert reports[0].differences
+    assert {parity_json(one) for one in reports} == {parity_json(reports[0])}
+
+
+def test_what_chance_draws_is_in_the_report_of_single_runs(worker: Job) -> None:
+    reports = [run(worker, Fake(change=to_the_first, seed=seed), miss=1.0) for seed in range(8)]
+    assert len({parity_json(one) for one in reports}) > 1
+
+
+def test_an_endpoint_that_is_never_chosen_is_a_difference(worker: Job) -> None:
+    report = run(worker, Fake(first_weight=1.0))
+    assert {(d.flow_id, d.field, d.observed) for d in report.differences} == {
+        ("dns", "way", "never seen"),
+        ("off", "way", "never seen"),
+    }
+    assert all(any("-j DNAT" in rule for rule in d.rules) for d in report.differences)
+    assert run(worker, Fake(first_weight=1.0), miss=1.0).parity, "one run says nothing of the other way"
+
+
+def test_flows_that_chance_does_not_decide_are_run_once(worker: Job) -> None:
+    asked: list[Flow | Repeated] = []
+
+    class Listening(Fake):
+        def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+            def heard() -> Iterator[Flow | Repeated]:
+                for one in flows:
+                    asked.append(one)
+                    yield one
+
+            return super().replay(heard())
+
+    assert run(worker, Listening()).parity
+    assert [one.times if isinstance(one, Repeated) else 1 for one in asked] == [31, 31, 1]
 
 
 @pytest.mark.parametrize(
@@ -199,13 +254,20 @@ def test_unfair_shares_are_differences(worker: Job) -> None:
     assert {d.field for d in report.differences} == {"share"}
     assert {d.flow_id for d in report.differences} == {"dns", "off"}
     assert all("--repeat 200" in d.command for d in report.differences)
+    again = run(worker, Fake(first_weight=0.8, seed=2), repeat=200)
+    assert parity_json(again) == parity_json(report), "no count and no p-value is told"
     assert run(worker, Fake(first_weight=0.8)).parity, "without repetitions nothing is known about shares"
 
 
-def test_a_backend_that_refuses_is_skipped_unless_it_was_asked_for(worker: Job) -> None:
+def test_what_a_backend_refuses_it_has_not_tested(worker: Job) -> None:
     report = run(worker, Fake(refuses=True), Fake(name="other"))
-    assert report.parity
-    assert "cannot express colour" in (report.backends[0].skipped or "")
+    assert report.result is Result.NOT_TESTED
+    assert not report.parity
+    refusing, other = report.backends
+    assert "cannot express colour" in refusing.untested[0]
+    assert (refusing.flows, other.flows) == (0, 3)
+    assert [case.untested for case in refusing.cases] == [refusing.untested[0]] * 3
+    assert json.loads(parity_json(report))["result"] == "not tested"
     with pytest.raises(UnsupportedError):
         run(worker, Fake(refuses=True), requested=True)
 
@@ -223,13 +285,38 @@ class Absent(Fake):
         return Availability(False, "no such kernel")
 
 
+def test_a_difference_is_one_whatever_else_was_not_tested(worker: Job) -> None:
+    report = run(worker, Fake(refuses=True), Fake(name="other", change=to_the_first))
+    assert report.result is Result.DIFFERENCES
+
+
+def test_rules_that_one_batch_has_do_not_keep_a_backend_from_the_others(worker: Job) -> None:
+    (batch,) = plan(worker).batches
+    refused = replace(batch, ruleset=replace(batch.ruleset, source="refused"), rules_path="refused")
+
+    class Choosy(Fake):
+        @contextmanager
+        def open(self, job: Job) -> Iterator[Fake]:
+            self.refuses = job.ruleset.source == "refused"
+            with super().open(job) as session:
+                yield session
+
+    report = run(worker, Choosy(), batches=(refused, batch))
+    (one,) = report.backends
+    assert report.result is Result.NOT_TESTED
+    assert (report.flows, one.flows, len(one.cases)) == (6, 3, 6)
+
+
 def test_backends_that_cannot_run() -> None:
     made: dict[str, Backend] = {"here": Fake(name="here"), "gone": Absent(name="gone")}
     able, skipped = choose_backends(["simulator", "here", "gone"], requested=False, make=made.__getitem__)
     assert [b.name for b in able] == ["here"]
     assert [(s.name, s.skipped) for s in skipped] == [("gone", "no such kernel")]
+    able, named = choose_backends(["here", "gone"], requested=True, make=made.__getitem__)
+    assert [b.name for b in able] == ["here"]
+    assert [(s.skipped, s.untested) for s in named] == [(None, ("cannot run here: no such kernel",))]
     with pytest.raises(MachineError, match="no such kernel"):
-        choose_backends(["here", "gone"], requested=True, make=made.__getitem__)
+        choose_backends(["gone"], requested=True, make=made.__getitem__)
     with pytest.raises(MachineError):
         choose_backends(["gone"], requested=False, make=made.__getitem__)
     with pytest.raises(InputError):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backends.contract import Availability
+from harness.assess.assessing import Assessment
 from harness.cli.main import main
 
 CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
@@ -64,3 +65,35 @@ def test_what_the_machine_lacks(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setattr("harness.assess.snapshots.today_backend", Unable)
     assert main(["assess", RULES]) == 3
     assert "iptables-legacy cannot run here: it needs root" in capsys.readouterr().err
+
+
+@pytest.fixture
+def two_families(tmp_path: Path) -> tuple[str, str]:
+    """A snapshot with the rules of both families, and a ruleset that comes for one of them."""
+    real = CORPUS / "kube-real"
+    folder = tmp_path / "node"
+    folder.mkdir()
+    for name in ("iptables-save", "ip6tables-save"):
+        (folder / name).write_bytes((real / f"rules.{name}").read_bytes())
+    given = tmp_path / "one-family.nft"
+    given.write_text((real / "realistic.nft").read_text().partition("table ip6")[0])
+    return str(folder), str(given)
+
+
+@pytest.mark.parametrize(("words", "status"), [((), 4), (("--family", "ip"), 0)])
+def test_a_family_for_which_nothing_comes_is_not_tested(
+    words: tuple[str, ...],
+    status: int,
+    two_families: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.assess.snapshots._probe", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "harness.assess.snapshots.assess", lambda facts, **_: Assessment(facts=facts, flows=3)
+    )
+    snapshot, given = two_families
+    for form in ("text", "json", "sarif", "junit"):
+        command = ["assess", snapshot, "--against", given, "--known-only", "--format", form, *words]
+        assert main(command) == status
+        assert ("kube-proxy serves it here" in capsys.readouterr().out) is (status == 4)

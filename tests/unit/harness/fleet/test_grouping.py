@@ -8,7 +8,7 @@ import json
 import pytest
 
 from harness.fleet.grouping import Fleet, fleet_of
-from harness.fleet.node import LEAK, Answer, Failure, Found
+from harness.fleet.node import LEAK, NOT_TESTED, Answer, Failure, Found
 from harness.report.fleet import answer_line, fleet_json, print_fleet
 from translate.ir import Family
 
@@ -48,6 +48,17 @@ def test_groups_are_those_with_equal_findings_the_largest_first(fleet: Fleet) ->
 def test_counters_part_no_nodes_and_are_told(fleet: Fleet) -> None:
     assert fleet.alike[0].in_use("K01") == 1
     assert fleet.alike[0].in_use("K02") is None
+
+
+def test_a_family_that_was_not_tested_is_no_finding_and_has_a_status_of_its_own() -> None:
+    partial = node("a", found(NOT_TESTED, "no table is for it", family=Family.IP6))
+    assert [partial.status, node("b").status, node("c", found("K01", WEB)).status] == [4, 0, 1]
+    fleet = fleet_of([partial, node("b")])
+    assert (fleet.changes, fleet.status) == (False, 4)
+    shown = io.StringIO()
+    print_fleet(fleet, shown)
+    assert "NOT TESTED" in shown.getvalue()
+    assert "0 known differences" in shown.getvalue()
 
 
 def test_families_are_told_apart() -> None:

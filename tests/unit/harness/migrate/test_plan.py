@@ -76,6 +76,12 @@ def test_a_plan_comes_back_from_its_file() -> None:
     assert again.seconds == 3.5
 
 
+def test_the_digest_does_not_depend_on_how_long_the_packets_took() -> None:
+    plan = made()
+    assert replace(plan, trial={**TRIAL, "ip6": {"flows": 1, "seconds": 7}}).digest == plan.digest
+    assert replace(plan, trial={**TRIAL, "ip6": {"flows": 2, "seconds": 1}}).digest != plan.digest
+
+
 def test_tables_that_hold_something_are_emptied_those_that_forbid_last() -> None:
     (family,) = made().families
     assert [table.name for table in family.removed] == ["raw", "nat", "filter"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -17,13 +16,16 @@ from harness.assess.assessing import Assessment, Checked, Finding
 from harness.assess.catalogue import Decided, catalogue, entry
 from harness.assess.facts import gather
 from harness.assess.leaks import Leak
+from harness.assess.replaying import Disputed
 from harness.assess.seen import Evidence, Seen
-from harness.assess.summary import Summary
+from harness.assess.summary import Summary, Untested
 from harness.kubeproxy import recover
 from harness.report.assessjson import assessment_json
+from harness.report.assessjunit import assessment_junit
 from harness.report.assessment import print_assessment
+from harness.report.assesssarif import assessment_sarif
 from harness.report.outcometext import outcome_text
-from harness.report.sarif import assessment_sarif
+from tests.unit.harness.report.formats import checked_junit, checked_sarif
 from translate.ir import Family, Origin, Protocol, parse_address
 from translate.read import read_ruleset
 
@@ -129,38 +131,57 @@ def test_json_holds_everything(summary: Summary) -> None:
 
 
 def test_sarif_is_what_its_specification_asks_for(summary: Summary) -> None:
-    log = json.loads(assessment_sarif(summary, version="1.2.3"))
-    assert log["version"] == "2.1.0"
-    assert log["$schema"].endswith("sarif-2.1.0.json")
-    (run,) = log["runs"]
-    driver = run["tool"]["driver"]
-    assert (driver["name"], driver["semanticVersion"]) == ("nfparity", "1.2.3")
-    ids = [rule["id"] for rule in driver["rules"]]
-    assert len(ids) == len(set(ids))
-    assert set(ids) == {e.id for e in catalogue() if e.decided is not Decided.OUT_OF_REACH} | {
+    run = checked_sarif(json.loads(assessment_sarif(summary, version="1.2.3")))
+    ids = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert ids == {e.id for e in catalogue() if e.decided is not Decided.OUT_OF_REACH} | {
         "LEAK",
         "UNEXPLAINED",
+        "NOT-JUDGED",
     }
     assert [result["ruleId"] for result in run["results"]] == ["K01", "UNEXPLAINED", "LEAK"]
-    for result in run["results"]:
-        _check_result(result, ids)
     first = run["results"][0]["locations"][0]["physicalLocation"]
     assert first["region"] == {"startLine": 7, "snippet": {"text": "-A KUBE-NODEPORTS -j X"}}
     assert first["artifactLocation"]["uri"] == "folder/dump%20file"
 
 
-def _check_result(result: dict[str, Any], ids: list[str]) -> None:
-    """Sections 3.27 to 3.30 of the specification, as far as this uses them."""
-    assert set(result) <= {"ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"}
-    assert ids[result["ruleIndex"]] == result["ruleId"]
-    assert result["level"] in ("none", "note", "warning", "error")
-    assert result["message"]["text"]
-    assert result["locations"]
-    for location in result["locations"]:
-        physical = location["physicalLocation"]
-        assert physical["artifactLocation"]["uri"]
-        assert physical.get("region", {"startLine": 1})["startLine"] >= 1
-    assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+def with_sides(summary: Summary) -> Summary:
+    """The same, with what was sent where, one flow of which today is disputed, and a family left out."""
+    (one,) = summary.assessments
+    ids = ("K01/a/b:c/outside", "odd", "LEAK/x", "fine", "doubted")
+    sides = (
+        ("iptables-legacy", dict.fromkeys(ids, 0.25)),
+        ("kube-proxy-nftables", dict.fromkeys(ids, 0.5)),
+    )
+    stated = Finding(entry=entry("K08"), subject="Linux", told="Linux is 4.19, below 5.13")
+    disputed = (Disputed("doubted", "verdict: drop simulated, forward seen"),)
+    more = replace(one, sides=sides, disputed=disputed, findings=(*one.findings, stated))
+    return replace(summary, assessments=(more,), untested=(Untested(Family.IP6, "no table is for it"),))
+
+
+def test_junit_has_a_case_for_each_flow_on_each_side(summary: Summary) -> None:
+    root = checked_junit(assessment_junit(with_sides(summary), times=True))
+    suites = {suite.get("name"): suite for suite in root}
+    assert list(suites) == ["ip iptables-legacy", "ip kube-proxy-nftables", "ip snapshot", "ip6 not tested"]
+    today, then = suites["ip iptables-legacy"], suites["ip kube-proxy-nftables"]
+    assert (today.get("tests"), today.get("failures"), today.get("time")) == ("5", "1", "1.250")
+    assert today.find("testcase[@name='doubted']/failure") is not None
+    assert (then.get("tests"), then.get("failures"), then.get("time")) == ("5", "3", "2.500")
+    failure = then.find("testcase[@name='K01/a/b:c/outside']/failure")
+    assert failure is not None
+    assert failure.get("message") == "K01: a/b:c"
+    assert "--only K01/a/b:c/outside" in (failure.text or "")
+    assert suites["ip snapshot"].get("failures") == "1"
+    assert suites["ip6 not tested"].get("errors") == "1"
+    checked_junit(assessment_junit(with_sides(summary), times=False), times=False)
+
+
+def test_what_was_not_tested_is_told_in_every_form(summary: Summary) -> None:
+    partial = with_sides(summary)
+    assert "not tested: IPv6: no table is for it" in shown(partial)
+    assert json.loads(assessment_json(partial))["not tested"] == ["IPv6: no table is for it"]
+    run = checked_sarif(json.loads(assessment_sarif(partial, version="1.2.3")))
+    assert not run["invocations"][0]["executionSuccessful"]
+    assert [result["ruleId"] for result in run["results"]].count("NOT-JUDGED") == 1
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from xml.etree import ElementTree
 
-from harness.parity import BackendReport, Difference, ParityReport
+from harness.parity import BackendReport, Case, Difference, ParityReport
 from harness.report.jsonreport import parity_json
 from harness.report.junit import parity_junit
+from harness.report.paritysarif import parity_sarif
 from harness.report.text import print_parity
+from tests.unit.harness.report.formats import checked_junit, checked_sarif
 from translate.errors import Note
 from translate.ir import Origin
 
@@ -26,20 +27,38 @@ DIFFERENCE = Difference(
 )
 
 
+IDS = ("case/dns", *(f"case/{n}" for n in range(9)))
+CASES = tuple(Case(name, 0.125) for name in IDS)
+REFUSING = BackendReport(
+    name="iptables-nft",
+    flows=8,
+    untested=("cannot express the rules: \x01",),
+    cases=(*CASES[:8], *(Case(name, untested="cannot express the rules: \x01") for name in IDS[8:])),
+)
+
+
 def report(*differences: Difference) -> ParityReport:
+    differing = len({d.flow_id for d in differences})
     return ParityReport(
         level=1,
         flows=10,
+        chancy=2,
         repeated=4,
+        miss=1e-9,
         share_tests=2,
         false_alarm_rate=1e-6,
         backends=(
-            BackendReport(name="nftables", flows=10, differing=len({d.flow_id for d in differences})),
+            BackendReport(name="nftables", flows=10, differing=differing, cases=CASES),
             BackendReport(name="tc-ebpf", skipped="no \x01 headers"),
         ),
         differences=differences,
         assumed=("interface eth0",),
     )
+
+
+def not_tested(one: ParityReport) -> ParityReport:
+    gone = BackendReport(name="gone", untested=("cannot run here: no such kernel",))
+    return dataclasses.replace(one, backends=(*one.backends, REFUSING, gone))
 
 
 def text(one: ParityReport) -> str:
@@ -101,14 +120,72 @@ def test_json() -> None:
     assert json.loads(parity_json(report()))["parity"] is True
 
 
-def test_junit() -> None:
-    root = ElementTree.fromstring(parity_junit(report(DIFFERENCE)))
+def test_junit_has_a_case_for_each_flow_and_backend_with_its_time() -> None:
+    root = checked_junit(parity_junit(not_tested(report(DIFFERENCE)), times=True))
     suites = {s.get("name"): s for s in root}
+    assert [len(suite) for suite in root] == [10, 10, 10, 10]
     nft = suites["nftables -O1"]
-    assert (nft.get("tests"), nft.get("failures")) == ("10", "1")
-    failure = nft.find("testcase/failure")
+    assert (nft.get("tests"), nft.get("failures"), nft.get("time")) == ("10", "1", "1.250")
+    failure = nft.find("testcase[@name='case/dns']/failure")
     assert failure is not None
     assert failure.text is not None
     assert "nfparity diff rules --only case/dns" in failure.text
-    assert suites["tc-ebpf -O1"].find("testcase/skipped") is not None
-    assert ElementTree.fromstring(parity_junit(report()))[0].get("failures") == "0"
+    assert suites["tc-ebpf -O1"].get("skipped") == "10"
+    assert suites["iptables-nft -O1"].get("errors") == "2"
+    assert suites["gone -O1"].get("errors") == "10"
+    assert checked_junit(parity_junit(report(), times=True))[0].get("failures") == "0"
+
+
+def test_junit_without_times_is_the_same_whatever_took_how_long() -> None:
+    slow = tuple(dataclasses.replace(case, seconds=9.0) for case in CASES)
+    backend = dataclasses.replace(report().backends[0], cases=slow)
+    other = dataclasses.replace(report(), backends=(backend, report().backends[1]))
+    assert parity_junit(other, times=True) != parity_junit(report(), times=True)
+    assert parity_junit(other, times=False) == parity_junit(report(), times=False)
+    assert parity_json(other) == parity_json(report())
+    checked_junit(parity_junit(other, times=False), times=False)
+
+
+def test_junit_has_no_character_that_xml_has_not() -> None:
+    odd = dataclasses.replace(DIFFERENCE, observed="\x1b \udcff \ufffe \x85 \U0001f600")
+    root = checked_junit(parity_junit(report(odd), times=True))
+    failure = root.find("testsuite/testcase/failure")
+    assert failure is not None
+    assert "observed ? ? ? ? \U0001f600" in (failure.text or "")
+
+
+def test_sarif_stands_on_the_lines_of_the_rules() -> None:
+    origins = (Origin("my rules", 85, 0, "-A X -j DNAT"), Origin("my rules", 9, 0, "-A Y -j ACCEPT"))
+    placed = dataclasses.replace(DIFFERENCE, origins=origins)
+    bare = dataclasses.replace(DIFFERENCE, field="note", step=None, rules_path="rules")
+    run = checked_sarif(json.loads(parity_sarif(report(placed, bare), version="1.2.3")))
+    first, second = run["results"]
+    assert [one["physicalLocation"]["region"]["startLine"] for one in first["locations"]] == [85, 9]
+    assert {one["physicalLocation"]["artifactLocation"]["uri"] for one in first["locations"]} == {
+        "my%20rules"
+    }
+    assert (first["ruleId"], second["ruleId"]) == ("difference/address", "difference/note")
+    assert "region" not in second["locations"][0]["physicalLocation"]
+    assert "nfparity diff rules --only case/dns" in first["message"]["text"]
+
+
+def test_what_was_not_tested_is_told_in_every_form() -> None:
+    one = not_tested(report())
+    shown = text(one)
+    assert "not tested: iptables-nft, gone; in what the others did of 10 flows at -O1" in shown
+    assert "8          0  2 not tested: cannot express the rules" in shown
+    data = json.loads(parity_json(one))
+    assert (data["result"], data["parity"]) == ("not tested", False)
+    assert data["backends"][2]["untested"] == ["cannot express the rules: \x01"]
+    run = checked_sarif(json.loads(parity_sarif(one, version="1.2.3")))
+    assert len(run["invocations"][0]["toolExecutionNotifications"]) == 2
+    differing = not_tested(report(DIFFERENCE))
+    assert "no parity: 1 differences in 1 of 10 flows at -O1" in text(differing)
+    assert "; not tested: iptables-nft, gone" in text(differing)
+    assert json.loads(parity_json(differing))["result"] == "differences"
+
+
+def test_what_chance_decides_is_said_with_what_is_missed() -> None:
+    told = "2 flows are decided by chance; in 6 runs a way of one is missed with probability 1e-09"
+    assert told in text(report())
+    assert "decided by chance" not in text(dataclasses.replace(report(), chancy=0, repeated=0))

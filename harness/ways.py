@@ -1,0 +1,158 @@
+"""The ways that a flow went, told so that chance does not show: the same ways, the same words.
+
+The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that is another in each
+run of a flow is told as the range that it comes from, wherever it turns up again; one that is always the
+same is told as it is. Ways are put into an order that does not depend on which of them came first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from backends.flow import Again, Flow, Pause, Reply, Send
+from backends.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.packet import Packet, Port, PortClass
+from harness.outcomes import outcome_to_json
+
+__all__ = ["PICKED", "told_ways", "way_key"]
+
+PICKED: Final = PortClass(1024, 65535)
+"""Where the kernel picks a source port from in the place of one from there, if no rule says it."""
+_CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
+"""The same, for those below 512, below 1024, and all others."""
+_ALL: Final = PortClass(0, 65535)
+
+_Ports = dict[int, Port]
+"""What is told of a port number."""
+
+
+def told_ways(
+    flow: Flow, branches: Iterable[OutcomeBranch], *, runs: int, expected: FlowResult | None = None
+) -> tuple[OutcomeBranch, ...]:
+    """Return the ways of ``branches``, which ``runs`` runs have shown, as they are told.
+
+    ``expected`` knows other ranges of ports that a rule may have given. What went one way in a single run
+    is told by what the kernel does where no rule says more: a source port that was changed, and stands
+    in the range of the one that was sent, was picked.
+    """
+    known = frozenset(_sent_ports(flow))
+    ranges = _ranges(expected)
+    groups: dict[tuple[Outcome, ...], list[_Way]] = {}
+    for branch in branches:
+        way = _Way.of(branch, known)
+        groups.setdefault(way.shape, []).append(way)
+    told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
+    for ways in groups.values():
+        seen = sum(int(way.branch.probability * runs) for way in ways)
+        for way in ways:
+            columns = list(zip(*(one.picks for one in ways), strict=True))
+            shown = dict(_told(flow, way, columns, ranges, alone=seen == 1))
+            outcomes = tuple(_with_ports(outcome, shown) for outcome in way.branch.outcomes)
+            told.setdefault(outcomes, replace(way.branch, outcomes=outcomes))
+    return tuple(sorted(told.values(), key=lambda branch: way_key(flow, branch.outcomes)))
+
+
+def way_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
+    """Return what ways of one flow are put in order by."""
+    return json.dumps([outcome_to_json(one, flow.family) for one in outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way with the source ports that nobody has sent taken out: ``picks``, as they first appear."""
+
+    branch: OutcomeBranch
+    shape: tuple[Outcome, ...]
+    picks: tuple[int, ...]
+
+    @classmethod
+    def of(cls, branch: OutcomeBranch, known: frozenset[int]) -> _Way:
+        picks: dict[int, None] = {}
+        for outcome in branch.outcomes:
+            for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
+                if isinstance(port, int) and port not in known:
+                    picks.setdefault(port)
+        marks: _Ports = {port: PortClass(-1 - number, -1) for number, port in enumerate(picks)}
+        shape = tuple(_with_ports(outcome, marks) for outcome in branch.outcomes)
+        return cls(branch, shape, tuple(picks))
+
+
+def _told(
+    flow: Flow,
+    way: _Way,
+    columns: Sequence[tuple[int, ...]],
+    ranges: Sequence[PortClass],
+    *,
+    alone: bool,
+) -> Iterator[tuple[int, Port]]:
+    """What is told of the ports of a way: a number is one if it was the same each time."""
+    for port, values in zip(way.picks, columns, strict=True):
+        own = _range_of(flow, way.branch, port)
+        if alone and own is not None and port in own:
+            yield port, own
+        elif len(set(values)) > 1:
+            known = (*ranges, _ALL if own is None else own, _ALL)
+            fitting = [one for one in known if all(value in one for value in values)]
+            yield port, min(fitting, key=lambda one: (one.high - one.low, one))
+
+
+def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
+    """The range that the kernel picks from in the place of the port that became ``port``; None: none did."""
+    outcomes = iter(branch.outcomes)
+    sent: Packet | None = None
+    arrived: Outcome | None = None
+    for step in flow.steps:
+        if isinstance(step, Pause):
+            continue
+        outcome = next(outcomes, None)
+        if outcome is None:
+            break
+        sent = step.packet if isinstance(step, Send) else sent
+        if outcome.sport == port and outcome.snat and sent is not None:
+            before = sent.sport
+            if isinstance(step, Reply):
+                before = None if arrived is None else arrived.dport
+            if sent.is_icmp or not isinstance(before, int):
+                return _ALL
+            return _CLASSES[(before >= 512) + (before >= 1024)]
+        if isinstance(step, Send | Again):
+            arrived = outcome
+    return None
+
+
+def _sent_ports(flow: Flow) -> Iterator[int]:
+    for step in flow.steps:
+        packet = step.packet if isinstance(step, Send) else None
+        while packet is not None:
+            ports = (packet.sport, packet.dport, packet.icmp_id)
+            yield from (port for port in ports if isinstance(port, int))
+            packet = packet.quoted
+
+
+def _ranges(expected: FlowResult | None) -> tuple[PortClass, ...]:
+    branches = () if expected is None else expected.branches
+    found = chain.from_iterable((o.sport, o.dport) for branch in branches for o in branch.outcomes)
+    return tuple(dict.fromkeys(port for port in found if isinstance(port, PortClass)))
+
+
+def _with_ports(outcome: Outcome, shown: Mapping[int, Port]) -> Outcome:
+    """An outcome with some port numbers told as something else."""
+    changed: dict[str, object] = {}
+    for name in ("sport", "dport"):
+        port = getattr(outcome, name)
+        if port in shown:
+            changed[name] = shown[port]
+    quoted = outcome.quoted
+    if quoted is not None:
+        sport, dport = (_port(port, shown) for port in (quoted.sport, quoted.dport))
+        if (sport, dport) != (quoted.sport, quoted.dport):
+            changed["quoted"] = replace(quoted, sport=sport, dport=dport)
+    return outcome.changed(**changed) if changed else outcome
+
+
+def _port(port: Port | None, shown: Mapping[int, Port]) -> Port | None:
+    return shown.get(port, port) if isinstance(port, int) else port

@@ -1,0 +1,96 @@
+"""Ways are told in the same words and the same order, whatever ports and endpoints chance has drawn."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.packet import Packet, PortClass
+from harness.ways import PICKED, told_ways
+from translate.ir import Family
+
+NODE, CLIENT, POD = 7, 1, 3
+SEND = Send(packet=Packet(family=Family.IP, src=CLIENT, dst=2, proto=17, sport=40000, dport=53), entry="eth0")
+MASQUERADED = Outcome(
+    verdict=Verdict.FORWARD, out="pod", src=NODE, dst=POD, sport=0, dport=5353, snat=True, dnat=True
+)
+BACK = Outcome(verdict=Verdict.FORWARD, out="eth0", src=2, dst=CLIENT, sport=53, dport=40000)
+
+
+def flow(*steps: Step) -> Flow:
+    return Flow(id="f", steps=(SEND, *steps))
+
+
+def branches(*ways: tuple[Outcome, ...]) -> list[OutcomeBranch]:
+    return [OutcomeBranch(Fraction(1, len(ways)), outcomes) for outcomes in ways]
+
+
+def drawn(seed: int, runs: int = 40) -> list[tuple[Outcome, ...]]:
+    """So many runs through two endpoints, each from another port."""
+    draw = random.Random(seed)
+    return [
+        (replace(MASQUERADED, sport=draw.randint(1024, 65535), dst=draw.choice((POD, POD + 1))),)
+        for _ in range(runs)
+    ]
+
+
+def test_picked_ports_and_the_order_of_ways_do_not_show() -> None:
+    told = {told_ways(flow(), branches(*drawn(seed)), runs=40) for seed in range(5)}
+    assert len({tuple(branch.outcomes for branch in ways) for ways in told}) == 1
+    assert [branch.outcomes[0].dst for branch in next(iter(told))] == [POD, POD + 1]
+    assert {branch.outcomes[0].sport for branch in next(iter(told))} == {PICKED}
+
+
+def test_a_port_that_is_always_the_same_is_told() -> None:
+    ways = branches(*[(replace(MASQUERADED, sport=6000),)] * 1)
+    ways = [replace(ways[0], probability=Fraction(1))]
+    (one,) = told_ways(flow(), ways, runs=40)
+    assert one.outcomes[0].sport == 6000
+
+
+def test_of_a_single_run_a_changed_port_counts_as_picked() -> None:
+    (one,) = told_ways(flow(), branches((replace(MASQUERADED, sport=6000),)), runs=1)
+    assert one.outcomes[0].sport == PICKED
+    (other,) = told_ways(flow(), branches((replace(MASQUERADED, sport=80),)), runs=1)
+    assert other.outcomes[0].sport == 80, "from where the kernel does not pick one for 40000"
+
+
+def test_ports_that_were_sent_are_told() -> None:
+    kept = replace(MASQUERADED, sport=40000)
+    told = told_ways(flow(), branches((kept,), *drawn(1)), runs=41)
+    assert {branch.outcomes[0].sport for branch in told} == {40000, PICKED}
+
+
+def test_a_range_that_a_rule_gives_is_told_where_it_fits() -> None:
+    given = PortClass(5000, 5010)
+    expected = FlowResult("f", tuple(branches((replace(MASQUERADED, sport=given),))))
+    inside = branches(*[(replace(MASQUERADED, sport=5000 + n % 11, mark=1),) for n in range(40)])
+    (one,) = told_ways(flow(), inside, runs=40, expected=expected)
+    assert one.outcomes[0].sport == given
+    (other,) = told_ways(flow(), branches(*drawn(1))[:1], runs=41, expected=expected)
+    assert other.outcomes[0].sport == PICKED
+
+
+def test_a_port_is_the_same_wherever_it_turns_up_again() -> None:
+    steps = (Reply(), Pause(seconds=1), Again(), IcmpError(type=3, code=3))
+
+    def run(port: int) -> tuple[Outcome, ...]:
+        there = replace(MASQUERADED, sport=port)
+        error = replace(BACK, sport=None, dport=None, quoted=QuotedTuple(NODE, POD, port, 5353))
+        return there, BACK, there, error
+
+    (one,) = told_ways(flow(*steps), branches(*[run(port) for port in range(2000, 2040)]), runs=40)
+    assert [outcome.sport for outcome in one.outcomes] == [PICKED, 53, PICKED, None]
+    assert one.outcomes[3].quoted == QuotedTuple(NODE, POD, PICKED, 5353)
+
+
+def test_the_port_of_an_answer_is_picked_by_where_the_answer_comes_from() -> None:
+    def run(port: int) -> tuple[Outcome, ...]:
+        there = replace(MASQUERADED, src=CLIENT, sport=40000, snat=False, dport=443)
+        return there, replace(BACK, src=NODE, sport=port, snat=True)
+
+    (one,) = told_ways(flow(Reply()), branches(*[run(port) for port in range(100, 140)]), runs=40)
+    assert one.outcomes[1].sport == PortClass(1, 511)
