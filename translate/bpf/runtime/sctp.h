@@ -7,17 +7,25 @@
 #define CRC_POLYNOMIAL 0x82f63b78
 #define CRC_ONE 0x80000000 /* the polynomial 1: the highest bit has the lowest power */
 
-/* One bit of zeros behind what the CRC covers: times x. */
-INLINE u32 crc_shift(u32 crc) { return (crc >> 1) ^ (CRC_POLYNOMIAL & -(crc & 1)); }
+/* The value where the bit is set, else zero. A product, since clang 19 makes a branch of a select, and newer verifiers
+ * go two paths where a mask is all ones or zero: either doubles the paths with each round of a loop. */
+INLINE u32 crc_where(u32 bit, u32 value)
+{
+	asm volatile("" : "+r"(bit)); /* or clang makes a select of the product */
+	return value * bit;
+}
 
-/* The product of two polynomials. Without branches, so that the verifier has one path to go. */
+/* One bit of zeros behind what the CRC covers: times x. */
+INLINE u32 crc_shift(u32 crc) { return (crc >> 1) ^ crc_where(crc & 1, CRC_POLYNOMIAL); }
+
+/* The product of two polynomials. */
 INLINE u32 crc_times(u32 a, u32 b)
 {
 	u32 product = 0;
 
 	for (u32 i = 0; i < 32; i++) {
 		asm volatile("" : "+r"(i));
-		product ^= b & -(a >> 31);
+		product ^= crc_where(a >> 31, b);
 		a <<= 1;
 		b = crc_shift(b);
 	}
@@ -35,7 +43,7 @@ INLINE u32 crc_change(u32 flipped, u16 behind)
 	}
 	for (u32 i = 0; i < 16; i++) {
 		asm volatile("" : "+r"(i));
-		crc = crc_times(behind & 1 ? power : CRC_ONE, crc);
+		crc = crc_times(CRC_ONE ^ crc_where(behind & 1, CRC_ONE ^ power), crc);
 		power = crc_times(power, power);
 		behind >>= 1;
 	}
