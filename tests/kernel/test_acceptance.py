@@ -47,9 +47,12 @@ NOT_THERE = re.compile(
 )
 """Objects that iptables' own tests name and do not make; whether one is there says nothing of the rule."""
 
-FORGOTTEN = re.compile(r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d|! --[sd]\w*-?p\w* (0:65535|:)( |$)")
+FORGOTTEN = re.compile(
+    r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d"
+    r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)"
+)
 """What iptables-save does not print as it was given: the last of several codes, a range of every port,
-the port that SNAT counts from (``/0``, which iptables-restore refuses)."""
+the port that SNAT counts from (``/0``) and seconds above 2^31 (``-1``), which iptables-restore refuses."""
 
 
 @dataclass

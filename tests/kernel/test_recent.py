@@ -95,6 +95,39 @@ def test_the_simulator_keeps_lists_as_the_kernel_does(variant: str, kind_node: N
     assert {DROP, FORWARD} <= {v for flow in sent for v in verdicts(simulate(job, flow))}
 
 
+TRANSLATED = filtering(
+    marked(1, "--set", "-j ACCEPT"),
+    marked(2, "--rcheck"),
+    marked(4, "--remove"),
+    marked(8, "! --update --seconds 1"),
+    marked(9, "! --set"),
+    marked(10, "! --remove"),
+    # Lists behind what asks once, and two changes in one rule.
+    marked(11, "--set", "-j DROP").replace("-m recent", "-m conntrack --ctstate NEW,SNAT -m recent"),
+    marked(12, f"--remove --name seen {SOURCE} -m recent --set", "-j DROP"),
+    marked(13, f"--update --name seen {SOURCE} -m recent ! --remove", "-j DROP"),
+    marked(14, f"--remove --name seen {SOURCE} -m recent ! --update", "-j DROP"),
+)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: Node, flows) -> None:
+    job = Job(ruleset=read_ruleset(TRANSLATED.encode(), name="rules"), node=kind_node)
+    output = emit(lower(job.ruleset, level=level))
+    check = one_after_another
+    sent = [
+        check(flows, (1, 8), (1, 2), (1, 1), (1, 8), 1.3, (1, 8), (1, 8), (1, 2)),
+        check(flows, (1, 9), (1, 2), (2, 10), (1, 10), (1, 2), (1, 10)),
+        check(flows, (1, 2), (1, 11), (1, 2), (1, 12), (1, 2), (2, 12), (2, 2)),
+        check(flows, (1, 13), (1, 1), (1, 13), (1, 2), (1, 1), (1, 14), (1, 2), (2, 14)),
+    ]
+    with open_session(kind_node, IptablesLoader("iptables-legacy", TRANSLATED)) as session:
+        kernel = [verdicts(seen) for seen in session.replay(sent)]
+    with open_session(kind_node, NftablesLoader(output.text, flush=output.flush)) as session:
+        assert [verdicts(seen) for seen in session.replay(sent)] == kernel
+    assert [verdicts(simulate(job, flow)) for flow in sent] == kernel
+
+
 FULL = filtering(
     f"-p udp -m recent --rcheck --seconds 60 --name seen {SOURCE} -j DROP",
     marked(1, "--set", "-j REJECT --reject-with icmp-host-prohibited"),

@@ -8,6 +8,16 @@ chain, so that at most one part acts. ``Return`` and ``Goto`` leave the rule's o
 stand in another one; there the rule is repeated for every alternative, which is the same because
 control never comes back to the next one.
 
+*Chance, counters and lists behind an* :class:`AnyOf` must see only what passed it, and a list that a rule
+changes behind chance or a counter must not have these asked twice. So such a rule is cut: what stands before
+the cut leads to a chain that has the rest. That is a jump, or with ``Return`` or ``Goto`` as the rule's end a
+goto; then all else that stands behind the rule is in a chain of its own, too, to which every packet goes that
+fails a test on its way.
+
+*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list where the rule does not match
+(``recent_mt``): ``--remove`` takes out what is there, and ``--update`` refreshes what is there but too old.
+So it is cut off, too, with rules for that before the rest.
+
 *A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
 (it may have no transport header), did not come in by a bridge (its device may be of no kind), or came by
 another way than the one back (which takes two matches to say). So the rule's other tests jump to a chain of
@@ -17,6 +27,7 @@ its own, where a packet of which the opposite is true returns and the actions fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Final
@@ -27,11 +38,14 @@ from translate.ir import (
     AnyOf,
     Apply,
     ConnectionState,
+    Family,
     Field,
     FieldTest,
     Goto,
     Interval,
     Jump,
+    Recent,
+    RecentMode,
     Return,
     SetTest,
     Test,
@@ -40,8 +54,7 @@ from translate.nft.draft import Draft
 from translate.nft.ipsets import ends_the_rule
 from translate.nft.matches import REVERSE_PATHS
 from translate.nft.model import NftChain
-from translate.nft.refusal import CannotSay
-from translate.nft.rules import transport_again, write_rule
+from translate.nft.rules import negated_recent, recent_cut, transport_again, write_rule
 from translate.nft.statements import comes_back
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
@@ -55,21 +68,25 @@ _YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED}
 def write_apply(draft: Draft, chain: NftChain, apply: Apply) -> NftChain:
     """Write a rule into ``chain``; return the chain that takes what stands behind it. Raises CannotSay."""
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
+    cut = _cut(draft, apply.tests, several)
+    if cut is not None:
+        return _stages(draft, chain, apply, cut)
     if not several:
         write_rule(draft, chain, apply)
         return chain
-    leaves = bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
+    leaves = _leaves(apply)
     index = next((i for i in several if leaves and not isinstance(apply.tests[i], AnyOf)), several[0])
     special = apply.tests[index]
     counts = _last_counts(apply.tests)
     behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
     rest = (*apply.tests[:index], *behind)
     if leaves and isinstance(special, AnyOf):
-        _repeat(draft, chain, apply)
+        ways = _all_ways(apply.tests, draft.family)
+        if ways is None:
+            return _stages(draft, chain, apply, several[0])
+        for tests in ways:
+            write_rule(draft, chain, replace(apply, tests=tests))
         return chain
-    if any(not isinstance(test, FieldTest | AnyOf | SetTest) for test in behind):
-        # Chance and counters behind the AnyOf must see only what passed it.
-        raise CannotSay("any-of-then-state", "a test with state follows a list of alternatives")
     if leaves:
         return _opposite_stays(draft, chain, apply, _opposite(special), rest, counts)
     aside = draft.aside(chain, apply.origin)
@@ -80,6 +97,61 @@ def write_apply(draft: Draft, chain: NftChain, apply: Apply) -> NftChain:
         write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(Return(),)))
         write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts)))
     return chain
+
+
+def _leaves(apply: Apply) -> bool:
+    """Whether the rule ends in an action that cannot stand in another chain."""
+    return bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
+
+
+def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
+    """Return the first test that must be asked apart from those before it, and with those behind it."""
+    asked = tests[: len(tests) - len(_last_counts(tests))]
+    stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
+    if several and stateful and stateful[-1] > several[0]:
+        return several[0]
+    return recent_cut(draft, tests)
+
+
+def _stages(draft: Draft, chain: NftChain, apply: Apply, index: int) -> NftChain:
+    """Write the tests before the one at ``index``, and all else into chains; return where to go on."""
+    special, behind = apply.tests[index], apply.tests[index + 1 :]
+    leaves = _leaves(apply)
+    aside = draft.aside(chain, apply.origin)
+    last = draft.aside(chain, apply.origin) if leaves else chain
+    failed: Action = Goto(draft.jump(last).chain) if leaves else Return()
+    there: Action = Goto(draft.jump(aside).chain) if leaves else draft.jump(aside)
+    rules = [aside]
+    begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(there,)))
+    if leaves:
+        rules.append(begun)
+    rest = replace(apply, tests=(*transport_again(apply), *behind))
+    match special:
+        case AnyOf(negated=False):
+            passed = draft.aside(chain, apply.origin)
+            for part in special.tests:
+                tests = (*transport_again(apply, part), part)
+                write_rule(
+                    draft, aside, replace(apply, tests=tests, actions=(Goto(draft.jump(passed).chain),))
+                )
+            rules.append(write_apply(draft, passed, rest))
+        case AnyOf():
+            for part in special.tests:
+                tests = (*transport_again(apply, part), part)
+                write_rule(draft, aside, replace(apply, tests=tests, actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+        case Recent(negated=True, mode=RecentMode.UPDATE | RecentMode.REMOVE):
+            negated_recent(draft, aside, replace(apply, tests=(special,), actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+        case Recent():
+            rules[0] = write_apply(draft, aside, replace(rest, tests=(special, *rest.tests)))
+        case _:
+            write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+    if leaves:
+        for each in rules:
+            write_rule(draft, each, replace(apply, tests=(), actions=(failed,)))
+    return last if leaves else begun
 
 
 def takes_rules(draft: Draft, test: Test) -> bool:
@@ -132,18 +204,23 @@ def _any_of(draft: Draft, aside: NftChain, any_of: AnyOf, apply: Apply, counts: 
         write_rule(draft, aside, replace(apply, tests=tests, actions=actions))
 
 
-def _repeat(draft: Draft, chain: NftChain, apply: Apply) -> None:
-    """Write the rule once for every way in which its alternatives can hold."""
-    counts = _last_counts(apply.tests)
-    asked = apply.tests[: len(apply.tests) - len(counts)]
+def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
+    """The tests of one rule for every way in which its alternatives can hold.
+
+    None where rules cannot stand for them: what draws or counts must do so once.
+    """
+    counts = _last_counts(tests)
+    asked = tests[: len(tests) - len(counts)]
     plain = tuple(test for test in asked if not isinstance(test, AnyOf))
     if any(not isinstance(test, FieldTest | SetTest) for test in plain):
-        raise CannotSay("any-of-with-state", "a list of alternatives stands beside a test with state")
+        return None
     ways = [_ways(test) for test in asked if isinstance(test, AnyOf)]
-    for way in product(*ways):
-        tests = canonical((*plain, *(test for part in way for test in part)), draft.family)
-        if tests is not None:
-            write_rule(draft, chain, replace(apply, tests=(*tests, *counts)))
+    found = []
+    for way in product(*(way for way in ways if way is not None)):
+        tried = canonical((*plain, *(test for part in way for test in part)), family)
+        if tried is not None:
+            found.append((*tried, *counts))
+    return None if None in ways else found
 
 
 def _opposite(test: Test) -> Test:
@@ -180,8 +257,8 @@ _NO_ENTRY: Final = FieldTest(
 """True of just the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
 
 
-def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]]:
-    """The conjunctions of which one must hold for ``any_of`` to hold."""
+def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
+    """The conjunctions of which one must hold for ``any_of`` to hold, or None where nobody can say so."""
     if not any_of.negated:
         return [(part,) for part in any_of.tests]
     not_each: list[list[FieldTest]] = []
@@ -192,5 +269,5 @@ def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]]:
         elif part.field.is_connection:
             not_each.append([negated, _NO_ENTRY])
         else:
-            raise CannotSay("any-of-absent", f"a packet without {part.field.text} cannot be asked for")
+            return None  # of a packet without this field nothing can be asked
     return list(product(*not_each))

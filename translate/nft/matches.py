@@ -185,15 +185,16 @@ def matches(tests: Sequence[Test], family: Family, sets: NamedSets, before: Sequ
     ports without a protocol get the guard that they need. Raises CannotSay.
     """
     known = transports((*before, *tests))
-    if any(_is_ct_port(test) for test in tests):
-        if not known or any(map(_counts, tests)):
-            raise CannotSay("ct-ports", "ports of the connection need a protocol (-p) in the same rule")
+    apart = any(map(_is_ct_port, before))
+    asked = any(map(_is_ct_port, tests))
+    if asked and not apart:
         # nft knows what a port of the connection is only behind the match on the protocol.
-        tests = sorted(tests, key=_is_ct_port)
+        apart = not known or any(map(_counts, tests))
+        tests = tests if apart else sorted(tests, key=_is_ct_port)
     port = next((i for i, t in enumerate(tests) if isinstance(t, FieldTest) and t.field in _PORTS), None)
-    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS
+    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not apart
     guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
-    found: list[str] = []
+    found = [_EVERY_PROTOCOL] if apart and asked else []
     for index, test in enumerate(tests):
         if guarded and index == port:
             found.append(protocols(sorted(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS)))
@@ -204,8 +205,32 @@ def matches(tests: Sequence[Test], family: Family, sets: NamedSets, before: Sequ
                     continue
             elif test.field in _PORTS:
                 text = text.replace("th ", f"{protocol(known[0])} ", 1)
+        if apart and isinstance(test, FieldTest):
+            text = _with_protocol(test, text, family)
         found.append(text)
     return found
+
+
+_EVERY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
+"""A match that every packet passes, behind which nft knows what a port of the connection is.
+
+To nft the packet is then one of TCP (``relational_expr_pctx_update`` looks at single values in the set), so
+that it implies TCP no more, and refuses what would imply another protocol.
+"""
+
+
+def _with_protocol(test: FieldTest, text: str, family: Family) -> str:
+    """Return a match behind :data:`_EVERY_PROTOCOL`, with the protocol that nft would imply elsewhere."""
+    match test.field:
+        case Field.TCP_FLAGS:
+            return f"{protocols((Protocol.TCP,))} {text}"
+        case Field.ICMP_TYPE | Field.ICMP_CODE:
+            four = family is Family.IP
+            at = "@th,0,8" if test.field is Field.ICMP_TYPE else "@th,8,8"
+            plain = text.replace(expression(test.field, family), at, 1)
+            return f"{protocols((Protocol.ICMP if four else Protocol.ICMPV6,))} {plain}"
+        case _:
+            return text
 
 
 def _counts(test: Test) -> bool:

@@ -55,7 +55,7 @@ from translate.nft.refusal import CannotSay
 from translate.nft.statements import needs_transport, statement
 from translate.passes.recents import changes_list, inexact
 
-__all__ = ["transport_again", "write_rule"]
+__all__ = ["negated_recent", "recent_cut", "transport_again", "write_rule"]
 
 _PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
 
@@ -107,6 +107,47 @@ def _seen(draft: Draft, test: Recent) -> str:
     return f"{address_key(test, draft.family)} {'!= ' if test.negated else ''}@{name}"
 
 
+def recent_cut(draft: Draft, tests: Sequence[Test]) -> int | None:
+    """Return the first test on a list that must stand in a rule without those before it, or None.
+
+    It changes its list in rules of its own, and these would ask them again; or one before it changes a list.
+    """
+    changed = False
+    for index, test in enumerate(tests):
+        if not isinstance(test, Recent) or not changes_list(test):
+            continue
+        if test.negated and test.mode is not RecentMode.SET:
+            return index
+        apart = test.mode is RecentMode.SET or _updates_several(draft, test)
+        if changed or (apart and not all(_says_it_again(one, test.name) for one in tests[:index])):
+            return index
+        changed = changed or not apart
+    return None
+
+
+def _updates_several(draft: Draft, test: Recent) -> bool:
+    """Whether a test refreshes more than one set."""
+    return test.mode is RecentMode.UPDATE and len(draft.lists[test.name].seconds) > 1
+
+
+def negated_recent(draft: Draft, chain: NftChain, apply: Apply) -> None:
+    """Write what a negated ``--update`` or ``--remove``, the only test of a rule, does where it fails.
+
+    That is the rule's action. Behind these rules are the packets that pass the test.
+    """
+    (test,) = apply.tests
+    assert isinstance(test, Recent)
+    if test.mode is RecentMode.REMOVE:
+        write_rule(draft, chain, replace(apply, tests=(replace(test, negated=False),)))
+        return
+    asked = replace(test, mode=RecentMode.RCHECK, negated=False)
+    write_rule(draft, chain, replace(apply, tests=(asked,)))
+    if test.seconds is not None:  # what is there and too old is as new again
+        write_rule(
+            draft, chain, replace(apply, tests=(replace(test, negated=False, seconds=None),), actions=())
+        )
+
+
 def _recent(draft: Draft, chain: NftChain, apply: Apply, index: int) -> None:
     """Write a rule whose test number ``index`` changes a list."""
     test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
@@ -114,26 +155,19 @@ def _recent(draft: Draft, chain: NftChain, apply: Apply, index: int) -> None:
     problem = inexact(test, draft.lists[test.name])
     if problem is not None:
         raise CannotSay(*problem)
-    if test.negated and test.mode is not RecentMode.SET:
-        raise CannotSay("recent-negated", f"! --{test.mode.value} changes a list that does not match")
     operation = "delete" if test.mode is RecentMode.REMOVE else "update"
     key = address_key(test, draft.family)
     sets = [draft.sets[test.name, s].name for s in draft.lists[test.name].seconds]
     changes = [f"{operation} @{name} {{ {key} }}" for name in sets]
     seen = replace(test, mode=RecentMode.RCHECK)
-    if test.mode is RecentMode.SET or (test.mode is RecentMode.UPDATE and len(changes) > 1):
-        if not all(_says_it_again(one, test.name) for one in before):
-            reason = f"--{test.mode.value} stands behind a test that says it only once"
-            raise CannotSay("recent-after-state", reason)
+    if test.mode is RecentMode.SET or _updates_several(draft, test):
         asked = before if test.mode is RecentMode.SET else (*before, seen)
         for change in changes:
             parts = (*_parts(draft, asked), change)
             chain.rules.append(NftRule(parts=parts, origin=apply.origin))
-        if not test.negated:
+        if not test.negated and (behind or apply.actions):
             write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
         return
-    if any(isinstance(one, Recent) and changes_list(one) for one in behind):
-        raise CannotSay("recent-twice", f"--{test.mode.value} stands before another test that changes a list")
     targets = tuple(draft.called[a.chain] for a in apply.actions if isinstance(a, Jump | Goto))
     actions = [statement(action, draft.family, draft.called) for action in apply.actions]
     asked = (*before, test)

@@ -9,7 +9,7 @@ from translate.read.declaration import Context, Given, MatchExtension, OptionErr
 
 __all__ = ["COMMENT"]
 
-_LONGEST: Final = 255  # XT_MAX_COMMENT_LEN, less its NUL
+_LONGEST: Final = 256  # XT_MAX_COMMENT_LEN; the NUL takes the place of the last one
 
 
 def _comment(given: Given, _context: Context) -> tuple[Test, ...]:
@@ -17,7 +17,7 @@ def _comment(given: Given, _context: Context) -> tuple[Test, ...]:
     text = option.arguments[0]
     length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
     if length > _LONGEST:
-        raise OptionError(f"a comment of {length} bytes is over the kernel's {_LONGEST}", option=index)
+        raise OptionError(f"a comment of {length} bytes is over iptables' {_LONGEST}", option=index)
     return ()
 
 

@@ -75,9 +75,34 @@ def test_what_draws_once_must_not_draw_per_alternative() -> None:
     draw = "-m statistic --mode random --probability 0.50000000000"
     found = nft("filter", f"-A INPUT {draw} {EITHER} -j DROP")
     assert found["filter_INPUT"] == ["numgen random mod 2147483648 < 1073741824 jump filter_INPUT_2"]
-    for rule in (f"-A INPUT {EITHER} {draw} -j DROP", f"-A INPUT {draw} {EITHER} -j RETURN"):
-        with pytest.raises(UnsupportedError):
-            nft("filter", rule)
+    found = nft("filter", f"-A INPUT {EITHER} {draw} -j DROP")
+    assert found["filter_INPUT_2"] == [
+        "ct state new goto filter_INPUT_3",
+        "ct status & dnat == dnat goto filter_INPUT_3",
+    ]
+    assert found["filter_INPUT_3"] == ["numgen random mod 2147483648 < 1073741824 drop"]
+    found = nft("filter", f"-A INPUT {GUARD} {draw} -j DROP")
+    assert found["filter_INPUT_2"] == [
+        "ct state established,related return",
+        "ct status & dnat == dnat return",
+        "numgen random mod 2147483648 < 1073741824 drop",
+    ]
+
+
+def test_what_draws_once_and_returns_has_what_follows_in_a_chain() -> None:
+    draw = "-m statistic --mode random --probability 0.50000000000"
+    found = nft("filter", "-A INPUT -j user", f"-A user {draw} {EITHER} -j RETURN", "-A user -j DROP")
+    assert found["filter_user"] == [
+        "numgen random mod 2147483648 < 1073741824 goto filter_user_2",
+        "goto filter_user_3",
+    ]
+    assert found["filter_user_2"] == [
+        "ct state new goto filter_user_4",
+        "ct status & dnat == dnat goto filter_user_4",
+        "goto filter_user_3",
+    ]
+    assert found["filter_user_4"][0] == "return"
+    assert found["filter_user_3"] == ["drop"]
 
 
 def test_ports_of_alternatives_keep_their_protocol() -> None:

@@ -116,12 +116,32 @@ def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
             "-A INPUT -m recent --name a --rcheck --hitcount 3 --rsource -j DROP",
             "-A INPUT -j ACCEPT",
             "-A FORWARD -m set --match-set b src,src -j DROP",
-            "-A FORWARD -m conntrack --ctorigdstport 80 -j DROP",
             ipsets="create b hash:ip,port\nadd b 10.0.0.1,icmp:ping\n",
         )
     assert [(r.feature, r.origin.text.split()[1]) for r in caught.value.refusals] == [
         ("recent-hitcount", "INPUT"),
         ("ipset-protocol", "FORWARD"),
-        ("ct-ports", "FORWARD"),
     ]
     assert {r.backend for r in caught.value.refusals} == {"nftables"}
+
+
+def test_ports_of_a_connection_of_any_protocol() -> None:
+    every = "meta l4proto { 0-5, 7-255, tcp }"
+    assert nft("filter", "-A INPUT -m conntrack --ctorigdstport 80 -j DROP")["filter_INPUT"] == [
+        f"{every} ct original proto-dst 80 drop"
+    ]
+    counter = "-m statistic --mode nth --every 2 --packet 0"
+    port = "-m conntrack --ctorigdstport 80"
+    # Behind that match nft would take it that TCP has been asked for, and refuse ICMP.
+    assert nft("filter", f"-A INPUT -p tcp {port} {counter} -m tcp --tcp-flags SYN SYN -j DROP")[
+        "filter_INPUT"
+    ] == [
+        f"{every} meta l4proto tcp ct original proto-dst 80 numgen inc mod 2 == 0"
+        " meta l4proto tcp tcp flags & 0x2 == 0x2 drop"
+    ]
+    assert nft("filter", f"-A INPUT -p icmp {port} {counter} -m icmp --icmp-type 3 -j DROP")[
+        "filter_INPUT"
+    ] == [
+        f"{every} meta l4proto icmp ct original proto-dst 80 numgen inc mod 2 == 0"
+        " meta l4proto icmp @th,0,8 3 drop"
+    ]

@@ -99,19 +99,49 @@ def test_what_sets_cannot_say_is_refused_rule_by_rule() -> None:
         "-A INPUT -m recent --name c --set --mask 255.255.0.0 --rsource -j DROP",
         f"-A INPUT -m recent --name d --rcheck --seconds 5 --reap {SOURCE} -j DROP",
         f"-A INPUT -m recent --name d --remove {SOURCE} -j DROP",
-        f"-A INPUT -m recent --name e ! --update --seconds 5 {SOURCE} -j DROP",
-        "-A INPUT -m statistic --mode random --probability 0.5 -m recent --name f --set -j DROP",
-        "-A INPUT -m recent --name f --update --seconds 5 -m recent --name f --set -j DROP",
     ) == [
         (1, "recent-hitcount"),
         (2, "recent-rttl"),
         (3, "recent-mask"),
         (4, "recent-mask"),
         (5, "recent-reap"),
-        (7, "recent-negated"),
-        (8, "recent-after-state"),
-        (9, "recent-twice"),
     ]
+
+
+def test_a_negated_update_refreshes_what_is_too_old() -> None:
+    found = nft("filter", f"-A INPUT -m recent --name e ! --update --seconds 5 {SOURCE} -j DROP")
+    assert found["filter_INPUT"] == ["jump filter_INPUT_2"]
+    assert found["filter_INPUT_2"] == [
+        "ip saddr @recent_e return",
+        "ip saddr @recent_e_2 update @recent_e { ip saddr }",
+        "ip saddr @recent_e_2 update @recent_e_2 { ip saddr }",
+        "drop",
+    ]
+
+
+def test_a_negated_remove_takes_out_what_is_there() -> None:
+    found = nft("filter", f"-A INPUT -m recent --name e ! --remove {SOURCE} -j DROP")
+    assert found["filter_INPUT_2"] == ["ip saddr @recent_e delete @recent_e { ip saddr } return", "drop"]
+
+
+def test_a_list_behind_chance_is_in_a_chain() -> None:
+    draw = "-m statistic --mode random --probability 0.50000000000"
+    found = nft(
+        "filter",
+        f"-A INPUT {draw} -m recent --name f --set {SOURCE} -j DROP",
+        f"-A INPUT -m recent --name f --rcheck {SOURCE} -j DROP",
+    )
+    assert found["filter_INPUT"][0] == "numgen random mod 2147483648 < 1073741824 jump filter_INPUT_2"
+    assert found["filter_INPUT_2"] == ["update @recent_f { ip saddr }", "drop"]
+
+
+def test_two_changes_of_lists_are_two_rules() -> None:
+    rule = (
+        f"-A INPUT -m recent --name f --update --seconds 5 {SOURCE} -m recent --name f --set {SOURCE} -j DROP"
+    )
+    found = nft("filter", rule)
+    assert found["filter_INPUT"] == ["ip saddr @recent_f update @recent_f { ip saddr } jump filter_INPUT_2"]
+    assert found["filter_INPUT_2"] == ["update @recent_f { ip saddr }", "drop"]
 
 
 def test_a_hitcount_of_one_is_none() -> None:

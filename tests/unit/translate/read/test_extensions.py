@@ -328,8 +328,8 @@ def test_other_matches(read_rule: ReadRule, rule: str, expected: Test | None) ->
         ("-m recent --rcheck --reap", 4, '"--reap" needs "--seconds"'),
         ("-m recent --rcheck --hitcount 65536", 4, "--hitcount 65536 is over the kernel's 65535"),
         ("-m comment", 4, 'comment needs the option "--comment"'),
-        (f"-m comment --comment {'x' * 256}", 22, "a comment of 256 bytes is over the kernel's 255"),
-        (f"-m comment --comment {'ü' * 128}", 22, "a comment of 256 bytes is over the kernel's 255"),
+        (f"-m comment --comment {'x' * 257}", 22, "a comment of 257 bytes is over iptables' 256"),
+        (f"-m comment --comment {'ü' * 129}", 22, "a comment of 258 bytes is over iptables' 256"),
     ],
 )
 def test_other_matches_invalid(read_fault: ReadFault, rule: str, column: int, message: str) -> None:
