@@ -299,12 +299,14 @@ class _Rule:
     # -- what is done ----------------------------------------------------------------------------
 
     def _translate(self, nat: Nat) -> None:
-        widths = (self._state.sample.family.bits // 8, 2)
-        ranges = [
-            None if ends is None else tuple(int.from_bytes(self._get(r, width), "big") for r in ends)
-            for ends, width in zip((nat.addresses, nat.ports), widths, strict=True)
-        ]
-        self._state.note(nat.kind, *ranges, nat.flags & _NAT_OPTIONS)
+        addresses = self._ends(nat.addresses, self._state.sample.family.bits // 8)
+        self._state.translate(nat.kind, addresses, self._ends(nat.ports, 2), nat.flags & _NAT_OPTIONS)
+
+    def _ends(self, registers: tuple[int, int] | None, width: int) -> tuple[int, int] | None:
+        if registers is None:
+            return None
+        low, high = (int.from_bytes(self._get(register, width), "big") for register in registers)
+        return low, high
 
 
 def _number(value: int, width: int) -> bytes:

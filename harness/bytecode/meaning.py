@@ -207,16 +207,16 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("reject", *_REJECTS[kind])
                 return False
             case Dnat(addresses=addresses, ports=ports):
-                state.note("dnat", *_range(addresses, ports), _options(ports))
+                state.translate("dnat", _range(addresses), _range(ports.interval), _options(ports))
                 return False
             case Snat(addresses=addresses, ports=ports):
-                state.note("snat", *_range(addresses, ports), _options(ports))
+                state.translate("snat", _range(addresses), _range(ports.interval), _options(ports))
                 return False
             case Masquerade(ports=ports):
-                state.note("masq", *_range(None, ports), _options(ports))
+                state.translate("masq", None, _range(ports.interval), _options(ports))
                 return False
             case Redirect(ports=ports):
-                state.note("redir", *_range(None, ports), _options(ports))
+                state.translate("redir", None, _range(ports.interval), _options(ports))
                 return False
             case Log() | NfLog():
                 state.note("log", _log(action))
@@ -243,9 +243,8 @@ def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> Non
             state.mark = (state.mark & ~nfmask & _ALL) ^ (state.connmark & ctmask)
 
 
-def _range(addresses: Interval | None, ports: NatPorts) -> tuple[tuple[int, int] | None, ...]:
-    both = (addresses, ports.interval)
-    return tuple(None if one is None else (one.low, one.high) for one in both)
+def _range(interval: Interval | None) -> tuple[int, int] | None:
+    return None if interval is None else (interval.low, interval.high)
 
 
 def _options(ports: NatPorts) -> int:

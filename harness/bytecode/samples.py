@@ -123,6 +123,17 @@ class State:
         """Write down what a rule does."""
         self.events.append((*event, self.mark, self.connmark, self.tracked.name))
 
+    def translate(
+        self, kind: str, addresses: tuple[int, int] | None, ports: tuple[int, int] | None, options: int
+    ) -> None:
+        """Write down a NAT target; a protocol without ports has none bound (``l4proto_manip_pkt``)."""
+        if self.sample.number(Field.L4PROTO) not in (_ICMP[self.sample.family], *PORT_PROTOCOLS):
+            ports = None
+            if addresses is None and kind in ("dnat", "snat"):
+                self.note("accept")  # nothing is left to bind
+                return
+        self.note(kind, addresses, ports, options)
+
     @property
     def has_entry(self) -> bool:
         """Whether the packet has a conntrack entry."""

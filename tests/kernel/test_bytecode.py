@@ -67,7 +67,7 @@ def _same(ruleset: Ruleset, compilers: list[Nft]) -> None:
     """Every statement means what it says, and the text of every level loads."""
     programs = [lower(ruleset, level=level) for level in LEVELS]
     checked = check(programs, compilers)
-    assert checked.statements
+    assert checked.statements or checked.refused
     assert not checked.differences, _shown(checked.differences)
     for program in programs:
         _load(program, compilers)
