@@ -10,6 +10,9 @@ from translate.ir import Goto, Hook, Jump, Rule, Ruleset, Table
 
 __all__ = ["Call", "calls", "dot_text", "tree_lines"]
 
+_DEEPEST = 40
+"""From this level on, lines are not indented further."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
@@ -83,7 +86,7 @@ def _below(
         verb = "goes to" if call.goto else "calls"
         again = ", see above" if call.callee in shown else ""
         line = f"line {call.rule.origin.line}" if call.rule.origin.line else "a rule"
-        yield f"{'  ' * depth}{line} {verb} {call.callee}: {_size(table, call.callee)}{again}"
+        yield f"{'  ' * min(depth, _DEEPEST)}{line} {verb} {call.callee}: {_size(table, call.callee)}{again}"
         if not again:
             shown.add(call.callee)
             below = by_caller.get((table.name.value, call.callee), [])

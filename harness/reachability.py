@@ -10,7 +10,7 @@ through a table (the mark) prove nothing. What is not named here may still be un
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.intervals import common, minus, passing
 from harness.ruletext import test_text
@@ -40,13 +40,15 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["RuleId", "dead_ends", "ends_walk", "unreachable_rules"]
+__all__ = ["RuleId", "WalkEnds", "dead_ends", "unreachable_rules"]
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
 
 _Context = tuple[FieldTest, ...]
 _MOST_CONTEXTS = 64  # ways into one chain; above that nothing is proven from them
+_MOST_FACTS = 64  # tests on the way into a chain; more are not added, and prove nothing
+_SHOWN = 20
 _MOST_TAKERS = 64  # rules whose packets do not come into a called chain; above that, none is known
 
 
@@ -96,6 +98,17 @@ class _Table:
     table: Table
     family: Family
     empty_sets: frozenset[str] = frozenset()
+    _ends: WalkEnds = field(init=False)
+    _callers: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ends = WalkEnds(self.table)
+        for chain in self.table.chains:
+            for rule in chain.rules:
+                target = _called(rule)
+                if target is not None:
+                    place = f"{chain.name} (line {rule.origin.line})"
+                    self._callers.setdefault(target, []).append(place)
 
     def unreachable(self) -> dict[RuleId, str]:
         """Return the unreachable rules of this table."""
@@ -130,7 +143,7 @@ class _Table:
                 callee = None if target is None else self.table.chain(target)
                 if callee is not None:
                     inherited = tuple(before) if len(before) <= _MOST_TAKERS else ()
-                    pending.append((callee, _merged(context, rule.tests), inherited))
+                    pending.append((callee, _context(context, rule.tests), inherited))
         found: dict[RuleId, str] = {}
         for chain in self.table.chains:
             for index in range(len(chain.rules)):
@@ -141,15 +154,11 @@ class _Table:
         return found
 
     def _uncalled(self, name: str) -> str:
-        callers = [
-            f"{chain.name} (line {rule.origin.line})"
-            for chain in self.table.chains
-            for rule in chain.rules
-            if _called(rule) == name
-        ]
-        if not callers:
+        callers = self._callers.get(name)
+        if callers is None:
             return f"no rule jumps to chain {name}"
-        return f"chain {name} is called only where no packet comes: {', '.join(callers)}"
+        more = f" and {len(callers) - _SHOWN} more" if len(callers) > _SHOWN else ""
+        return f"chain {name} is called only where no packet comes: {', '.join(callers[:_SHOWN])}{more}"
 
     def _walk(
         self, chain: Chain, context: _Context, inherited: _Takers
@@ -171,7 +180,7 @@ class _Table:
 
     def _takers(self, rule: Rule, chain: Chain) -> Iterator[_Taker]:
         """Which packets do not come past this rule."""
-        if ends_walk(self.table, rule):
+        if self._ends.at(rule):
             yield _Taker(rule.tests, rule, chain.name)
             return
         target = _called(rule)
@@ -182,44 +191,75 @@ class _Table:
             action = inner.actions[0] if inner.actions else None
             if isinstance(action, Return | Goto):
                 return  # what leaves the chain here, the rules below do not take
-            if not isinstance(action, Jump) and ends_walk(self.table, inner):
+            if not isinstance(action, Jump) and self._ends.at(inner):
                 yield _Taker((*rule.tests, *inner.tests), inner, callee.name)
 
     def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
         for test in rule.tests:
             if isinstance(test, SetTest) and not test.negated and test.name in self.empty_sets:
                 return f"ipset {test.name} is empty"
-        for field in {t.field for t in known}:
-            if passing(known, field, self.family):
+        for one in {t.field for t in known}:
+            if passing(known, one, self.family):
                 continue
-            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, field)]
-            given = [test_text(t, self.family) for t in context if t.field is field]
-            if not passing(tuple(t for t in known if t not in context), field, self.family):
+            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, one)]
+            given = [test_text(t, self.family) for t in context if t.field is one]
+            if not passing(tuple(t for t in known if t not in context), one, self.family):
                 return f"its own tests contradict each other: {' and '.join(own)}"
             return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
         return None
 
 
-def ends_walk(table: Table, rule: Rule, depth: int = 0) -> bool:
-    """Whether no packet that matches ``rule`` goes on to the rule after it."""
-    action: Action | None = rule.actions[0] if rule.actions else None
-    match action:
-        case Accept() | Drop() | Return() | Reject() | Goto() | Dnat() | Snat() | Masquerade() | Redirect():
-            return True
-        case Jump():
-            callee = table.chain(action.chain)
-            return callee is not None and depth < 16 and _never_returns(table, callee, depth + 1)
-    return False
+class WalkEnds:
+    """Which rules of a table end the walk, so that no packet that matches them goes on to the next rule.
+
+    A rule that jumps does so where the chain, or one that it calls in turn, takes every packet.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._never_returns: dict[str, bool] = {}
+
+    def at(self, rule: Rule) -> bool:
+        """Whether ``rule`` is one."""
+        action: Action | None = rule.actions[0] if rule.actions else None
+        if isinstance(action, Jump):
+            if action.chain not in self._never_returns:
+                self._settle(action.chain)
+            return self._never_returns[action.chain]
+        return isinstance(action, _ENDING)
+
+    def _settle(self, name: str) -> None:
+        """Say of a chain, and first of those that it calls, whether a packet ever returns from it."""
+        pending = [name]
+        while pending:
+            one = pending[-1]
+            if one not in self._never_returns:
+                self._never_returns[one] = False  # also where a chain calls itself
+                pending += self._asked(one)
+            else:
+                self._never_returns[pending.pop()] = self._takes_all(one)
+
+    def _asked(self, name: str) -> list[str]:
+        chain = self._table.chain(name)
+        called = (_called(rule) for rule in (() if chain is None else chain.rules) if not rule.tests)
+        return [one for one in called if one is not None and one not in self._never_returns]
+
+    def _takes_all(self, name: str) -> bool:
+        chain = self._table.chain(name)
+        for rule in () if chain is None else chain.rules:
+            action = rule.actions[0] if rule.actions else None
+            if isinstance(action, Return | Goto):
+                return False
+            if not rule.tests and (
+                self._never_returns.get(action.chain, False)
+                if isinstance(action, Jump)
+                else isinstance(action, _ENDING)
+            ):
+                return True
+        return False
 
 
-def _never_returns(table: Table, chain: Chain, depth: int) -> bool:
-    for rule in chain.rules:
-        action = rule.actions[0] if rule.actions else None
-        if isinstance(action, Return | Goto):
-            return False
-        if not rule.tests and ends_walk(table, rule, depth):
-            return True
-    return False
+_ENDING = Accept | Drop | Return | Reject | Goto | Dnat | Snat | Masquerade | Redirect
 
 
 def _on(test: Test, field: Field) -> bool:
@@ -239,6 +279,11 @@ def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
         t for t in tests if isinstance(t, FieldTest) and _stable(t) and t.mask is None and not t.field.is_name
     )
     return tuple(dict.fromkeys((*context, *more)))
+
+
+def _context(context: _Context, tests: Iterable[Test]) -> _Context:
+    """What holds of packets that come into a chain by a rule with these tests."""
+    return context if len(context) >= _MOST_FACTS else _merged(context, tests)
 
 
 def _others(rule: Rule) -> tuple[Test, ...]:

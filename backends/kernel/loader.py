@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from backends.kernel.quiet import Quiet
 from backends.kernel.tapnode import TapNode
 from backends.packet import Packet
-from translate.ir import Family
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import Family, Ruleset, longest_walk
 
-__all__ = ["Loader", "RuleId", "Watched"]
+__all__ = ["Loader", "RuleId", "Watched", "refuse_endless_walks"]
 
 RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
@@ -29,6 +30,22 @@ class Watched:
     rarest: Fraction = Fraction(1)
     lists: bool = False
     dependent: bool = False
+
+
+_MOST_RULES: Final = 100_000_000
+"""The kernel asks some 50 million rules a second, and does nothing else on that processor meanwhile."""
+
+
+def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
+    """Raise UnsupportedError for rules that one packet could keep a processor of this machine busy with."""
+    number, chain = longest_walk(ruleset)
+    if number > _MOST_RULES:
+        assert chain is not None
+        reason = (
+            f"chains call each other so that one packet may meet {number:.3g} rules from here on, which would"
+            " keep the kernel busy for seconds or forever; it is not tried"
+        )
+        raise UnsupportedError((Refusal(chain.origin, backend, "walk-length", reason),))
 
 
 class Loader(ABC):

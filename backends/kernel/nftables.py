@@ -8,7 +8,7 @@ from typing import Final
 from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
 from backends.kernel.libnftables import NftHandle, find_bindings
-from backends.kernel.loader import Loader
+from backends.kernel.loader import Loader, refuse_endless_walks
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
 from translate.errors import MachineError
@@ -69,6 +69,7 @@ class NftablesBackend:
         from translate.passes import lower
 
         output = emit(lower(job.ruleset, level=job.level))
+        refuse_endless_walks(job.ruleset, self.name)
         loader = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
         return open_session(job.node, loader, limits=output.notes)
 

@@ -17,7 +17,7 @@ from typing import Final
 from backends.contract import Availability, Job
 from backends.kernel.availability import kernel_lacks
 from backends.kernel.command import find_tool, own_xtables_lock, run
-from backends.kernel.loader import Loader, RuleId
+from backends.kernel.loader import Loader, RuleId, refuse_endless_walks
 from backends.kernel.netlink import Accounting
 from backends.kernel.session import KernelSession, open_session
 from backends.kernel.tapnode import TapNode
@@ -131,10 +131,12 @@ class IptablesBackend:
 def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
     """Return what loads rules as they were read, with their ipsets and accounts, by one of :data:`VARIANTS`.
 
-    Raises UnsupportedError where the members of an ipset are not known, MachineError without ``ipset``.
+    Raises UnsupportedError where the members of an ipset are not known, and for walks that do not end;
+    MachineError without ``ipset``.
     """
     from translate.write import write_ipsets, write_save
 
+    refuse_endless_walks(ruleset, variant)
     refusals = tuple(
         Refusal(rule.origin, variant, "ipset", f"the members of ipset {name} are not known")
         for rule, name in ruleset.sets_not_given()

@@ -86,7 +86,7 @@ def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:
     """Return an empty memo for a chain of ``written``; None for one that cannot be remembered."""
     fields = {Field.MARK}  # which is told of every packet afterwards
     count = 0
-    for rule in _reached(name, written, set()):
+    for rule in _reached(name, written):
         asked = _asked(rule)
         count += 1
         if asked is None or count > _MOST_RULES:
@@ -97,16 +97,18 @@ def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:
     return ChainMemo(attrgetter(*(_FEW[f] for f in Field if f in fields)))
 
 
-def _reached(name: str, written: Mapping[str, Chain], seen: set[str]) -> Iterator[Rule]:
+def _reached(name: str, written: Mapping[str, Chain]) -> Iterator[Rule]:
     """The rules of a chain, and of those that it can call, each once, as far as the caller asks."""
-    if name in seen or name not in written:
-        return
-    seen.add(name)
-    for rule in written[name].rules:
-        yield rule
-        for action in rule.actions:
-            if isinstance(action, Jump | Goto):
-                yield from _reached(action.chain, written, seen)
+    seen = {name}
+    pending = [name]
+    while pending:
+        chain = written.get(pending.pop())
+        for rule in () if chain is None else chain.rules:
+            yield rule
+            for action in rule.actions:
+                if isinstance(action, Jump | Goto) and action.chain not in seen:
+                    seen.add(action.chain)
+                    pending.append(action.chain)
 
 
 def _asked(rule: Rule) -> set[Field] | None:

@@ -21,6 +21,8 @@ __all__ = ["MOST_BRANCHES", "Chooser", "TooManyBranches", "branches"]
 
 MOST_BRANCHES: Final = 20_000
 """How many ways of one flow are followed: seconds, and more than any service has endpoints."""
+_MOST_CHOICES: Final = 10_000
+"""On one way: each leaves another way to follow, and they take longer the more there are."""
 
 T = TypeVar("T")
 
@@ -29,7 +31,14 @@ _reduced = lru_cache(maxsize=4096)(Fraction)
 
 
 class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by who knows the flow
-    """There are more than :data:`MOST_BRANCHES` ways; chance is drawn anew for each packet of a flow."""
+    """There are more ways than are followed; chance is drawn anew for each packet of a flow.
+
+    ``number`` is how many there are at least.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class _Start(NamedTuple):
@@ -103,6 +112,8 @@ class Chooser:
         if place < len(self._script):
             index = self._script[place]
         else:
+            if place >= _MOST_CHOICES:
+                raise TooManyBranches(_MOST_CHOICES)
             index = possible[0]
             prefix = tuple(self._taken)
             for other in possible[1:]:
@@ -128,7 +139,7 @@ def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
     done = 0
     while pending:
         if done == MOST_BRANCHES:
-            raise TooManyBranches
+            raise TooManyBranches(MOST_BRANCHES)
         done += 1
         chooser = Chooser(pending.pop())
         result = run(chooser)

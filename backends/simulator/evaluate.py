@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import length_hint
-from typing import assert_never
+from typing import Final, assert_never
 
 from backends.outcome import Assumption
 from backends.simulator.chainmemo import ChainMemo, Decision
@@ -16,6 +16,7 @@ from backends.simulator.effects import take_effect
 from backends.simulator.fields import View
 from backends.simulator.prepare import PreparedChain, PreparedRule, PreparedTable
 from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
+from translate.errors import InputError
 from translate.ir import (
     Accept,
     Dnat,
@@ -33,6 +34,9 @@ from translate.ir import (
 
 __all__ = ["Evaluator"]
 
+_MOST_JUMPS: Final = 500_000
+"""Of the packets of one flow: some seconds. The kernel has no such bound, and would walk on."""
+
 
 def _never() -> bool:
     return False
@@ -48,6 +52,8 @@ class Evaluator:
 
     memory: Memory
     recorder: Recorder
+    jumps: int = 0
+    """Jumps that the packets of a flow have made, on all ways that it can go."""
 
     def table(self, table: PreparedTable, view: View, kept: Callable[[], bool] = _never) -> Decision:
         """Walk the built-in chain of ``table`` at the view's hook and return what was decided.
@@ -126,6 +132,9 @@ class Evaluator:
                     continue
                 match action:
                     case Jump() | Goto():
+                        self.jumps += 1
+                        if self.jumps > _MOST_JUMPS:
+                            raise _endless(rule)
                         chain = table.prepared.get(action.chain) or table.chain(action.chain)
                         if chain.memo is not None and not traced:
                             decision = self._remembered(table, chain, chain.memo, view)
@@ -183,6 +192,13 @@ class Evaluator:
                 answer=self.recorder.answer,
             )
         )
+
+
+def _endless(rule: PreparedRule) -> InputError:
+    return InputError(
+        f"{rule.rule.origin.place}: the packets of one flow jump more than {_MOST_JUMPS} times, and come here"
+        " then; chains call each other many times over, and the kernel would walk all of it"
+    )
 
 
 _ACCEPTING = Policy.ACCEPT

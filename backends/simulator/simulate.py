@@ -16,7 +16,7 @@ from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, Quo
 from backends.packet import Packet, Port
 from backends.simulator.assumptions import Assumptions, Undecided, Way, added_up, without_needless
 from backends.simulator.checkpoint import Checkpoint
-from backends.simulator.chooser import MOST_BRANCHES, Chooser, TooManyBranches, branches
+from backends.simulator.chooser import Chooser, TooManyBranches, branches
 from backends.simulator.conditions import Memory
 from backends.simulator.conntrack import Conntrack, TrackSettings
 from backends.simulator.evaluate import Evaluator
@@ -33,7 +33,6 @@ from translate.errors import InputError
 __all__ = ["Simulation", "simulate", "trace"]
 
 T = TypeVar("T")
-
 
 _Done = tuple[Step, Emission | None, Outcome | None]
 """One step of the flow: what it sent (None: nothing), and what became of that (None: of a pause)."""
@@ -83,6 +82,7 @@ class Simulation:
         many ways to follow.
         """
         exchange, node = self._begun(flow), self._untraced
+        node.stack.evaluator.jumps = 0
         # Nothing answers the only packet of a flow, so that it is the same on every way.
         only = exchange.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
@@ -209,9 +209,9 @@ def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> t
 def _followed(flow: Flow, run: Callable[[Chooser], T]) -> list[tuple[Fraction, T]]:
     try:
         return list(branches(run))
-    except TooManyBranches:
+    except TooManyBranches as e:
         raise InputError(
-            f"flow {flow.id!r} can go more than {MOST_BRANCHES} ways: rules draw chance anew for each of"
+            f"flow {flow.id!r} can go more than {e.number} ways: rules draw chance anew for each of"
             f" its {len(flow.steps)} steps, or hide too much; make it shorter"
         ) from None
 

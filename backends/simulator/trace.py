@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
 from backends.exchange import Emission
 from backends.flow import Step
 from backends.outcome import Assumption, Outcome
 from backends.packet import Packet, Tuple
 from backends.simulator.routing import NoRoute, Path
+from translate.errors import InputError
 from translate.ir import (
     ConnectionState,
     ConnectionStatus,
@@ -179,12 +181,18 @@ class TracedBranch:
     assuming: tuple[Assumption, ...] = ()
 
 
+_MOST_EVENTS: Final = 5_000_000
+"""Of all branches of a trace; they take some hundred bytes each."""
+
+
 @dataclass(slots=True)
 class Recorder:
     """Collects events; ``answer`` is on while a packet of the node's own making is on its way."""
 
     enabled: bool
     answer: bool = False
+    _count: int = 0
+    """Of all runs."""
     _events: list[Event] = field(default_factory=list)
 
     def begin(self) -> None:
@@ -193,7 +201,13 @@ class Recorder:
         self._events.clear()
 
     def add(self, event: Event) -> None:
-        """Keep an event."""
+        """Keep an event. Raises InputError when there are too many for anyone to read."""
+        self._count += 1
+        if self._count > _MOST_EVENTS:
+            raise InputError(
+                f"the flow has more than {_MOST_EVENTS} events on the ways that it can go, which is too long"
+                " to be told"
+            )
         self._events.append(event)
 
     def take(self) -> tuple[Event, ...]:

@@ -28,6 +28,7 @@ from translate.ir import Family, Goto, Hidden, Jump, Test, format_address
 
 __all__ = ["failure_text", "path_lines", "print_explanation"]
 
+_DEEPEST = 40  # chains in chains, from where on lines are not indented further
 _RUN = 3  # so many rules in a row that do not match are shown one by one, more are counted
 
 
@@ -147,7 +148,7 @@ class _Path:
             self._stack.pop()
 
     def _indent(self) -> str:
-        return "  " * (len(self._stack) + 1)
+        return "  " * (min(len(self._stack), _DEEPEST) + 1)
 
     def _write(self, visit: RuleVisited, note: str) -> None:
         origin = visit.rule.origin

@@ -83,6 +83,7 @@ from translate.ir.tests import (
     Test,
 )
 from translate.ir.values import Interval, Name, Value
+from translate.ir.walks import longest_walk
 
 __all__ = [
     "CONNTRACK_PRIORITY",
@@ -170,6 +171,7 @@ __all__ = [
     "has_loop",
     "live_chains",
     "live_rules",
+    "longest_walk",
     "parse_address",
     "qualified",
     "tables_at",

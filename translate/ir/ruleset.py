@@ -140,13 +140,13 @@ class Table:
     chains: tuple[Chain, ...]
     preamble: tuple[str, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
+    _named: dict[str, Chain] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def chain(self, name: str) -> Chain | None:
         """Return the chain called ``name``, or None."""
-        for chain in self.chains:
-            if chain.name == name:
-                return chain
-        return None
+        if not self._named:
+            self._named.update((chain.name, chain) for chain in reversed(self.chains))
+        return self._named.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,9 @@ MAX_DEPTH: Final = 15
 _MOST_STATEMENTS: Final = 10_000
 """How many statements a Program may grow by: chains with several callers are written out for each."""
 
+_MOST_CALLS: Final = 256
+"""How many calls are written out: each takes as long as the chain that the ones before have made."""
+
 
 def too_deep(chains: Sequence[NftChain]) -> Iterator[Refusal]:
     """Yield a refusal for every rule whose call goes deeper than nf_tables allows."""
@@ -69,6 +72,8 @@ def shortened(program: Program, way: Sequence[str], calls: int) -> Program | Non
     ``way`` has names of its chains. A chain that nobody calls any more is gone. None where no call can be
     written out, or where the Program would grow too large.
     """
+    if calls > _MOST_CALLS:
+        return None
     chains = {chain.name: chain for chain in program.chains}
     callers = Counter(name for chain in program.chains for name in set(called(chain)))
     changed = changed_fields(program)

@@ -62,6 +62,8 @@ _HEADER_FIELDS: Final = frozenset(
 )
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _REPEATABLE: Final = (FieldTest, AnyOf, SetTest)
+_MOST_ACTIONS: Final = 64
+"""Of a chain that is written out where it is called: each level of chains may double them."""
 
 
 def normalise(program: Program) -> Program:
@@ -106,7 +108,7 @@ def _rebuilt(
 
 
 def _body(statements: list[Statement]) -> tuple[Action, ...] | None:
-    """The actions of a chain that does the same to every packet and does not branch; else None."""
+    """The actions of a chain that does a few things to every packet and does not branch; else None."""
     actions: list[Action] = []
     for statement in statements:
         if not isinstance(statement, Apply) or statement.tests:
@@ -116,6 +118,8 @@ def _body(statements: list[Statement]) -> tuple[Action, ...] | None:
         for action in statement.actions:
             if isinstance(action, Return):
                 return tuple(actions)
+            if len(actions) == _MOST_ACTIONS:
+                return None
             actions.append(action)
             if terminal(action):
                 return tuple(actions)

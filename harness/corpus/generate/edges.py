@@ -14,7 +14,7 @@ from backends.flow import Flow, Send
 from backends.packet import Packet
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
-from harness.reachability import ends_walk
+from harness.reachability import WalkEnds
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 
 __all__ = ["edge_flows"]
@@ -40,11 +40,12 @@ def edge_flows(
     """
     usual, stray = _models(shown), _models(strays)
     for table in ruleset.tables:
+        ends = WalkEnds(table)
         for chain in table.chains:
             for index, one in enumerate(chain.rules):
                 place = (table.name.value, chain.name, index)
                 yield from _of_rule(one, usual.get(place, ()), places, taken)
-                if ends_walk(table, one):
+                if ends.at(one):
                     yield from _of_rule(one, stray.get(place, ()), places, taken, of="-stray")
 
 

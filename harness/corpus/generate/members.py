@@ -14,7 +14,7 @@ from backends.flow import Flow, Send
 from backends.packet import Packet
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
-from harness.reachability import ends_walk
+from harness.reachability import WalkEnds
 from translate.ir import (
     PORT_PROTOCOLS,
     AddressType,
@@ -99,12 +99,13 @@ def member_flows(
     sets = {one.name: one for one in ruleset.sets}
     sent_before: set[Send] = set()
     for table in ruleset.tables:
+        ends = WalkEnds(table)
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
                 asked = [t for t in rule.tests if isinstance(t, SetTest) and t.name in sets]
                 place = (table.name.value, chain.name, index)
                 models = [(hook, model, "") for hook, model in usual.get(place, {}).items()]
-                if ends_walk(table, rule):
+                if ends.at(rule):
                     models += [(hook, model, "-stray") for hook, model in stray.get(place, {}).items()]
                 for hook, model, of_what in models:
                     for test, (what, send) in ((t, s) for t in asked for s in _sends(t, sets, model, places)):

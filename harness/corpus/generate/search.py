@@ -107,7 +107,7 @@ class Search:
         return True
 
     def _observe(self, steps: Steps) -> Seen:
-        seen = observe(self._simulation.trace(Flow(id="candidate", steps=steps)), self.places)
+        seen = observe(self._simulation.trace(Flow(id="a packet that was tried", steps=steps)), self.places)
         self.near |= seen.near
         self.far |= seen.far
         for sighting in seen.sightings:

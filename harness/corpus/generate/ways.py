@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from harness.corpus.generate.wants import Wants, opposite, wants_of
-from harness.reachability import ends_walk
+from harness.reachability import WalkEnds
 from translate.ir import (
     TABLE_HOOKS,
     AnyOf,
@@ -55,15 +55,17 @@ def ways_into(table: Table, family: Family) -> dict[tuple[Hook, str, int], list[
         states = (ConnectionState.NEW, ConnectionState.RELATED)
         values = tuple(Interval.point(s) for s in states)
         start = (FieldTest(field=Field.CT_STATE, values=values),)
+    ends = WalkEnds(table)
     for hook in TABLE_HOOKS[table.name]:
         base = table.chain(hook.value)
         if base is not None:
-            _walk(table, base, Way(table.name, hook, start), family, found, depth=0)
+            _walk(table, ends, base, Way(table.name, hook, start), family, found, depth=0)
     return found
 
 
 def _walk(
     table: Table,
+    ends: WalkEnds,
     chain: Chain,
     way: Way,
     family: Family,
@@ -82,8 +84,8 @@ def _walk(
             callee = table.chain(action.chain)
             taken = replace(way, tests=_joined(way.tests, rule.tests))
             if callee is not None and _possible(taken.tests, family):
-                _walk(table, callee, taken, family, found, depth=depth + 1)
-        if ends_walk(table, rule):
+                _walk(table, ends, callee, taken, family, found, depth=depth + 1)
+        if ends.at(rule):
             past = _past(way, rule, family)
             if past is None:
                 return
