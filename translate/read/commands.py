@@ -14,12 +14,12 @@ from translate.read.hidden import hidden_rule
 from translate.read.rule import RuleReader
 from translate.read.scanner import scan
 
-__all__ = ["COUNTERS", "Commands"]
+__all__ = ["APPEND", "COUNTERS", "Commands"]
 
 COUNTERS: Final = re.compile(r"\[([0-9]{1,20}):([0-9]{1,20})\]")
 """Packets and bytes, as iptables-save prints them."""
 
-_APPEND: Final = frozenset({"-A", "--append"})
+APPEND: Final = frozenset({"-A", "--append"})
 _INSERT: Final = frozenset({"-I", "--insert"})
 _NEW: Final = frozenset({"-N", "--new-chain"})
 _POLICY: Final = frozenset({"-P", "--policy"})
@@ -54,7 +54,7 @@ class Commands:
             counters = Counters(int(found[1]), int(found[2]))
             start = 1
         command = words[start] if start < len(words) else ""
-        append = command in _APPEND
+        append = command in APPEND
         if not append and command not in _INSERT:
             if counters is not None:
                 raise RuleError(start, "expected a rule after its counters")

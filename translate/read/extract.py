@@ -3,16 +3,21 @@
 A page may show several nodes: :func:`read_pieces` returns a ruleset for each piece. Listings that
 stand one after the other are one piece, as long as they do not contradict each other; a dump is a
 piece by itself. Lines that are neither are prose, and end a listing.
+
+The table of a listing is that of the command above it, or that of a line that leads to it ("Table nat:",
+"And the corresponding nat table:"). What follows prose about another table is another piece. A line that
+cannot be read stands for rules of which nothing is known, and so does a piece; both are among the unknowns.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from translate.errors import Diagnostic, ParseError
-from translate.ir import Family, Origin, Ruleset, TableName
+from translate.ir import TABLE_HOOKS, Family, Origin, Ruleset, TableName
+from translate.read.extensions import TARGETS
 from translate.read.forms import InputForm, family_of
 from translate.read.listing import CHAIN_HEADER, COLUMNS, ROW, read_listing
 from translate.read.save import read_fragment, read_rules
@@ -23,7 +28,13 @@ _TABLE: Final = re.compile(r"\*(?:" + "|".join(TableName) + r")\s*")
 _DUMPED: Final = (":", "-", "[", "#")
 _COMMANDS: Final = ("-A ", "-P ", "-N ")
 _PROMPT: Final = re.compile(r"\b(ip6?tables)(?:-legacy|-nft)?\b(?=.* (?:-[a-z]*[LS]|--list))(.*)")
-_TABLE_OPTION: Final = re.compile(r" (?:-t ?|--table[ =])(" + "|".join(TableName) + r")\b")
+_TABLE_OPTION: Final = re.compile(r" (?:-t ?|--table[ =])([a-z]+)\b")
+_TABLES: Final = "|".join((*TableName, "security", "broute"))
+_MENTION: Final = re.compile(
+    rf"\btables?\W{{1,3}}({_TABLES})\b|\b({_TABLES})\W{{1,3}}tables?\b", re.IGNORECASE
+)
+_MARKUP: Final = re.compile(r"\s*(?:<[^>]*>.*|```.*|~~~.*|[-=*_]{3,}\s*)")
+_RULE: Final = re.compile(r"-([APN]) (\S+)(?:.* -j (\S+))?")
 _ELISION: Final = ("...", "…")
 
 _Line = tuple[int, str]
@@ -34,10 +45,17 @@ class _Piece:
     """Lines that belong together, and what the command printed above them says."""
 
     form: InputForm
-    table: TableName | None = None
+    table: str | None = None
+    stated: int | None = None
+    """The line of prose that names the table, if it is one."""
     family: Family | None = None
     lines: list[_Line] = field(default_factory=list)
     chains: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The first and the last line."""
+        return self.lines[0][0], self.lines[-1][0]
 
 
 def read_pieces(
@@ -53,21 +71,68 @@ def read_pieces(
         message = "no listing and no dump on this page"
         hint = "looked for lines like *nat, Chain NAME (…), -A CHAIN … and rows of iptables -L"
         raise ParseError((Diagnostic(Origin(name), message, hint),))
-    return tuple(_read(piece, name=name, family=family, table=table) for piece in pieces)
+    found: list[Ruleset] = []
+    refused: list[str] = []
+    faults: list[Diagnostic] = []
+    for piece in pieces:
+        try:
+            found.append(_read(piece, name=name, family=family, table=table))
+        except ParseError as error:
+            faults += error.diagnostics
+            first, last = piece.numbers
+            why = error.diagnostics[0]
+            refused.append(f"lines {first} to {last} are not read: line {why.origin.line}: {why.message}")
+    if not found:
+        raise ParseError(tuple(faults))
+    return (replace(found[0], unknown=(*found[0].unknown, *refused)), *found[1:])
 
 
 def _read(piece: _Piece, *, name: str, family: Family | None, table: TableName | None) -> Ruleset:
     text = "\n".join(line for _, line in piece.lines)
     known = family or piece.family or family_of(text, piece.form, name=name)
-    where = piece.table or table
+    first = Origin(name, piece.numbers[0])
+    if piece.table is not None and piece.table not in set(TableName):
+        raise ParseError((Diagnostic(first, f"table {piece.table} is not read", None),))
+    where = table if piece.table is None else TableName(piece.table)
     match piece.form:
         case InputForm.LISTING:
-            return read_listing(piece.lines, name=name, family=known, table=where, excerpt=True)
+            read = read_listing(piece.lines, name=name, family=known, table=where, excerpt=True)
         case InputForm.RULES:
-            lines, default = piece.lines, where or TableName.FILTER
-            return read_rules(lines, name=name, family=known, table=default, whole=False)
+            default, notes = (where, []) if where is not None else _table_of(piece.lines, first)
+            read = read_rules(piece.lines, name=name, family=known, table=default, whole=False, excerpt=True)
+            read = replace(read, unknown=(*notes, *read.unknown))
         case _:
-            return read_fragment(piece.lines, name=name, family=known, may_be_cut=True)
+            return read_fragment(piece.lines, name=name, family=known, may_be_cut=True, excerpt=True)
+    if piece.stated is not None:
+        read = replace(read, unknown=(*read.unknown, f"line {piece.stated} says that this is table {where}"))
+    return read
+
+
+def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
+    """Return the table that can hold rules of ``iptables -S``, and what is said of it. Raises ParseError."""
+    possible = set(TableName)
+    built_in = {hook.value for hooks in TABLE_HOOKS.values() for hook in hooks}
+    for _, line in lines:
+        found = _RULE.match(line)
+        if found is None:
+            continue
+        if found[2] in built_in:
+            possible &= {t for t, hooks in TABLE_HOOKS.items() if found[2] in {hook.value for hook in hooks}}
+        extension = TARGETS.get(found[3] or "")
+        if extension is not None and extension.tables is not None:
+            possible &= extension.tables
+    if len(possible) == 1:
+        return possible.pop(), []
+    if TableName.FILTER in possible:
+        return TableName.FILTER, ["which table this is is not shown; taken for filter, as iptables -S prints"]
+    message = "these rules do not show their table" if possible else "no table can hold all these rules"
+    raise ParseError((Diagnostic(first, message, "name it with --table" if possible else None),))
+
+
+def _leads(line: str) -> bool:
+    """Whether a line leads to what stands below it: it is a heading, short, or ends in a colon."""
+    text = line.strip()
+    return text.startswith(("#", "<summary>")) or text.rstrip("*_`").endswith(":") or len(text.split()) < 5
 
 
 class _Finder:
@@ -76,8 +141,10 @@ class _Finder:
         self._block: list[_Line] = []  # the listing of one chain, so far
         self._dump: _Piece | None = None
         self._rules: _Piece | None = None
-        self._table: TableName | None = None
+        self._table: str | None = None
+        self._stated: int | None = None
         self._family: Family | None = None
+        self._parted = False  # prose has spoken of another table than the last piece's
 
     def find(self, lines: list[str]) -> list[_Piece]:
         for number, line in enumerate(lines, 1):
@@ -97,32 +164,42 @@ class _Finder:
             self._block = [(number, line)]
         else:
             self._end_block()
-            prompt = _PROMPT.search(line)
-            if prompt is not None:
-                found = _TABLE_OPTION.search(prompt[2])
-                self._table = TableName(found[1]) if found else TableName.FILTER
-                self._family = Family.IP6 if prompt[1] == "ip6tables" else Family.IP
-            elif line.strip():
-                self._table = self._family = None
+            self._prose(number, line)
+
+    def _prose(self, number: int, line: str) -> None:
+        """Take a line of prose: what it says of the table that is to come."""
+        prompt = _PROMPT.search(line)
+        tables = {(found[1] or found[2]).lower() for found in _MENTION.finditer(line)}
+        if prompt is not None:
+            found = _TABLE_OPTION.search(prompt[2])
+            self._table, self._stated = found[1] if found else TableName.FILTER.value, None
+            self._family = Family.IP6 if prompt[1] == "ip6tables" else Family.IP
+        elif len(tables) == 1 and _leads(line):
+            (self._table,) = tables
+            self._stated = number
+        elif line.strip() and (tables or not _MARKUP.fullmatch(line)):
+            self._table = self._stated = self._family = None
+            last = self._pieces[-1].table if self._pieces else None
+            self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
         """Take a line of a dump; a dump ends behind COMMIT at what no dump holds."""
         text = line.strip()
-        if _TABLE.fullmatch(line) and not (self._dump is not None and self._again(text)):
+        if _TABLE.fullmatch(text) and not (self._dump is not None and self._again(text)):
             self._end_block()
             if self._dump is None:
                 self._dump = _Piece(InputForm.SAVE)
                 self._pieces.append(self._dump)
-        elif _TABLE.fullmatch(line):
+        elif _TABLE.fullmatch(text):
             self._dump = _Piece(InputForm.SAVE)
             self._pieces.append(self._dump)
         elif self._dump is None:
             return False
-        elif text and text != "COMMIT" and not line.startswith(_DUMPED):
+        elif text and text != "COMMIT" and not text.startswith(_DUMPED):
             self._dump = None
             return False
         if text:
-            self._dump.lines.append((number, line))
+            self._dump.lines.append((number, line.lstrip()))
         return True
 
     def _again(self, text: str) -> bool:
@@ -131,14 +208,15 @@ class _Finder:
 
     def _in_rules(self, number: int, line: str) -> bool:
         """Take a line of ``iptables -S`` output, without a dump around it."""
-        if not line.startswith(_COMMANDS):
+        text = line.strip()
+        if not text.startswith(_COMMANDS):
             self._rules = None
             return False
         self._end_block()
         if self._rules is None:
-            self._rules = _Piece(InputForm.RULES, self._table, self._family)
+            self._rules = _Piece(InputForm.RULES, self._table, self._stated, self._family)
             self._pieces.append(self._rules)
-        self._rules.lines.append((number, line))
+        self._rules.lines.append((number, text))
         return True
 
     def _end_block(self) -> None:
@@ -154,14 +232,14 @@ class _Finder:
             last is None
             or last.form is not InputForm.LISTING
             or last.chains.get(name, content) != content
-            or (None not in (self._table, last.table) and self._table is not last.table)
+            or (self._table is not None and self._table != last.table)
+            or (self._table is None and self._parted)
             or (None not in (self._family, last.family) and self._family is not last.family)
         ):
-            last = _Piece(InputForm.LISTING)
+            last = _Piece(InputForm.LISTING, self._table, self._stated)
             self._pieces.append(last)
-        last.table = last.table or self._table
+        self._parted = False
         last.family = last.family or self._family
         if name not in last.chains:
             last.chains[name] = content
             last.lines += [(block[0][0], ""), *block]
-        self._table = self._family = None

@@ -35,7 +35,7 @@ from translate.read.chains import check_table
 from translate.read.declaration import OptionError
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
 from translate.read.faults import Faults
-from translate.read.hidden import add_hidden
+from translate.read.hidden import add_hidden, hidden_rule
 from translate.read.names import protocol_number
 from translate.read.printed import PrintedError, everywhere, parse_printed
 from translate.read.rule import RuleReader
@@ -118,7 +118,8 @@ def read_listing(
     unknowns). Chains that are not shown become hidden chains (:mod:`translate.read.hidden`).
 
     ``excerpt`` is for listings on a page: a row ``...`` stands for rules left out, rows may lack the
-    header of their chain, and an address that is none is unknown. Without it each of these is a fault.
+    header of their chain, an address that is none is unknown, and so is a row that cannot be read, unless
+    none can. Without it each of these is a fault.
     Raises ParseError with up to 20 diagnostics, sorted by position.
     """
     reader = _ListingReader(name, family, excerpt=excerpt)
@@ -135,6 +136,7 @@ class _ListingReader:
         self._chains: list[_Listed] = []
         self._open = False  # in a chain, until a blank line
         self._faults = Faults()
+        self._unread: list[tuple[Origin, str, str | None]] = []
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -193,7 +195,14 @@ class _ListingReader:
         try:
             chain.rows.append(self._read_row(origin, chain.layout or _Layout()))
         except _RowError as error:
-            self._faults.report(origin.at(error.column), error.message, error.hint)
+            self._bad_row(origin.at(error.column), error.message, error.hint)
+            chain.rows.append(_Row(origin, unknown=[_not_read(error.message)]))
+
+    def _bad_row(self, place: Origin, message: str, hint: str | None) -> None:
+        if self._excerpt:
+            self._unread.append((place, message, hint))
+        else:
+            self._faults.report(place, message, hint)
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -292,7 +301,7 @@ class _ListingReader:
                 Origin(self._name), "no chain in this listing", "it has lines: Chain NAME (…)"
             )
         notes: list[str] = []
-        table = given or self._table(notes)
+        table = self._table(notes, given)
         self._built_in(table)
         reader = RuleReader(self._family)
         chains: dict[str, Chain] = {}
@@ -304,6 +313,10 @@ class _ListingReader:
                 self._faults.report(chain.origin, f'chain "{chain.name}" is listed twice, differently', hint)
             if chain.name.startswith("?"):
                 notes.append(f"line {chain.origin.line}: the rules from here on are of an unknown chain")
+        if len(self._unread) == sum(len(listed.rows) for listed in self._chains):
+            for bad in self._unread:
+                self._faults.report(*bad)
+        notes += [f"line {place.line} is not read: {message}" for place, message, _ in self._unread]
         add_hidden(chains, table)
         whole = Table(name=table, chains=tuple(chains.values()), origin=self._at())
         if not self._faults:
@@ -315,8 +328,13 @@ class _ListingReader:
     def _at(self) -> Origin:
         return self._chains[0].origin if self._chains else Origin(self._name)
 
-    def _table(self, notes: list[str]) -> TableName:
-        """Return the table in which everything shown can stand; report when there is none."""
+    def _table(self, notes: list[str], given: TableName | None) -> TableName:
+        """Return the table in which everything shown can stand; report when there is none.
+
+        On a page that is to be the one that is ``given`` by what stands above; elsewhere it just is.
+        """
+        if given is not None and not self._excerpt:
+            return given
         possible = set(TableName)
         for chain in self._chains:
             if chain.policy is not None:
@@ -325,8 +343,10 @@ class _ListingReader:
                 extension = TARGETS.get(row.target or "")
                 if extension is not None and extension.tables is not None:
                     possible &= extension.tables
-        if len(possible) == 1:
-            return possible.pop()
+        if given is not None and given not in possible:
+            self._faults.report(self._at(), f"table {given} cannot hold all that is listed")
+        if given is not None or len(possible) == 1:
+            return given or possible.pop()
         if TableName.FILTER in possible:
             notes.append("which table is listed is not shown; taken for filter, as iptables lists by default")
         elif possible:
@@ -358,7 +378,9 @@ class _ListingReader:
                     origin=row.origin,
                 )
             except RuleError as error:
-                self._faults.report(row.origin.at(row.tail), error.message, error.hint)
+                self._bad_row(row.origin.at(row.tail), error.message, error.hint)
+                if self._excerpt:
+                    rules.append(hidden_rule(_not_read(error.message).reason, row.origin))
                 continue
             rules += (replace(rule, unknown=tuple(row.unknown)) for rule in read)
         hook = Hook(listed.name) if listed.policy is not None and listed.name in set(Hook) else None
@@ -370,6 +392,10 @@ class _ListingReader:
             counters=listed.counters,
             origin=listed.origin,
         )
+
+
+def _not_read(message: str) -> Unknown:
+    return Unknown(f"this line is not read: {message}", Hidden.RULES)
 
 
 def _inverted(option: str, cell: str) -> list[str]:

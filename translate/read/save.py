@@ -18,7 +18,7 @@ from translate.ir import Counters, Family, Origin, Ruleset, Table, TableName
 from translate.read.base import RuleError
 from translate.read.building import TableBuilder
 from translate.read.chains import check_table
-from translate.read.commands import COUNTERS, Commands
+from translate.read.commands import APPEND, COUNTERS, Commands
 from translate.read.faults import Faults
 from translate.read.hidden import add_hidden, hidden_rule
 from translate.read.rule import RuleReader
@@ -57,29 +57,42 @@ def read_lines(lines: Iterable[tuple[int, str]], *, name: str, family: Family) -
 
 
 def read_rules(
-    lines: Iterable[tuple[int, str]], *, name: str, family: Family, table: TableName, whole: bool = True
+    lines: Iterable[tuple[int, str]],
+    *,
+    name: str,
+    family: Family,
+    table: TableName,
+    whole: bool = True,
+    excerpt: bool = False,
 ) -> Ruleset:
     """Return the ruleset of ``iptables -S`` output, given as numbered lines: one table.
 
     Without ``whole`` they are some of its rules, as printed on a page: chains that are not created
-    by ``-P`` or ``-N`` are taken to hold more than is shown. Raises ParseError.
+    by ``-P`` or ``-N`` are taken to hold more than is shown. Of an ``excerpt`` rules that cannot be read
+    are unknown, unless none can. Raises ParseError.
     """
-    reader = _SaveReader(name, family, fragment=not whole, implicit=table)
+    reader = _SaveReader(name, family, fragment=not whole, implicit=table, excerpt=excerpt)
     for number, line in lines:
         reader.line(number, line)
     return reader.finish()
 
 
 def read_fragment(
-    lines: Iterable[tuple[int, str]], *, name: str, family: Family, may_be_cut: bool = False
+    lines: Iterable[tuple[int, str]],
+    *,
+    name: str,
+    family: Family,
+    may_be_cut: bool = False,
+    excerpt: bool = False,
 ) -> Ruleset:
     """Return what ``iptables-restore`` input says, given as numbered lines: save text that changes rules.
 
     A chain that is declared is empty first, as ``--noflush`` makes it; what any other chain holds
     besides is unknown. With ``may_be_cut`` the text may end before ``COMMIT`` (a page that shows
-    the head of a dump); then every chain of the last table may hold more. Raises ParseError.
+    the head of a dump); then every chain of the last table may hold more. Of an ``excerpt`` rules that
+    cannot be read are unknown, unless none can. Raises ParseError.
     """
-    reader = _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut)
+    reader = _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut, excerpt=excerpt)
     for number, line in lines:
         reader.line(number, line)
     return reader.finish()
@@ -96,8 +109,11 @@ class _SaveReader:
         fragment: bool = False,
         may_be_cut: bool = False,
         implicit: TableName | None = None,
+        excerpt: bool = False,
     ) -> None:
         self._name = name
+        self._excerpt = excerpt
+        self._unread: list[tuple[Origin, RuleError]] = []
         self._fragment = fragment
         self._may_be_cut = may_be_cut
         self._implicit = implicit is not None
@@ -173,6 +189,18 @@ class _SaveReader:
                 f'table {self._table.name} has no "COMMIT": the text is truncated',
                 f"it begins in line {self._table.origin.line}",
             )
+        read = any(
+            not rule.unknown
+            for table in self._tables
+            for chain in table.chains.values()
+            for rule in chain.rules
+        )
+        if not read:
+            for origin, error in self._unread:
+                self._faults.report_rule(origin, error)
+        self._unknown += [
+            f"line {origin.line} is not read: {error.message}" for origin, error in self._unread
+        ]
         tables = tuple(self._completed(table.freeze()) for table in self._tables)
         notes = (*self._notes, *self._commands.notes)
         if self._implicit or self._fragment:
@@ -310,4 +338,10 @@ class _SaveReader:
         try:
             self._commands.run(table, words, origin)
         except RuleError as error:
-            self._faults.report_rule(origin, error)
+            said = words[1:] if words[0][:1] == "[" else words
+            chain = table.chains.get(said[1]) if len(said) > 1 and said[0] in APPEND else None
+            if self._excerpt and chain is not None:
+                chain.rules.append(hidden_rule(f"this line is not read: {error.message}", origin))
+                self._unread.append((origin, error))
+            else:
+                self._faults.report_rule(origin, error)

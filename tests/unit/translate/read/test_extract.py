@@ -76,6 +76,104 @@ def test_rules_without_a_dump():
     assert ruleset.tables[0].chain("KUBE-SEP").is_hidden
 
 
+def _listing(*chains: str) -> str:
+    return "\n".join(f"    Chain {chain} (policy ACCEPT)\n    {_COLUMNS}    {_ROW}" for chain in chains)
+
+
+_BASE = "INPUT", "FORWARD", "OUTPUT"
+
+
+@pytest.mark.parametrize(
+    ("line", "table"),
+    [
+        ("Table nat:", TableName.NAT),
+        ("And the corresponding nat table:", TableName.NAT),
+        ("### The `nat` table", TableName.NAT),
+        ("<summary>Mangle table</summary>", TableName.MANGLE),
+        ("`iptables -t raw -L`", TableName.RAW),
+    ],
+)
+def test_a_line_that_leads_to_a_listing_names_its_table(line, table):
+    page = f"Look:\n\n{_listing(*_BASE)}\n{line}\n\n{_listing('PREROUTING', 'OUTPUT')}"
+    first, second = _pieces(page)
+    assert [one.tables[0].name for one in (first, second)] == [TableName.FILTER, table]
+    assert list(_shown(first)) == list(_BASE)
+    stated = f"line 15 says that this is table {table}"
+    assert (stated in second.unknown) is not line.startswith("`iptables")
+
+
+def test_what_prose_says_of_another_table_parts_listings():
+    page = f"{_listing(*_BASE)}\nIn the nat table there is one more thing, of which later.\n{_listing('PREROUTING')}"
+    (first,) = _pieces(page)
+    assert list(_shown(first)) == list(_BASE)
+    assert first.unknown[-1] == ("lines 15 to 17 are not read: line 15: the listing does not show its table")
+
+
+def test_a_table_that_cannot_hold_a_listing_is_not_believed():
+    page = f"Table nat:\n{_listing('FORWARD')}\nTable filter:\n{_listing('INPUT')}"
+    (ruleset,) = _pieces(page)
+    assert ruleset.tables[0].name is TableName.FILTER
+    assert ruleset.unknown[-1].endswith("line 2: table nat cannot hold all that is listed")
+
+
+def test_a_listing_below_a_table_that_is_not_read():
+    with pytest.raises(ParseError, match="table broute is not read"):
+        _pieces(f"Table broute:\n{_listing('INPUT')}")
+
+
+def test_indented_rules_and_dumps():
+    page = "the commands:\n\n    -P INPUT DROP\n    -N X\n    -A X -j RETURN\n\nor\n\n\t*nat\n\t:X - [0:0]\n\tCOMMIT\n"
+    rules, dump = _pieces(page)
+    assert (_shown(rules), rules.tables[0].name) == ({"INPUT": 0, "X": 1}, TableName.FILTER)
+    assert (_shown(dump), dump.tables[0].name) == ({"X": 0}, TableName.NAT)
+
+
+@pytest.mark.parametrize(
+    ("rules", "table"),
+    [
+        ("-P FORWARD DROP\n-P PREROUTING ACCEPT", TableName.MANGLE),
+        ("-A X -j DNAT --to-destination 10.0.0.1", TableName.NAT),
+        ("-P INPUT ACCEPT", TableName.FILTER),
+    ],
+)
+def test_rules_show_their_table(rules, table):
+    (ruleset,) = _pieces(f"{rules}\n")
+    assert ruleset.tables[0].name is table
+    assert any("taken for filter" in one for one in ruleset.unknown) is (table is TableName.FILTER)
+
+
+def test_rules_of_which_no_table_is_certain_are_refused():
+    with pytest.raises(ParseError, match="these rules do not show their table"):
+        _pieces("-A PREROUTING -j RETURN\n")
+
+
+def test_rows_that_cannot_be_read_are_unknown_and_the_others_read():
+    bad = "ACCEPT  tcp  --  anywhere  anywhere  tcp dpt:nosuch\n"
+    odd = "ACCEPT  tcp  --  anywhere  anywhere  of no match at all\n"
+    (ruleset,) = _pieces(f"Chain A (1 references)\n{_COLUMNS}{_ROW}{bad}{odd}{_ROW}", table=TableName.NAT)
+    rules = ruleset.tables[0].chain("A").rules
+    assert [[one.hides for one in rule.unknown if one.hides is Hidden.RULES] for rule in rules] == [
+        [],
+        [Hidden.RULES],
+        [Hidden.RULES],
+        [],
+    ]
+    assert [one.partition(":")[0] for one in ruleset.unknown[:2]] == [
+        "line 5 is not read",
+        "line 4 is not read",
+    ]
+
+
+def test_rules_that_cannot_be_read_are_unknown_and_the_others_read():
+    page = "*filter\n:X - [0:0]\n-A X -m nosuch -j DROP\n[1:2] -A X -s nowhere\n-A X -j DROP\nCOMMIT\n"
+    (ruleset,) = _pieces(page)
+    assert [bool(rule.unknown) for rule in ruleset.tables[0].chain("X").rules] == [True, True, False]
+    assert ruleset.unknown == (
+        'line 3 is not read: unknown match "nosuch"',
+        'line 4 is not read: "nowhere" is not an IPv4 address',
+    )
+
+
 @pytest.mark.parametrize(
     ("page", "message"),
     [
