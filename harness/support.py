@@ -29,8 +29,9 @@ SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/ip.rules",
     "tests/corpus/rulesets/every-option/set.rules",
     "tests/corpus/rulesets/every-option/nfacct.rules",
+    "tests/corpus/rulesets/every-option/refused.rules",
 )
-"""Rules that together use every option; relative to the project's root."""
+"""Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
 
 _FAMILY_ONLY: Final = frozenset({"icmp6"})
 """Extensions that IPv4 rules cannot use."""
@@ -82,16 +83,22 @@ def support(samples: Sequence[Ruleset]) -> dict[tuple[str, str], dict[str, Suppo
         lost: set[str] = set()
         for key, cells in found.items():
             # A rule that is refused for its match says nothing of its target.
-            cells[name] = _support([r for r in users[key] if r.origin.place not in lost], refused)
+            asked = [r for r in users[key] if r.origin.place not in lost]
+            blamed = [r for r in asked if key[0] == "match" or not r.matches]
+            cells[name] = _support(asked, [r for r in refused if r.origin.place in _places(blamed)])
             if key[0] == "match" and cells[name].cell().startswith("refused"):
                 lost |= {rule.origin.place for rule in users[key]}
     return found
 
 
 def _support(users: Sequence[Rule], refusals: Sequence[Refusal]) -> Support:
-    lines = {rule.origin.place for rule in users}
+    lines = _places(users)
     refused = tuple(r for r in refusals if r.origin.place in lines)
     return Support(rules=len(lines), refused=refused)
+
+
+def _places(rules: Sequence[Rule]) -> set[str]:
+    return {rule.origin.place for rule in rules}
 
 
 def _refusals(ask: Callable[[Ruleset], object], ruleset: Ruleset) -> tuple[Refusal, ...]:
@@ -120,17 +127,16 @@ def markdown(found: Mapping[tuple[str, str], Mapping[str, Support]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def refused() -> str:
-    """Return the list of what the tc program cannot express, by the feature that a refusal names."""
-    return "".join(
-        f"- `{feature}`: {meaning}\n" for feature, meaning in sorted(translate.bpf.REFUSED.items())
-    )
+def refused(features: Mapping[str, str]) -> str:
+    """Return the list of what a translation cannot express, by the feature that a refusal names."""
+    return "".join(f"- `{feature}`: {meaning}\n" for feature, meaning in sorted(features.items()))
 
 
 def main() -> int:
-    """Print the table, and what the tc program refuses."""
+    """Print the table, and what the translations refuse."""
     samples = [load_rules(path) for path in SAMPLES]
-    sys.stdout.write(f"{markdown(support(samples))}\n{refused()}")
+    lists = (refused(translate.nft.REFUSED), refused(translate.bpf.REFUSED))
+    sys.stdout.write("\n".join((markdown(support(samples)), *lists)))
     return 0
 
 

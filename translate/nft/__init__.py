@@ -17,9 +17,10 @@ from translate.ir import Program
 from translate.nft.change import ChangeKind, NftChange, change
 from translate.nft.emit import TABLE, build
 from translate.nft.model import NftTable
+from translate.nft.refusal import REFUSED
 from translate.nft.render import delete_text, flush_text, structure_text
 
-__all__ = ["TABLE", "ChangeKind", "NftChange", "NftOutput", "emit"]
+__all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

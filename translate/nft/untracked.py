@@ -37,7 +37,7 @@ from translate.ir import (
     TableName,
     Test,
 )
-from translate.nft.refusal import BACKEND
+from translate.nft.refusal import CannotSay
 from translate.passes.calls import action_lists, callees_first
 from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of_key, impossible, refine
 
@@ -90,7 +90,7 @@ def _refusal(origin: Origin, seen: Origin) -> Refusal:
         "nftables' notrack also takes what the node says about UNTRACKED packets (ICMP errors, RST), which"
         f" NOTRACK leaves INVALID; line {seen.line} can tell"
     )
-    return Refusal(origin, BACKEND, "notrack-answers", reason)
+    return CannotSay("notrack-answers", reason).at(origin)
 
 
 def _ways(program: Program, hook: Hook, *, raw: bool) -> Iterator[_Way]:

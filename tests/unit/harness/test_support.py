@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import translate.bpf
+import translate.nft
 from harness.inputs import load_rules
 from harness.support import SAMPLES, markdown, refused, support
 from translate.read import read_ruleset
@@ -22,7 +24,8 @@ def without_ipsets(*paths: str) -> str:
 def test_the_readme_says_what_the_backends_say() -> None:
     readme = (ROOT / "README.md").read_text()
     assert table(*SAMPLES) in readme
-    assert f"\n\n{refused()}\n" in readme
+    for features in (translate.nft.REFUSED, translate.bpf.REFUSED):
+        assert f"\n\n{refused(features)}\n" in readme
 
 
 def test_an_extension_without_a_sample_rule_is_an_error() -> None:

@@ -106,7 +106,7 @@ def test_what_prose_says_of_another_table_parts_listings():
     page = f"{_listing(*_BASE)}\nIn the nat table there is one more thing, of which later.\n{_listing('PREROUTING')}"
     (first,) = _pieces(page)
     assert list(_shown(first)) == list(_BASE)
-    assert first.unknown[-1] == ("lines 15 to 17 are not read: line 15: the listing does not show its table")
+    assert first.unknown[-1] == ("lines 14 to 16 are not read: line 14: the listing does not show its table")
 
 
 def test_a_table_that_cannot_hold_a_listing_is_not_believed():
