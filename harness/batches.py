@@ -1,43 +1,29 @@
-"""What a command works on: flows with the rules and the node that they are meant for.
+"""The batches that a command is given.
 
-A batch is one ruleset on one node with flows. Rules with a corpus file make one batch; a folder of
-cases makes one for each pair of rules and node that its cases name.
+Rules with a corpus file make one batch; a folder of cases makes one for each pair of rules and node that its
+cases name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from backends.flow import Flow
 from backends.node import Node, node_from_json
+from harness.batch import Batch
 from harness.corpus.cases import is_case_folder, read_cases
 from harness.corpus.jsonlines import read_flows
 from harness.files import STDIN_NAME, read_bytes, read_text
-from harness.inputs import AS_FOUND, InputOptions, load_rules
+from harness.inputs import load_rules
+from harness.rulefile import AS_FOUND, InputOptions
 from harness.snapshot.archive import is_snapshot
 from translate.errors import InputError
 from translate.ir import Ruleset
 
-__all__ = ["Batch", "load_batches", "load_flows", "load_node", "load_rules", "select"]
+__all__ = ["load_batches", "load_flows", "load_node"]
 
 _CAPTURES = (".pcap", ".pcapng", ".cap")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
-
-    ``corpus`` is None when all flows are drawn.
-    """
-
-    rules_path: str
-    ruleset: Ruleset
-    node: Node
-    flows: tuple[Flow, ...]
-    corpus: str | None
-    node_path: str | None = None
 
 
 def load_node(path: str | None, ruleset: Ruleset, *, rules: str | None = None) -> Node:
@@ -114,28 +100,3 @@ def load_batches(
                 node_path=node_path,
             )
     return tuple(groups.values())
-
-
-def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
-    """Keep the flows named in ``only`` (``case/flow`` or just ``flow``); all when it is empty.
-
-    InputError names what no flow is called.
-    """
-    wanted = list(only)
-    if not wanted:
-        return tuple(batches)
-    found: set[str] = set()
-    kept = []
-    for batch in batches:
-        flows = []
-        for flow in batch.flows:
-            names = [w for w in wanted if flow.id == w or flow.id.rpartition("/")[2] == w]
-            found.update(names)
-            if names:
-                flows.append(flow)
-        if flows:
-            kept.append(replace(batch, flows=tuple(flows)))
-    missing = [w for w in wanted if w not in found]
-    if missing:
-        raise InputError(f"no flow is called {', '.join(repr(m) for m in missing)}")
-    return tuple(kept)

@@ -1,79 +1,18 @@
-"""Which rules a command reads: a file in one of several forms, or the pieces of a page.
+"""The rules that a command is given: a file in one of several forms, the rulesets of a page, or a snapshot.
 
-Rules that ask ipsets need their members: a file that is named, or else one called ``ipset-save``
-beside the rules, where a snapshot of a node has it. A snapshot itself is taken, too: the rules of one
-family in force there.
+Of a snapshot, the rules of one family that are in force there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
 from harness.files import STDIN_NAME, read_bytes
+from harness.rulefile import AS_FOUND, InputOptions, give_ipsets, read_some
 from harness.snapshot.archive import is_snapshot
-from translate.errors import Diagnostic, InputError, ParseError
-from translate.ir import Family, Origin, Ruleset, TableName
-from translate.read import InputForm, SetForm, read_ipsets, read_pieces, read_ruleset, with_sets
+from translate.errors import InputError
+from translate.ir import Family, Ruleset
+from translate.read import read_pieces
 
-if TYPE_CHECKING:
-    from harness.snapshot import Stack
-
-__all__ = [
-    "AS_FOUND",
-    "IPSETS_FILE",
-    "InputOptions",
-    "give_ipsets",
-    "load_pieces",
-    "load_rules",
-    "read_some",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputOptions:
-    """How an input is to be read; None: as recognised.
-
-    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found. ``ipsets`` is the
-    file with the ipsets, ``ipset_form`` its form. ``stack`` says whose rules of a snapshot are meant.
-    """
-
-    family: Family | None = None
-    form: InputForm | None = None
-    table: TableName | None = None
-    extract: bool = False
-    piece: int | None = None
-    ipsets: str | None = None
-    ipset_form: SetForm | None = None
-    stack: Stack | None = None
-
-    def words(self) -> tuple[str, ...]:
-        """Return the words of a command line that say the same."""
-        words: list[str] = []
-        named = (
-            ("--family", self.family),
-            ("--input", self.form),
-            ("--table", self.table),
-            ("--ipsets", self.ipsets),
-            ("--ipset-form", self.ipset_form),
-            ("--rules-of", self.stack),
-        )
-        for option, value in named:
-            if value is not None:
-                words += [option, value]
-        if self.extract:
-            words.append("--extract")
-        if self.piece is not None:
-            words += ["--piece", str(self.piece)]
-        return tuple(words)
-
-
-AS_FOUND = InputOptions()
-"""Everything is recognised."""
-
-IPSETS_FILE: Final = "ipset-save"
-"""The file beside the rules that holds the ipsets when none is named."""
+__all__ = ["load_pieces", "load_rules"]
 
 
 def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
@@ -120,34 +59,6 @@ def _of_snapshot(path: str, options: InputOptions) -> Ruleset:
         )
     ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.stack)
     return ruleset if options.ipsets is None else give_ipsets(ruleset, path, options)
-
-
-def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Read one ruleset; ParseError also when there is no table in it.
-
-    An iptables-save that prints nothing at all has most likely failed, or was not root.
-    """
-    ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
-    if ruleset.is_empty:
-        hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
-        raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))
-    return ruleset
-
-
-def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Return the ruleset with the ipsets that it asks; as it is, where no file has them.
-
-    ``rules`` is where the rules were read. Raises ParseError, and InputError for a named file that
-    cannot be read.
-    """
-    path = options.ipsets
-    if path is None and str(rules) != "-" and any(ruleset.set_tests()):
-        beside = Path(rules).with_name(IPSETS_FILE)
-        path = str(beside) if beside.is_file() else None
-    if path is None:
-        return ruleset
-    name = STDIN_NAME if path == "-" else path
-    return with_sets(ruleset, read_ipsets(read_bytes(path), name=name, form=options.ipset_form))
 
 
 def _line(ruleset: Ruleset) -> int:

@@ -21,7 +21,7 @@ from backends.contract import Availability, Backend, Job, Session
 from backends.flow import Flow, Repeated
 from backends.outcome import FlowResult
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.deciding import deciding_rules
 from harness.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses
 from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity

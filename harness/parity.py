@@ -16,7 +16,7 @@ from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.outcome import FlowResult
 from harness.backends import REFERENCE, backend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.compare import Mismatch, mismatches, step_text
 from harness.outcomes import probability_text
 from harness.replay import Progress, Replayed, replay

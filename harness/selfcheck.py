@@ -19,10 +19,12 @@ from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.node import Node
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
-from harness.batches import Batch, load_node, load_rules
+from harness.batch import Batch
+from harness.batches import load_node
 from harness.corpus.generate import generate_corpus
 from harness.deciding import deciding_rules
 from harness.files import read_bytes
+from harness.inputs import load_rules
 from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
 from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
 from harness.report.text import print_parity

@@ -20,7 +20,8 @@ from backends.kernel.command import find_tool
 from backends.kernel.nftables import NftablesLoader
 from backends.kernel.session import open_session
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch, load_batches
+from harness.batch import Batch
+from harness.batches import load_batches
 from harness.compare import compare
 from translate.errors import InputError, MachineError
 from translate.ir import Ruleset, TableName

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from backends.contract import Job
 from harness.backends import REFERENCE, backend
-from harness.batches import Batch, load_batches, load_flows, load_node, load_rules, select
+from harness.batch import Batch, select
+from harness.batches import load_batches, load_flows, load_node
 from harness.cli.options import (
     add_corpus,
     add_format,
@@ -22,6 +23,7 @@ from harness.cli.options import (
     print_unknown,
 )
 from harness.files import write_text
+from harness.inputs import load_rules
 from translate.errors import InputError
 
 _EXAMPLE = """\

@@ -8,7 +8,8 @@ import sys
 
 from backends.contract import Backend
 from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
-from harness.batches import Batch, load_batches, load_node, load_rules, select
+from harness.batch import Batch, select
+from harness.batches import load_batches, load_node
 from harness.cli.options import (
     add_corpus,
     add_format,
@@ -23,6 +24,7 @@ from harness.cli.options import (
     probability,
 )
 from harness.cli.status import DIFFERENCES, DONE, NOT_TESTED
+from harness.inputs import load_rules
 from harness.sampling import MISS
 from translate.errors import InputError
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 
 from backends.node import Node
-from harness.inputs import IPSETS_FILE, InputOptions
 from harness.report.notes import note_lines
+from harness.rulefile import IPSETS_FILE, InputOptions
 from harness.sampling import MISS
 from harness.snapshot.stack import Stack
 from translate.errors import Note

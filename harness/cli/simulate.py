@@ -7,7 +7,8 @@ import json
 import sys
 
 from backends.contract import Job
-from harness.batches import load_batches, select
+from harness.batch import select
+from harness.batches import load_batches
 from harness.cli.options import (
     add_corpus,
     add_only,

@@ -24,8 +24,8 @@ from backends.node import Node, node_from_json
 from backends.outcome import FlowResult
 from harness.corpus.jsonlines import read_flows
 from harness.files import read_bytes, read_text
-from harness.inputs import InputOptions, give_ipsets, read_some
 from harness.outcomes import read_results
+from harness.rulefile import InputOptions, give_ipsets, read_some
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset
 

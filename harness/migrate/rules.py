@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.inputs import InputOptions, read_some
 from harness.migrate.ipsets import live_ipsets
 from harness.migrate.leaving import insist_on_separate, moved, moved_text, staying
+from harness.rulefile import InputOptions, read_some
 from translate.errors import ParseError
 from translate.ir import Family, Ruleset
 from translate.read import read_ipsets, with_sets

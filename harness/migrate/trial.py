@@ -10,7 +10,7 @@ from backends.kernel.nftables import NftablesBackend
 from backends.kernel.worker import Worker
 from backends.node import Node
 from harness.backends import REFERENCE, backend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.migrate.meaning import Meaning, read_listing
 from harness.migrate.overlap import OverlapBackend
 from harness.migrate.owned import list_table, load

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.mutation.arenas import ARENAS, arena
 from harness.mutation.table import print_table
 from harness.mutation.trial import SUBJECTS, Trial, try_all

@@ -14,9 +14,11 @@ from typing import Final
 
 from backends.flow import Again, Flow, IcmpError, Reply, Send
 from backends.packet import Icmp6Type, IcmpType, Packet
-from harness.batches import Batch, load_batches, load_node, load_rules
-from harness.inputs import InputOptions
+from harness.batch import Batch
+from harness.batches import load_batches, load_node
+from harness.inputs import load_rules
 from harness.kuberules import Shape
+from harness.rulefile import InputOptions
 from harness.selfcheck import Subject, cluster_subject, subject_of
 from translate.errors import InputError
 from translate.ir import Family, Protocol

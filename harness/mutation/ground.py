@@ -14,7 +14,7 @@ from backends.contract import Backend, Job
 from backends.flow import Flow
 from backends.outcome import FlowResult, Outcome
 from backends.packet import PortClass
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.repeat import repetitions
 
 __all__ = ["Ground", "prepare"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.mutation.fault import Fault
 from harness.mutation.ground import prepare
 from harness.mutation.hunt import Caught, Verdict, hunt

@@ -11,7 +11,7 @@ from backends.contract import Job
 from backends.node import node_from_json
 from backends.simulator import SimulatorBackend
 from harness.backends import BACKENDS, REFERENCE, backend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.coverage import CoverageReport, count_in_kernel, coverage
 from harness.parity import Plan, run_parity

@@ -27,7 +27,8 @@ from backends.kernel.tapnode import TapNode
 from backends.kernel.xtables import IptablesBackend
 from backends.node import Node, node_from_json
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch, load_batches
+from harness.batch import Batch
+from harness.batches import load_batches
 from harness.corpus.cases import read_cases
 from harness.parity import ParityReport, Plan, run_parity
 from tests.kernel.reports import told

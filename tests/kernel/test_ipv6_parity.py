@@ -11,7 +11,8 @@ from backends.flow import Flow, Send
 from backends.node import node_from_json
 from backends.simulator import Simulation
 from harness.backends import backend
-from harness.batches import Batch, load_batches
+from harness.batch import Batch
+from harness.batches import load_batches
 from harness.compare import compare
 from harness.corpus.randomflows import random_flows
 from translate.ir import Family

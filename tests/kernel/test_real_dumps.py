@@ -12,7 +12,7 @@ from backends.contract import Job
 from backends.flow import Flow
 from backends.simulator import SimulatorBackend
 from harness.backends import BACKENDS, REFERENCE, backend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.corpus.generate import generate_corpus
 from harness.corpus.randomflows import random_flows
 from harness.inference import infer_node

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.backends import BACKENDS
-from harness.batches import load_node, load_rules
+from harness.batches import load_node
+from harness.inputs import load_rules
 from harness.kuberules import Shape
 from harness.parity import choose_backends
 from harness.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of

@@ -11,7 +11,8 @@ from backends.contract import Job
 from backends.flow import Flow
 from backends.simulator import simulate
 from harness.backends import backend
-from harness.batches import Batch, load_batches
+from harness.batch import Batch
+from harness.batches import load_batches
 from harness.compare import compare
 
 FOLDER = Path(__file__).parent.parent / "corpus" / "cases-timed"

@@ -17,7 +17,7 @@ from backends.flow import Flow, Repeated
 from backends.outcome import FlowResult, Outcome, Verdict, seen_branches
 from backends.packet import Port, PortClass
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch
+from harness.batch import Batch
 from harness.corpus.jsonlines import read_flows
 from harness.deciding import deciding_rules
 from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity

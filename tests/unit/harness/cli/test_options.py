@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from harness.cli.options import add_rules, input_options
-from harness.inputs import AS_FOUND, InputOptions
+from harness.rulefile import AS_FOUND, InputOptions
 from translate.ir import Family, TableName
 from translate.read import InputForm
 

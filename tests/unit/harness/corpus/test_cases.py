@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.batches import load_batches, select
+from harness.batch import select
+from harness.batches import load_batches
 from harness.corpus.cases import is_case_folder, read_case, read_cases
 from harness.expectations import check_case, expectations
 from translate.errors import InputError, ParseError

@@ -10,7 +10,8 @@ import pytest
 
 from harness.capture import files as capture_files
 from harness.cli import main
-from harness.inputs import InputOptions, load_rules
+from harness.inputs import load_rules
+from harness.rulefile import InputOptions
 from harness.snapshot import Stack, load_snapshot
 from translate.errors import InputError, ParseError
 from translate.ir import Family
