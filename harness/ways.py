@@ -2,13 +2,14 @@
 
 The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that is another in each
 run of a flow is told as the range that it comes from, wherever it turns up again; one that is always the
-same is told as it is. Ways are put into an order that does not depend on which of them came first.
+same is told as it is. A pick may fall on a port that was sent, and is told as the other picks are. Ways are
+put into an order that does not depend on which of them came first.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -26,8 +27,11 @@ _CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
 """The same, for those below 512, below 1024, and all others."""
 _ALL: Final = PortClass(0, 65535)
 
-_Ports = dict[int, Port]
-"""What is told of a port number."""
+_Ports = dict[Port | None, Port]
+"""What is told in the place of a port."""
+
+_Ways = dict[tuple[Outcome, ...], list["_Way"]]
+"""Ways by what they are but for the ports that were picked, which marks stand for."""
 
 
 def told_ways(
@@ -41,17 +45,18 @@ def told_ways(
     """
     known = frozenset(_sent_ports(flow))
     ranges = _ranges(expected)
-    groups: dict[tuple[Outcome, ...], list[_Way]] = {}
+    groups: _Ways = {}
     for branch in branches:
         way = _Way.of(branch, known)
         groups.setdefault(way.shape, []).append(way)
     told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
-    for ways in groups.values():
+    for shape, ways in _without_coincidences(groups, known).items():
         seen = sum(int(way.branch.probability * runs) for way in ways)
+        columns = list(zip(*(one.picks for one in ways), strict=True))
         for way in ways:
-            columns = list(zip(*(one.picks for one in ways), strict=True))
-            shown = dict(_told(flow, way, columns, ranges, alone=seen == 1))
-            outcomes = tuple(_with_ports(outcome, shown) for outcome in way.branch.outcomes)
+            ports = _told(flow, way, columns, ranges, alone=seen == 1)
+            shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
+            outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
             told.setdefault(outcomes, replace(way.branch, outcomes=outcomes))
     return tuple(sorted(told.values(), key=lambda branch: way_key(flow, branch.outcomes)))
 
@@ -76,9 +81,39 @@ class _Way:
             for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
                 if isinstance(port, int) and port not in known:
                     picks.setdefault(port)
-        marks: _Ports = {port: PortClass(-1 - number, -1) for number, port in enumerate(picks)}
+        marks: _Ports = {port: _mark(number) for number, port in enumerate(picks)}
         shape = tuple(_with_ports(outcome, marks) for outcome in branch.outcomes)
         return cls(branch, shape, tuple(picks))
+
+
+def _mark(number: int) -> PortClass:
+    """What stands in a shape for a port that was picked."""
+    return PortClass(-1 - number, -1)
+
+
+def _without_coincidences(groups: _Ways, known: frozenset[int]) -> _Ways:
+    """Put ways that seem to keep a port to those that are like them but that they pick it."""
+    keeping = {shape for shape in groups if any(one.snat and one.sport in known for one in shape)}
+    found = {shape: list(ways) for shape, ways in groups.items() if shape not in keeping}
+    kept: _Ways = {}
+    for shape in keeping:
+        for way in groups[shape]:
+            fitting = ((ways, _picks(one, way.branch.outcomes)) for one, ways in found.items())
+            like, picks = next((one for one in fitting if one[1]), (kept.setdefault(shape, []), way.picks))
+            like.append(replace(way, picks=picks))
+    return found | {shape: ways for shape, ways in kept.items() if ways}
+
+
+def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
+    """The ports that stand in the places of a shape's marks; none if the outcomes are of another shape."""
+    bound: _Ports = {}
+    for want, got in zip(shape, outcomes, strict=True):
+        for one, port in zip(_ports(want), _ports(got), strict=False):
+            if isinstance(one, PortClass) and one.low < 0 and isinstance(port, int):
+                bound.setdefault(one, port)
+        if _with_ports(want, bound) != got:
+            return ()
+    return tuple(port for port in bound.values() if isinstance(port, int))
 
 
 def _told(
@@ -88,16 +123,18 @@ def _told(
     ranges: Sequence[PortClass],
     *,
     alone: bool,
-) -> Iterator[tuple[int, Port]]:
+) -> Iterator[Port]:
     """What is told of the ports of a way: a number is one if it was the same each time."""
     for port, values in zip(way.picks, columns, strict=True):
         own = _range_of(flow, way.branch, port)
         if alone and own is not None and port in own:
-            yield port, own
+            yield own
         elif len(set(values)) > 1:
             known = (*ranges, _ALL if own is None else own, _ALL)
             fitting = [one for one in known if all(value in one for value in values)]
-            yield port, min(fitting, key=lambda one: (one.high - one.low, one))
+            yield min(fitting, key=lambda one: (one.high - one.low, one))
+        else:
+            yield port
 
 
 def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
@@ -139,8 +176,13 @@ def _ranges(expected: FlowResult | None) -> tuple[PortClass, ...]:
     return tuple(dict.fromkeys(port for port in found if isinstance(port, PortClass)))
 
 
-def _with_ports(outcome: Outcome, shown: Mapping[int, Port]) -> Outcome:
-    """An outcome with some port numbers told as something else."""
+def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
+    quoted = outcome.quoted
+    return (outcome.sport, outcome.dport, *((quoted.sport, quoted.dport) if quoted is not None else ()))
+
+
+def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
+    """An outcome with some ports told as something else."""
     changed: dict[str, object] = {}
     for name in ("sport", "dport"):
         port = getattr(outcome, name)
@@ -148,11 +190,7 @@ def _with_ports(outcome: Outcome, shown: Mapping[int, Port]) -> Outcome:
             changed[name] = shown[port]
     quoted = outcome.quoted
     if quoted is not None:
-        sport, dport = (_port(port, shown) for port in (quoted.sport, quoted.dport))
+        sport, dport = (shown.get(port, port) for port in (quoted.sport, quoted.dport))
         if (sport, dport) != (quoted.sport, quoted.dport):
             changed["quoted"] = replace(quoted, sport=sport, dport=dport)
     return outcome.changed(**changed) if changed else outcome
-
-
-def _port(port: Port | None, shown: Mapping[int, Port]) -> Port | None:
-    return shown.get(port, port) if isinstance(port, int) else port

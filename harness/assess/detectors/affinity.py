@@ -73,12 +73,22 @@ def _kept(flow: Flow, result: FlowResult) -> int:
 
 
 def _any_of(flow: Flow, result: FlowResult) -> Outcome:
-    """One of the outcomes that there are many of: the same one whatever each client has drawn."""
-    ports = {step.packet.sport for step in flow.steps if isinstance(step, Send)}
-    outcomes = {
-        one if one.sport in ports else one.changed(sport=PICKED) for one in result.branches[0].outcomes
-    }
-    return min(outcomes, key=lambda one: way_key(flow, (one,)))
+    """What may become of the last packet: the same whatever each client has drawn."""
+    sends = [step.packet for step in flow.steps if isinstance(step, Send)]
+    sent = {packet.sport for packet in sends}
+    outcomes = result.branches[0].outcomes
+    changed = [one.sport for one in outcomes if one.snat]
+    # Of many picks, some fall on a port that was sent.
+    picked = 2 * sum(port in sent for port in changed) < len(changed)
+
+    def of_the_last(one: Outcome) -> Outcome:
+        if one.src is None:
+            return one
+        if one.snat:
+            return one.changed(sport=PICKED if picked else sends[-1].sport)
+        return one.changed(src=sends[-1].src, sport=sends[-1].sport)
+
+    return min(map(of_the_last, outcomes), key=lambda one: way_key(flow, (one,)))
 
 
 def _claim_k25(facts: Facts, seen: Seen) -> Claim | None:

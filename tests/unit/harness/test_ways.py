@@ -58,10 +58,28 @@ def test_of_a_single_run_a_changed_port_counts_as_picked() -> None:
     assert other.outcomes[0].sport == 80, "from where the kernel does not pick one for 40000"
 
 
-def test_ports_that_were_sent_are_told() -> None:
+def test_a_port_that_was_kept_is_told() -> None:
     kept = replace(MASQUERADED, sport=40000)
-    told = told_ways(flow(), branches((kept,), *drawn(1)), runs=41)
+    elsewhere = [(replace(one, out="eth0"),) for (one,) in drawn(1)]
+    told = told_ways(flow(), branches((kept,), *elsewhere), runs=41)
     assert {branch.outcomes[0].sport for branch in told} == {40000, PICKED}
+
+
+def test_a_pick_may_be_the_port_that_was_sent() -> None:
+    def run(port: int) -> tuple[Outcome, ...]:
+        there = replace(MASQUERADED, sport=port)
+        error = replace(BACK, sport=None, dport=None, quoted=QuotedTuple(NODE, POD, port, 5353))
+        return there, BACK, error
+
+    steps = flow(Reply(), IcmpError(type=3, code=3))
+    picked = [run(port) for port in range(2000, 2040)]
+    without = told_ways(steps, branches(*picked), runs=40)
+    with_one = told_ways(steps, branches(*picked[1:], run(40000)), runs=40)
+    assert [one.outcomes for one in with_one] == [one.outcomes for one in without]
+    assert [one.sport for one in with_one[0].outcomes] == [PICKED, 53, None]
+    assert [one.dport for one in with_one[0].outcomes] == [5353, 40000, None]
+    error = with_one[0].outcomes[2]
+    assert error.quoted == QuotedTuple(NODE, POD, PICKED, 5353)
 
 
 def test_a_range_that_a_rule_gives_is_told_where_it_fits() -> None:
