@@ -170,7 +170,10 @@ def _recent(test: Recent, state: State, world: World) -> bool:
         key += _register(more, value, world.family)
     names = tuple(world.lists)
     found = test.mode is RecentMode.SET or state.seen(test.name, test.seconds, key, names)
-    if found and test.mode is not RecentMode.RCHECK:
+    changes = found and test.mode is not RecentMode.RCHECK
+    if test.negated and test.mode is RecentMode.UPDATE:  # what is there and too old becomes new
+        changes = not found and state.seen(test.name, None, key, names)
+    if changes:
         for timeout in world.lists[test.name]:
             state.listed[test.name, timeout, key] = test.mode is not RecentMode.REMOVE
     return found

@@ -54,7 +54,7 @@ from translate.nft.draft import Draft
 from translate.nft.ipsets import ends_the_rule
 from translate.nft.matches import REVERSE_PATHS
 from translate.nft.model import NftChain
-from translate.nft.rules import negated_recent, recent_cut, transport_again, write_rule
+from translate.nft.rules import PORTS, negated_recent, recent_cut, transport_again, write_rule
 from translate.nft.statements import comes_back
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
@@ -125,7 +125,7 @@ def _stages(draft: Draft, chain: NftChain, apply: Apply, index: int) -> NftChain
     begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(there,)))
     if leaves:
         rules.append(begun)
-    rest = replace(apply, tests=(*transport_again(apply), *behind))
+    rest = replace(apply, tests=(*_protocol_again(apply, behind), *behind))
     match special:
         case AnyOf(negated=False):
             passed = draft.aside(chain, apply.origin)
@@ -165,6 +165,12 @@ def takes_rules(draft: Draft, test: Test) -> bool:
             return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         case _:
             return False
+
+
+def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
+    """Return the test on the protocol that the rest of a rule asks for, or none."""
+    parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS]
+    return transport_again(apply, parts[0] if parts else None)
 
 
 def _opposite_stays(

@@ -55,9 +55,10 @@ from translate.nft.refusal import CannotSay
 from translate.nft.statements import needs_transport, statement
 from translate.passes.recents import changes_list, inexact
 
-__all__ = ["negated_recent", "recent_cut", "transport_again", "write_rule"]
+__all__ = ["PORTS", "negated_recent", "recent_cut", "transport_again", "write_rule"]
 
-_PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+PORTS: Final = frozenset({Field.SPORT, Field.DPORT}) | CT_PORTS
+"""Fields that are ports, of a packet or of its connection."""
 
 
 def write_rule(draft: Draft, chain: NftChain, apply: Apply) -> None:
@@ -220,7 +221,7 @@ def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, 
     """Return the test on the protocol, for another chain where a port or a NAT action needs it, or none."""
     known = transports(apply.tests)
     wanted = any(needs_transport(action) for action in apply.actions) or (
-        part is not None and part.field in _PORTS | CT_PORTS
+        part is not None and part.field in PORTS
     )
     if not wanted or not known:
         return ()

@@ -105,6 +105,16 @@ def test_what_draws_once_and_returns_has_what_follows_in_a_chain() -> None:
     assert found["filter_user_3"] == ["drop"]
 
 
+def test_ports_behind_what_draws_keep_their_protocol() -> None:
+    """A reset behind a match on all protocols with ports does not load."""
+    draw = "-m statistic --mode nth --every 2 --packet 0"
+    reset = "-j REJECT --reject-with tcp-reset"
+    found = nft("filter", f"-A INPUT -p tcp {EITHER} {draw} -m tcp --dport 80 {reset}")
+    assert found["filter_INPUT_3"] == [
+        "meta l4proto tcp numgen inc mod 2 == 0 tcp dport 80 reject with tcp reset"
+    ]
+
+
 def test_ports_of_alternatives_keep_their_protocol() -> None:
     found = nft("filter", "-A INPUT -p udp -m multiport --ports 53 -j DROP")
     assert found["filter_INPUT_2"] == ["udp sport 53 drop", "udp dport 53 drop"]
