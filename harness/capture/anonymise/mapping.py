@@ -32,10 +32,17 @@ _ADDRESS = re.compile(
 )
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _SERVICE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9.-]*(?::[a-z0-9-]*)?)")
-_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]+")
+_COMMENT_WORD = re.compile(
+    r"KUBE-[A-Z]+-[A-Z2-7]{16}|(?P<digits>[0-9A-Fa-f](?:[.:-][0-9A-Fa-f]){3,})(?![0-9A-Za-z])|"
+    + _WORD.pattern
+)
+"""Digits, one by one, are an address of IPv6 that was turned round (RFC 3596)."""
+_PORT = re.compile(r":\d{1,5}(?![\w.:-])")
 _HASHED = re.compile(r"KUBE-(SVC|SVL|SEP|FW|XLB|EXT)-([A-Z2-7]{16})")
 _NFT_HASHED = re.compile(r"([a-z]+)-([A-Z2-7]{8})-([^_]+?)(?:__([0-9A-Fa-f.]+)/(\d+))?")
 _PROTOCOLS = ("tcp", "udp", "sctp")
+_EVERYWHERE = ("127.0.0.1", "255.255.255.255", "169.254.169.254", "::1")
 
 
 class Mapping:
@@ -239,8 +246,27 @@ class Mapping:
         return f"{kind}-{made}-{new}"
 
     def comment(self, text: str) -> str:
-        """Replace what is in a comment but for addresses' punctuation and well-known words."""
-        return self.text_addresses(text, self._words)
+        """Replace what is in a comment but for addresses' punctuation, their ports, and well-known words.
+
+        A number may be anything: a part of an address, a phone number, or a ticket's.
+        """
+        made, at = "", 0
+        for match in _ADDRESS.finditer(text):
+            new = None if self._may_be_turned(match.group("first")) else self._matched(match)
+            if new is None:
+                continue
+            port = _PORT.match(text, match.end())
+            end = match.end() if port is None else port.end()
+            made += self._words(text[at : match.start()]) + new + text[match.end() : end]
+            at = end
+        return made + self._words(text[at:])
+
+    def _may_be_turned(self, text: str) -> bool:
+        """Whether an address that would stay as it is may be someone's, with its bytes turned round."""
+        parsed = _parse(text)
+        if parsed is None or text in _EVERYWHERE or not is_well_known(*parsed, parsed[0]):
+            return False
+        return parsed[1] & (0xFF if parsed[0] == 32 else (1 << 64) - 1) != 0
 
     def _words(self, text: str) -> str:
         made, at = "", 0
@@ -253,11 +279,13 @@ class Mapping:
         if self.learning:
             return text
         text = _HASHED.sub(lambda m: self.chain(m.group(0)), text)
-        return re.sub(r"KUBE-[A-Z]+-[A-Z2-7]{16}|[A-Za-z0-9]+", self._comment_word, text)
+        return _COMMENT_WORD.sub(self._comment_word, text)
 
     def _comment_word(self, match: re.Match[str]) -> str:
         word = match.group(0)
-        if word.startswith("KUBE-") or word.isdigit() or word.lower() in COMMENT_WORDS:
+        if match.group("digits") is not None:
+            return self._names.name(word)
+        if word.startswith("KUBE-") or word.lower() in COMMENT_WORDS:
             return word
         return self._names.word(word, CHAIN_WORDS)
 

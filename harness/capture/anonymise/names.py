@@ -21,8 +21,15 @@ from harness.capture.anonymise.words import HASHED_INTERFACES, PLAIN_INTERFACES
 __all__ = ["Names"]
 
 _CLASSES = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_OTHERS = (
+    *(range(0xC0, 0x250), range(0x370, 0x800), range(0x3400, 0xA000), range(0x20000, 0x2A6E0)),
+    range(0xDC80, 0xDD00),
+)
+"""Letters beyond ASCII that stand for each other: those of a range are as long as each other in UTF-8.
+
+The last are bytes that are no UTF-8 (PEP 383). Anything else, such as a symbol, stays."""
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]+")
 _STEMS = (*PLAIN_INTERFACES, *HASHED_INTERFACES)
 
 
@@ -80,6 +87,10 @@ class Names:
             if char in chars:
                 by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
                 char = chars[(chars.index(char) + by) % len(chars)]
+            elif ord(char) > 0x7F:
+                others = next((one for one in _OTHERS if ord(char) in one), (ord(char),))
+                by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
+                char = chr(others[(ord(char) - others[0] + by) % len(others)])
             made += char
         return made
 
@@ -90,7 +101,7 @@ class Names:
             return char
         stems = [s for s in _STEMS if before.startswith(s)]
         longest = max(stems, key=len) if stems else None
-        if longest in PLAIN_INTERFACES and char.isdigit():
+        if longest in PLAIN_INTERFACES and char.isdigit() and before[len(longest) + 1 :] == "":
             return char
         free = [c for c in chars if not any(s.startswith(before + c) for s in _STEMS)]
         if char not in free:

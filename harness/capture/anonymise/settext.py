@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from harness.capture.anonymise.mapping import Mapping
-from harness.capture.anonymise.ruletext import quote, split
 from harness.capture.errors import CaptureError
 
 __all__ = ["anonymise_sets"]
 
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
+"""In quotes stand comments alone, which have no quotes in them, and no escapes."""
 _PORT = re.compile(r"(?:[a-z0-9-]+:)?\d+(?:-\d+)?|(?:icmp|icmpv6):[\w/-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?")
 
 
@@ -18,7 +19,7 @@ def anonymise_sets(text: str, mapping: Mapping) -> str:
     made = []
     types: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        words = [word for word, _ in split(line)]
+        words = [m.group(2) if m.group(1) is None else m.group(1) for m in _WORD.finditer(line)]
         if not words or words[0].startswith("#"):
             made.append("")
             continue
@@ -27,9 +28,11 @@ def anonymise_sets(text: str, mapping: Mapping) -> str:
         verb, name, what, *rest = words
         if verb == "create":
             types[name] = what
+            rest = [mapping.address(word) for word in rest]
         else:
             what = ",".join(_part(part, types.get(name, ""), mapping) for part in what.split(","))
-        made.append(" ".join([verb, mapping.chain(name), what, *_options(rest, mapping)]))
+            rest = _options(rest, mapping)
+        made.append(" ".join([verb, mapping.chain(name), what, *rest]))
     return "\n".join(made)
 
 
@@ -45,8 +48,11 @@ def _part(part: str, kind: str, mapping: Mapping) -> str:
 
 
 def _options(words: list[str], mapping: Mapping) -> list[str]:
+    """The options of a member; ``comment`` among those of a set says only that its members may have some."""
     made: list[str] = []
-    for word in words:
-        before = made[-1] if made else ""
-        made.append(quote(mapping.comment(word)) if before == "comment" else mapping.address(word))
+    rest = iter(words)
+    for word in rest:
+        made.append(mapping.address(word))
+        if word == "comment":
+            made.append(f'"{mapping.comment(next(rest, ""))}"')
     return made

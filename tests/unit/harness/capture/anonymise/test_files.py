@@ -14,6 +14,7 @@ from harness.capture.files import read_files
 from harness.cli import main
 from translate.ir import Rule
 from translate.read import read_ruleset
+from translate.read.ipset import read_ipsets
 
 KEY = bytes(range(32))
 
@@ -116,6 +117,23 @@ def test_sets() -> None:
         "",
     ]
     assert "acme" not in made["ipset-save"]
+
+
+def test_sets_whose_members_have_comments() -> None:
+    text = (
+        "create office hash:ip family inet counters comment skbinfo bucketsize 12\n"
+        'add office 198.51.100.1 packets 0 bytes 0 comment "it\'s acme\\s"\n'
+        'add office 198.51.100.2 packets 0 bytes 0 comment "comment" skbprio 1:1\n'
+        'add office 198.51.100.3 packets 0 bytes 0 comment ""\n'
+    )
+    made, mapping = made_of(ipset_save=text)
+    lines = made["ipset-save"].split("\n")
+    assert lines[0] == text.split("\n")[0].replace("office", mapping.chain("office"))
+    assert lines[1].endswith('comment "' + mapping.comment("it's acme\\s") + '"')
+    assert lines[2].endswith('comment "' + mapping.comment("comment") + '" skbprio 1:1')
+    assert lines[3].endswith('comment ""')
+    (office,) = read_ipsets(made["ipset-save"].encode(), name="ipset-save").sets
+    assert len(office.elements) == 3
 
 
 def test_of_interfaces_only_what_packets_meet_stays() -> None:

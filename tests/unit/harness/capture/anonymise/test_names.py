@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,12 +54,17 @@ def test_interfaces_begin_alike_as_before(key: bytes, one: str, other: str) -> N
     assert names.interface(one).startswith(names.interface(other)) is one.startswith(other)
 
 
-@pytest.mark.parametrize("name", ["lo", "eth0", "eth0.100", "cni0", "bond1", "docker0", "kube-ipvs0", "cali"])
+@pytest.mark.parametrize("name", ["lo", "eth0", "eth12", "cni0", "bond1", "docker0", "kube-ipvs0", "cali"])
 def test_interfaces_that_many_nodes_have_stay(name: str) -> None:
     assert Names(bytes(16)).interface(name) == name
 
 
-@pytest.mark.parametrize("name", ["cali12ab34cd56e", "veth1a2b3c4d", "br-0123456789ab", "acme-vpn"])
+LONG_NUMBERS = ["eth0.2031", "vlan1234", "wg4930123", "eno16777984", "ens203f113"]
+
+
+@pytest.mark.parametrize(
+    "name", ["cali12ab34cd56e", "veth1a2b3c4d", "br-0123456789ab", "acme-vpn", *LONG_NUMBERS]
+)
 def test_interfaces_of_ones_own_do_not(name: str) -> None:
     made = Names(bytes(16)).interface(name)
     assert made != name
@@ -123,3 +130,49 @@ def test_a_comment_of_ones_own_does_not(mapping: Mapping) -> None:
         made == f"{mapping.service('web/shop:https')} -> {mapping.address('10.0.0.1')}:8443 for {made[-4:]}"
     )
     assert made[-4:] != "acme"
+
+
+NUMBERS = [
+    "203-0-113-77",
+    "0313.0000.0161.0115",
+    "3405803853",
+    "77.113.0.203.in-addr.arpa",
+    "224.113.0.203",
+    "240.113.0.203:80",
+    "::203.0.113.77",
+    "0xCB00714D",
+    "7.7.0.d.4.1.7.0.b.c",
+    "+49 30 1234567",
+    "ticket 4711 of acme",
+    "see JIRA-12345",
+    "Büro Köln",
+    "отдел",
+    "東京",
+    "cali12ab34cd56e on eth0.2031",
+]
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_a_number_in_a_comment_may_be_anything(text: str) -> None:
+    for key in range(4):
+        names = Mapping(bytes((key,)) * 32)
+        names.comment(text)
+        names.learnt()
+        made = names.comment(text)
+        assert len(made.encode()) == len(text.encode()), made
+        told = re.findall(r"[0-9A-Fa-f]{4,}|[^\x00-\x7f]+|acme|JIRA", text)
+        assert [one for one in told if one in made] == [], made
+        joined = re.sub(r"\W", "", text)
+        assert joined not in re.sub(r"\W", "", made)
+
+
+def test_addresses_of_every_host_and_ports_behind_addresses_stay(mapping: Mapping) -> None:
+    assert mapping.comment("127.0.0.1:8080 and 224.0.0.0/4") == "127.0.0.1:8080 and 224.0.0.0/4"
+    assert mapping.comment("10.0.0.1:8443 to") == f"{mapping.address('10.0.0.1')}:8443 to"
+
+
+def test_names_of_chains_beyond_ascii_stay_different(mapping: Mapping) -> None:
+    names = ["Köln", "Kéln", "東京", "東亰", "x\udcf6", "x\udcf7", "k\U0001f600", "k\U0001f601"]
+    made = [mapping.chain(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert not {"Köln", "東京"} & set(made)
