@@ -50,14 +50,13 @@ def told_ways(
         way = _Way.of(branch, known)
         groups.setdefault(way.shape, []).append(way)
     told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
-    for shape, ways in _without_coincidences(groups, known).items():
-        seen = sum(int(way.branch.probability * runs) for way in ways)
-        columns = list(zip(*(one.picks for one in ways), strict=True))
-        for way in ways:
-            ports = _told(flow, way, columns, ranges, alone=seen == 1)
-            shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
-            outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
-            told.setdefault(outcomes, replace(way.branch, outcomes=outcomes))
+    for shape, ways in _without_coincidences(groups).items():
+        columns = zip(*(one.picks for one in ways), strict=True)
+        alone = sum(int(way.branch.probability * runs) for way in ways) == 1
+        ports = (_told(flow, ways, values, ranges, alone=alone) for values in columns)
+        shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
+        outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
+        told.setdefault(outcomes, replace(ways[0].branch, outcomes=outcomes))
     return tuple(sorted(told.values(), key=lambda branch: way_key(flow, branch.outcomes)))
 
 
@@ -91,17 +90,25 @@ def _mark(number: int) -> PortClass:
     return PortClass(-1 - number, -1)
 
 
-def _without_coincidences(groups: _Ways, known: frozenset[int]) -> _Ways:
-    """Put ways that seem to keep a port to those that are like them but that they pick it."""
-    keeping = {shape for shape in groups if any(one.snat and one.sport in known for one in shape)}
-    found = {shape: list(ways) for shape, ways in groups.items() if shape not in keeping}
-    kept: _Ways = {}
-    for shape in keeping:
+def _without_coincidences(groups: _Ways) -> _Ways:
+    """Put ways that seem to keep a port to those that are like them but that they pick it.
+
+    A pick that falls on the port that was sent from the same address has changed nothing.
+    """
+    found: _Ways = {}
+    alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
+    for shape in sorted(groups, key=lambda one: -len(groups[one][0].picks)):
+        others = alike.setdefault(tuple(map(_but_ports, shape)), [])
         for way in groups[shape]:
-            fitting = ((ways, _picks(one, way.branch.outcomes)) for one, ways in found.items())
-            like, picks = next((one for one in fitting if one[1]), (kept.setdefault(shape, []), way.picks))
-            like.append(replace(way, picks=picks))
-    return found | {shape: ways for shape, ways in kept.items() if ways}
+            fitting = ((one, _picks(one, way.branch.outcomes)) for one in others)
+            like, picks = next(((one, picks) for one, picks in fitting if picks), (shape, way.picks))
+            found.setdefault(like, []).append(replace(way, picks=picks))
+        others.append(shape)
+    return found
+
+
+def _but_ports(outcome: Outcome) -> Outcome:
+    return outcome.changed(sport=None, dport=None, quoted=None, snat=False, dnat=False)
 
 
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
@@ -111,30 +118,29 @@ def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, 
         for one, port in zip(_ports(want), _ports(got), strict=False):
             if isinstance(one, PortClass) and one.low < 0 and isinstance(port, int):
                 bound.setdefault(one, port)
-        if _with_ports(want, bound) != got:
+        if _with_ports(want, bound).changed(snat=got.snat, dnat=got.dnat) != got:
             return ()
     return tuple(port for port in bound.values() if isinstance(port, int))
 
 
 def _told(
     flow: Flow,
-    way: _Way,
-    columns: Sequence[tuple[int, ...]],
+    ways: Sequence[_Way],
+    values: Sequence[int],
     ranges: Sequence[PortClass],
     *,
     alone: bool,
-) -> Iterator[Port]:
-    """What is told of the ports of a way: a number is one if it was the same each time."""
-    for port, values in zip(way.picks, columns, strict=True):
-        own = _range_of(flow, way.branch, port)
-        if alone and own is not None and port in own:
-            yield own
-        elif len(set(values)) > 1:
-            known = (*ranges, _ALL if own is None else own, _ALL)
-            fitting = [one for one in known if all(value in one for value in values)]
-            yield min(fitting, key=lambda one: (one.high - one.low, one))
-        else:
-            yield port
+) -> Port:
+    """What is told of a port that has a value in each of the ways: the number if it is the same in all."""
+    candidates = (_range_of(flow, way.branch, port) for way, port in zip(ways, values, strict=True))
+    own = next((one for one in candidates if one is not None), None)
+    if alone and own is not None and values[0] in own:
+        return own
+    if len(set(values)) == 1:
+        return values[0]
+    known = (*ranges, _ALL if own is None else own, _ALL)
+    fitting = [one for one in known if all(value in one for value in values)]
+    return min(fitting, key=lambda one: (one.high - one.low, one))
 
 
 def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:

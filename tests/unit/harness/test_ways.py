@@ -82,6 +82,22 @@ def test_a_pick_may_be_the_port_that_was_sent() -> None:
     assert error.quoted == QuotedTuple(NODE, POD, PICKED, 5353)
 
 
+def test_picks_of_two_connections_may_be_what_was_sent_in_turn() -> None:
+    """From the node itself a pick that is the port that was sent changes nothing, not even the flags."""
+    kept = replace(MASQUERADED, sport=40000, snat=False)
+
+    def run(first: int, second: int) -> tuple[Outcome, ...]:
+        there = [replace(MASQUERADED, sport=port) if port != 40000 else kept for port in (first, second)]
+        return there[0], BACK, there[1]
+
+    steps = flow(Reply(), Again())
+    others = [run(2000 + n, 3000 + n) for n in range(40)]
+    for drawn_ports in ((40000, 5000), (5000, 40000), (40000, 40000), (5000, 5000)):
+        (one,) = told_ways(steps, branches(*others, run(*drawn_ports)), runs=41)
+        assert [outcome.sport for outcome in one.outcomes] == [PICKED, 53, PICKED]
+        assert one.outcomes[0].snat
+
+
 def test_a_range_that_a_rule_gives_is_told_where_it_fits() -> None:
     given = PortClass(5000, 5010)
     expected = FlowResult("f", tuple(branches((replace(MASQUERADED, sport=given),))))
