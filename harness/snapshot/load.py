@@ -58,12 +58,13 @@ def _inferred(snapshot: Snapshot) -> Node:
 
 
 def _bare(path: str) -> Snapshot:
-    from harness.files import read_bytes
+    from harness.files import STDIN_NAME, read_bytes
     from harness.inference import infer_node
-    from harness.inputs import load_rules
+    from harness.rulefile import give_ipsets, read_some
 
-    ruleset = load_rules(path)
-    stack = stack_of(b"" if path == "-" else read_bytes(path))
+    data = read_bytes(path)
+    ruleset = give_ipsets(read_some(data, name=STDIN_NAME if path == "-" else path), path)
+    stack = stack_of(data)
     return Snapshot(name=path, rules={(stack, ruleset.family): ruleset}, node=infer_node(ruleset))
 
 

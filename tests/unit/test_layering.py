@@ -228,7 +228,7 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
         "harness.snapshot",
         "harness.capture",
         "harness.files",
-        "harness.inputs",
+        "harness.rulefile",
         "harness.inference",
         *WORDS,
     )
