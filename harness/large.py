@@ -24,8 +24,9 @@ from harness.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.batch import Batch
 from harness.deciding import deciding_rules
 from harness.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses
-from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
+from harness.parity import ParityReport, Plan, choose_backends, run_parity
 from harness.report.text import print_parity
+from harness.status import worst_status
 from translate.errors import InputError, MachineError, Note
 from translate.ir import Family
 from translate.read import read_ruleset
@@ -192,7 +193,7 @@ def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int
         clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else told}")
         if not report.parity:
             print_parity(report, sys.stdout)
-            worst = max(worst, 1 if report.result is Result.DIFFERENCES else 4)
+            worst = worst_status((worst, report.status))
     return worst
 
 

@@ -23,6 +23,7 @@ from harness.replay import Progress, Replayed, replay
 from harness.ruletext import place
 from harness.sampling import MISS, Sampling
 from harness.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
+from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from harness.tallies import share_tallies
 from translate.errors import InputError, MachineError, Note, UnsupportedError
 from translate.ir import Family, Origin, Rule
@@ -129,6 +130,17 @@ class ParityReport:
         if self.differences:
             return Result.DIFFERENCES
         return Result.NOT_TESTED if any(one.untested for one in self.backends) else Result.PARITY
+
+    @property
+    def status(self) -> int:
+        """The exit status that it comes to."""
+        match self.result:
+            case Result.PARITY:
+                return DONE
+            case Result.DIFFERENCES:
+                return DIFFERENCES
+            case Result.NOT_TESTED:
+                return NOT_TESTED
 
     @property
     def parity(self) -> bool:

@@ -26,8 +26,9 @@ from harness.deciding import deciding_rules
 from harness.files import read_bytes
 from harness.inputs import load_rules
 from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
-from harness.parity import ParityReport, Plan, Result, choose_backends, run_parity
+from harness.parity import ParityReport, Plan, choose_backends, run_parity
 from harness.report.text import print_parity
+from harness.status import worst_status
 from translate.errors import InputError, MachineError
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
@@ -174,7 +175,7 @@ def _run(given: argparse.Namespace) -> int:
             for report in reports:
                 if not report.parity:
                     print_parity(report, sys.stdout)
-                    worst = max(worst, 1 if report.result is Result.DIFFERENCES else 4)
+                    worst = worst_status((worst, report.status))
     return worst
 
 

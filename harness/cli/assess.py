@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from backends.node import Node
 from harness.assess.catalogue import Version
 from harness.cli.options import add_format, add_miss, add_no_times, add_node, add_only
-from harness.cli.status import DIFFERENCES, DONE, NOT_TESTED
 from harness.sampling import MISS
 from harness.snapshot.stack import Stack
+from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from translate.errors import InputError
 from translate.ir import Family, Interval
 

@@ -23,7 +23,6 @@ from harness.cli.options import (
     print_unknown,
     probability,
 )
-from harness.cli.status import DIFFERENCES, DONE, NOT_TESTED
 from harness.inputs import load_rules
 from harness.sampling import MISS
 from translate.errors import InputError
@@ -104,7 +103,7 @@ def _count(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; 0 for parity, 1 for differences, 4 where something was not tested."""
     from harness.deciding import deciding_rules
-    from harness.parity import Plan, Result, choose_backends, run_parity
+    from harness.parity import Plan, choose_backends, run_parity
     from harness.report.progress import progress
 
     requested = arguments.backends is not None
@@ -168,9 +167,7 @@ def run(arguments: argparse.Namespace) -> int:
             from harness.report.text import print_parity
 
             print_parity(report, sys.stdout)
-    return {Result.PARITY: DONE, Result.DIFFERENCES: DIFFERENCES, Result.NOT_TESTED: NOT_TESTED}[
-        report.result
-    ]
+    return report.status
 
 
 def _given(arguments: argparse.Namespace) -> Backend:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.fleet.node import NOT_TESTED, Answer, Failure, Found
+from harness.status import worst_status
 
 __all__ = ["Alike", "Fleet", "Spread", "fleet_of"]
 
@@ -79,8 +80,8 @@ class Fleet:
 
     @property
     def status(self) -> int:
-        """The exit status: the highest of any node's, since of what failed nothing is known."""
-        return max((answer.status for one in self.alike for answer in one.answers), default=0)
+        """The exit status: the worst of any node's, since of what failed nothing is known."""
+        return worst_status(answer.status for one in self.alike for answer in one.answers)
 
 
 def fleet_of(answers: Sequence[Answer], options: tuple[str, ...] = ()) -> Fleet:

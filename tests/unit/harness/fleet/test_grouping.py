@@ -80,11 +80,12 @@ def test_a_difference_knows_how_far_it_is_spread(fleet: Fleet) -> None:
     [
         ([node("a")], 0),
         ([node("a"), node("b", found("K01", WEB))], 1),
+        ([node("a", found("K01", WEB)), node("b", found(NOT_TESTED, "no table"))], 1),
         ([node("a", found("K01", WEB)), Answer(path="b", failure=Failure(2, "cut"))], 2),
         ([Answer(path="a", failure=Failure(3, "no root")), Answer(path="b", failure=Failure(2, "cut"))], 3),
     ],
 )
-def test_the_exit_status_is_the_highest_of_any(answers: list[Answer], status: int) -> None:
+def test_the_exit_status_is_the_worst_of_any(answers: list[Answer], status: int) -> None:
     assert fleet_of(answers).status == status
 
 
