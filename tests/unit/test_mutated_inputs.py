@@ -1,0 +1,20 @@
+"""No input, however broken, ends in a traceback, nor has it no end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit import mutated
+
+
+@pytest.mark.parametrize("target", mutated.TARGETS)
+def test_a_few_broken_inputs(target: str) -> None:
+    found = mutated.tried(target, seed=1, number=40)
+    assert found.faults == []
+    assert found.read + found.refused == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", mutated.TARGETS)
+def test_many_broken_inputs(target: str) -> None:
+    assert mutated.tried(target, seed=2, number=7000).faults == []
