@@ -76,7 +76,7 @@ class SavedFamily:
         first, _, text = rest.decode(errors="surrogateescape").partition("\n")
         try:
             return cls.from_data({**json.loads(first.removeprefix(_FIRST)), "rules": text})
-        except (ValueError, TypeError, KeyError) as e:
+        except (ValueError, TypeError, KeyError, RecursionError) as e:
             raise SealError(f"its first line says nothing: {e}") from e
 
     @classmethod

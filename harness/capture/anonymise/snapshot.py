@@ -55,6 +55,8 @@ def _pass(files: dict[str, bytes], mapping: Mapping) -> dict[str, bytes]:
             continue
         try:
             data = on_json(json.loads(files[name]), mapping)
+        except RecursionError:
+            raise CaptureError(f"{name}: lists and objects in each other too many times over") from None
         except (ValueError, TypeError, AttributeError, KeyError) as e:
             raise CaptureError(f"{name}: not as ip, nft or capture write it: {e}") from e
         made[name] = (json.dumps(data) + "\n").encode("utf-8", "surrogateescape")

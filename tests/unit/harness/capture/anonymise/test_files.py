@@ -246,6 +246,7 @@ def test_words_of_nft_stay(expression: dict[str, object]) -> None:
 
 
 REFUSED = [
+    ({"route_json": "[" * 100_000}, "route.json: lists and objects in each other too many times over"),
     (
         {"iptables_save": "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/255.0.0.255 -j DROP\n"},
         "no prefix",
