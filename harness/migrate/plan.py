@@ -118,12 +118,18 @@ class MigrationPlan:
 
     @property
     def digest(self) -> str:
-        """What it is known by: the same rules have the same one, however long their packets took."""
+        """What it is known by.
+
+        The same rules have the same one, however long their packets took, and whenever they were read:
+        iptables-save prints the time, and what the policies have counted. Each family's own digest stands for
+        its rules.
+        """
+        families = [{k: value for k, value in one.data().items() if k != "rules"} for one in self.families]
         trial = {
             family: {name: value for name, value in (one or {}).items() if name != "seconds"}
             for family, one in self.trial.items()
         }
-        return _digest_of({**self._data(), "trial": trial})
+        return _digest_of({**self._data(), "families": families, "trial": trial})
 
     def text(self) -> str:
         """Return it as a file."""
