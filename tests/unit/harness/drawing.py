@@ -24,7 +24,7 @@ _FAULTS: Final = (
     (r"--to-destination (\d+\.\d+)\.\d+\.\d+", r"--to-destination \1.99.99"),
     (r"--random-fully", ""),
     (r"-j MASQUERADE.*", "-j SNAT --to-source 10.9.9.9 --random"),
-    (r"-j MASQUERADE.*", "-p tcp -j MASQUERADE --to-ports 30000-50000 --random"),
+    (r"^((?!.* -p ).*)-j MASQUERADE.*", r"\1-p tcp -j MASQUERADE --to-ports 30000-50000 --random"),
     (r"-j DNAT .*", "-j MASQUERADE --random-fully"),
     (r"-j KUBE-SEP-\w+", "-j RETURN"),
     (r"-j KUBE-MARK-MASQ", "-j RETURN"),
