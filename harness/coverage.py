@@ -1,7 +1,7 @@
 """Which rules a corpus hits, and which it does not, and which nothing can.
 
 A rule is hit when a packet matches it. Hits are counted by the simulator's trace (on every branch),
-or read from the counters of iptables-legacy on the real kernel.
+or by iptables-legacy on the real kernel (:mod:`harness.kernelcounts`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from backends.contract import Job
 from backends.flow import Flow
 from backends.simulator import RuleVisited, Simulation
 from harness.reachability import RuleId, dead_ends, unreachable_rules
-from harness.sampling import CERTAIN
-from translate.errors import MachineError
 from translate.ir import Rule, Ruleset
 
-__all__ = ["CoverageReport", "CoveredRule", "count_in_kernel", "count_in_simulator", "coverage"]
+__all__ = ["CoverageReport", "CoveredRule", "count_in_simulator", "coverage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,24 +71,6 @@ def count_in_simulator(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[in
                         assert no is not None
                         counts[key] = (yes + event.matched, no + (not event.matched))
     return counts
-
-
-def count_in_kernel(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
-    """Return for each rule whether iptables-legacy counted it; MachineError when it cannot run here.
-
-    Flows that chance decides are run until each way has been seen: how often a rule was is no figure to keep.
-    """
-    from backends.kernel.xtables import IptablesBackend
-
-    backend = IptablesBackend("iptables-legacy")
-    availability = backend.probe()
-    if not availability.ok:
-        raise MachineError(f"iptables-legacy cannot run here: {availability.reason}")
-    simulation = Simulation(job)
-    with backend.open(job) as session:
-        for _ in session.replay(CERTAIN.repeated(flow, simulation.simulate(flow)) for flow in flows):
-            pass
-        return {key: (min(packets, 1), None) for key, packets in session.counters().items()}
 
 
 def coverage(

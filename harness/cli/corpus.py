@@ -161,7 +161,8 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _coverage(arguments: argparse.Namespace) -> int:
-    from harness.coverage import count_in_kernel, count_in_simulator, coverage
+    from harness.coverage import count_in_simulator, coverage
+    from harness.kernelcounts import count_in_kernel
     from harness.report.rules import coverage_to_json, print_coverage
 
     batches = load_batches(

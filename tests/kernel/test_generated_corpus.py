@@ -13,7 +13,8 @@ from backends.simulator import SimulatorBackend
 from harness.backends import BACKENDS, REFERENCE, backend
 from harness.batch import Batch
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
-from harness.coverage import CoverageReport, count_in_kernel, coverage
+from harness.coverage import CoverageReport, coverage
+from harness.kernelcounts import count_in_kernel
 from harness.parity import Plan, run_parity
 from tests.kernel.reports import told
 from translate.read import read_ruleset
