@@ -20,74 +20,74 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## .venv with .venv/bin/nfparity, and all that its commands need
-	@harness/setup.sh run
+	@vm/setup.sh run
 
 test: ## unit tests and, as root, tests on the running kernel; skips say why
-	@harness/setup.sh test
+	@vm/setup.sh test
 	$(PYTHON_RUN) -m pytest -n auto -m "not vm and not slow"
 
 test-all: ## the same with every exhaustive sweep
-	@harness/setup.sh test
+	@vm/setup.sh test
 	$(PYTHON_RUN) -m pytest -n auto -m "not vm"
 
 check: ## lint, types and unit tests; needs no root
-	@harness/setup.sh check
+	@vm/setup.sh check
 	$(PYTHON_RUN) -m ruff check && $(PYTHON_RUN) -m ruff format --check && $(PYTHON_RUN) -m mypy
 	$(PYTHON_RUN) -m pytest -q -n auto tests/unit tests/vm -m "not vm and not slow"
 
 diff-test: ## every backend against the simulator, at the fastest valid place (VM=kvm|host|emulated, KERNEL=6.1|6.12: a guest, CASES=, LEVELS="0 1 2")
-	@harness/setup.sh check
+	@vm/setup.sh check
 	@$(PYTHON_RUN) -m vm.difftest --vm "$(VM)" --kernel "$(KERNEL)" --cases "$(CASES)" --levels "$(LEVELS)" --backends $(BACKENDS)
 
 diff-test-host: ## the same with VM=host: on the running kernel, in network namespaces; needs root
 	@$(MAKE) --no-print-directory diff-test VM=host
 
 diff-test-rules: ## clusters of every kind and their generated corpora, on the running kernel; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.selfcheck $(RULES)
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.selfcheck $(RULES)
 
 diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=options); hours where it is emulated; no root
-	@harness/setup.sh vm
-	$(PYTHON_RUN) -m vm --kernel $(or $(KERNEL),6.1) --limit 86400 -- $(PYTHON_RUN) -m harness.selfcheck $(RULES)
+	@vm/setup.sh vm
+	$(PYTHON_RUN) -m vm --kernel $(or $(KERNEL),6.1) --limit 86400 -- $(PYTHON_RUN) -m tests.lab.selfcheck $(RULES)
 
 diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.large --services $(SERVICES)
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.large --services $(SERVICES)
 
 bytecode: ## what nft 1.0.6 and 1.1.3 make of random rulesets (SEEDS=0-199), statement by statement; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.bytecode --seeds $(SEEDS) --nft "$$($(PYTHON_RUN) -m vm.nft bookworm)" --nft "$$($(PYTHON_RUN) -m vm.nft trixie)"
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.bytecode --seeds $(SEEDS) --nft "$$($(PYTHON_RUN) -m vm.nft bookworm)" --nft "$$($(PYTHON_RUN) -m vm.nft trixie)"
 
 shares: ## 200,000 connections per backend: fair shares pass, one hundredth too much is caught; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.draws
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.draws
 
 mutation: ## plant faults in the translations and show which ones the packets catch; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.mutation
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.mutation
 
 translators: ## our translation beside iptables-restore-translate's, on the kind node's packets; needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m harness.translators
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.translators
 
-bench: ## loads, changes and packets side by side at growing sizes, into bench/RESULTS.md (BENCH=options); needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m bench $(BENCH)
+bench: ## loads, changes and packets side by side at growing sizes, into tests/lab/bench/RESULTS.md (BENCH=options); needs root
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.bench $(BENCH)
 
-soak: ## ten minutes of real connections through a tc program that changes, into bench/SOAK.md (SOAK=options); needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m bench.soak $(SOAK)
+soak: ## ten minutes of real connections through a tc program that changes, into tests/lab/bench/SOAK.md (SOAK=options); needs root
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.bench.soak $(SOAK)
 
 fleet-bench: ## 1,000 snapshots assessed in dask workers, one of which is killed (FLEET=options); needs root
-	@harness/setup.sh test
-	$(PYTHON_RUN) -m bench.fleet $(FLEET)
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.bench.fleet $(FLEET)
 
 golden: ## write the expected outputs under tests/golden anew; review the change as a diff
-	@harness/setup.sh check
+	@vm/setup.sh check
 	$(PYTHON_RUN) -m pytest -q tests/unit -k golden --golden-write
 
 capture: ## build/nfparity-capture.pyz: nfparity capture in one file, for nodes with Python 3.8 and nothing else
-	python3 -m harness.capture.package build/nfparity-capture.pyz
+	python3 -m nfparity.capture.package build/nfparity-capture.pyz
 
 clean: ## remove .venv, the build folder and caches
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

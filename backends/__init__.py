@@ -1,7 +1,9 @@
 """Whatever carries a packet: the reference simulator and the real kernels, behind one protocol.
 
-``packet``, ``flow``, ``outcome``, ``node``, ``exchange`` and ``contract`` are the words that all
-backends share; they import ``translate.ir`` alone. ``simulator`` imports these words and
-``translate.ir``, never the lowered Program. ``kernel`` holds one module or folder per real
-backend; they import neither the simulator nor each other. ``harness`` drives them all.
+``model`` has the words that all of them share. ``simulator`` is the reference: it imports ``model`` and
+``translate.ir``, never the lowered Program. ``wire``, ``testbed`` and ``replay`` carry packets through a real
+kernel for the kernel backends ``iptables``, ``nftables``, ``given_nftables``, ``combined`` and ``tc_ebpf``,
+which do not import the simulator, and of each other only what they extend. ``harness`` drives them all.
 """
+
+__all__: list[str] = []

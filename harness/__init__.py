@@ -1,4 +1,8 @@
-"""Drives backends: corpora in, replay, comparison, reports, and the command line.
+"""The differential harness: packets into every backend, and the differences between what comes out.
 
-May import ``translate`` and ``backends``; nothing imports it.
+``corpus`` reads, generates and covers flows; ``diff`` replays and compares; ``explain`` says why a packet
+goes where it goes; ``report`` prints; ``files`` reads and writes the user's files. May import ``translate``
+and ``backends``; ``nfparity`` and tests import it.
 """
+
+__all__: list[str] = []

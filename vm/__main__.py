@@ -27,7 +27,7 @@ from vm.preload import preload_paths
 PROJECT = Path(__file__).resolve().parent.parent
 # What the guest imports. It sees the project read-only, and compiling is slow under emulation, so it is done
 # here.
-PACKAGES = ("translate", "backends", "harness")
+PACKAGES = ("translate", "backends", "harness", "nfparity")
 
 
 def main(arguments: list[str] | None = None) -> int:

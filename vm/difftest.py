@@ -91,7 +91,7 @@ def _compile_here(kernel: Kernel, options: argparse.Namespace, place: Place) -> 
     words = ["--cases", *options.cases.split(), "--levels", *levels.split(), "--processors", str(_PROCESSORS)]
     variables = {"XDG_CACHE_HOME": str(_CACHE), "NFPARITY_KERNEL_HEADERS": str(kernel.modules)}
     subprocess.run(
-        [sys.executable, "-m", "harness.precompile", *words],
+        [sys.executable, "-m", "vm.precompile", *words],
         cwd=PROJECT,
         env={**os.environ, **variables},
         check=False,
@@ -123,9 +123,9 @@ def _command(options: argparse.Namespace, place: Place) -> list[str]:
 
 
 def _set_up(level: str) -> None:
-    done = subprocess.run(["harness/setup.sh", level], cwd=PROJECT, check=False)
+    done = subprocess.run(["vm/setup.sh", level], cwd=PROJECT, check=False)
     if done.returncode:
-        raise MachineError(f"cannot set up: {shlex.join(['harness/setup.sh', level])} failed (see above)")
+        raise MachineError(f"cannot set up: {shlex.join(['vm/setup.sh', level])} failed (see above)")
 
 
 def _say(message: str) -> None:

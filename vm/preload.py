@@ -21,7 +21,7 @@ from vm.kernel import Kernel
 __all__ = ["EXCLUDED", "pack", "preload_paths"]
 
 # Parts of the project that the differential test reads.
-PROJECT_PARTS = ("translate", "backends", "harness", "tests/corpus")
+PROJECT_PARTS = ("translate", "backends", "harness", "nfparity", "tests/corpus")
 # Programs that it runs, and the library that compiles tc programs: hundreds of calls, a hundred megabytes.
 PROGRAMS = ("sh", "ip", "tc", "nft", "xtables-legacy-multi", "xtables-nft-multi")
 LIBRARIES = ("libbcc.so.0", "libnftables.so.1")

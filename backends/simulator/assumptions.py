@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Generic, TypeVar
 
-from backends.outcome import Assumption, Outcome
+from backends.model.outcome import Assumption, Outcome
 from backends.simulator.chooser import Chooser
 from backends.simulator.fields import View, reader
 from translate.ir import Field, Hidden, Rule, format_address

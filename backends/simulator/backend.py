@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from backends.contract import Availability, Job, Session
-from backends.flow import Flow, Repeated
-from backends.outcome import FlowResult
+from backends.model.contract import Availability, Job, Session
+from backends.model.flow import Flow, Repeated
+from backends.model.outcome import FlowResult
 from backends.simulator.prepare import NAME
 from backends.simulator.simulate import Simulation
 from translate.errors import Note

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from backends.outcome import Assumption
+from backends.model.outcome import Assumption
 
 if TYPE_CHECKING:
     from backends.simulator.checkpoint import Checkpoint

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import assert_never
 
-from backends.packet import PortClass
+from backends.model.packet import PortClass
 from backends.simulator.assumptions import Assumptions
 from backends.simulator.chooser import Chooser
 from backends.simulator.fields import Reader, Value, View, reader

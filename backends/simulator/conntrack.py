@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from backends.packet import GRE, Packet, Port, Tuple
+from backends.model.packet import GRE, Packet, Port, Tuple
+from backends.model.timeouts import Timeouts
 from backends.simulator.ports import PickedPort, Ports
 from backends.simulator.skb import ORIGINAL, REPLY, Skb
 from backends.simulator.tcp import TcpTrack, TcpVerdict
@@ -19,7 +20,6 @@ from backends.simulator.tuples import (
     invert,
     tuple_of,
 )
-from backends.timeouts import Timeouts
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
 __all__ = ["DNAT", "SNAT", "Conntrack", "Entry", "TrackSettings"]

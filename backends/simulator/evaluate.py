@@ -8,7 +8,7 @@ from functools import partial
 from operator import length_hint
 from typing import Final, assert_never
 
-from backends.outcome import Assumption
+from backends.model.outcome import Assumption
 from backends.simulator.chainmemo import ChainMemo, Decision
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conditions import Condition, Memory

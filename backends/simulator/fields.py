@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-from backends.packet import Port
+from backends.model.packet import Port
 from backends.simulator.conntrack import Entry
 from backends.simulator.router import AnyRouter
 from backends.simulator.skb import Skb

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from backends.packet import PortClass
+from backends.model.packet import PortClass
 from backends.simulator.fields import Reader, View, reader
 from translate.ir import AnyOf, Field, FieldTest, Interval, Name, Rule
 

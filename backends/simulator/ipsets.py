@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from backends.packet import PortClass
+from backends.model.packet import PortClass
 from backends.simulator.fields import Reader, View, reader
 from backends.simulator.ports import PickedPort, Ports
 from translate.ir import (

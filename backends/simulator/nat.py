@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backends.packet import Port, Tuple
+from backends.model.packet import Port, Tuple
 from backends.simulator.conntrack import DNAT, SNAT, Conntrack, Entry
 from backends.simulator.hashing import jhash2, reciprocal_scale
 from backends.simulator.ports import Ports

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from backends.packet import Port, PortClass
+from backends.model.packet import Port, PortClass
 from backends.simulator.chooser import Chooser
 from translate.ir import Interval
 

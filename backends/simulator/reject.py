@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.packet import Packet
+from backends.model.packet import Packet
 from backends.simulator.scopes import MAPPED
 from backends.simulator.tuples import NR_ICMP_TYPES
 from translate.ir import Family, Protocol, RejectKind, TcpFlag

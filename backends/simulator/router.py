@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.node import Node
+from backends.model.node import Node
 from backends.simulator.routing import Router
 from backends.simulator.routing6 import Router6
 from translate.ir import Family

@@ -10,7 +10,7 @@ import functools
 from dataclasses import dataclass, field
 from enum import Enum
 
-from backends.node import Address, Node
+from backends.model.node import Address, Node
 from translate.ir import AddressType, Family, Interval
 
 __all__ = ["LOOPBACK", "NoRoute", "Path", "Router"]

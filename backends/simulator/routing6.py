@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from backends.node import Address, Node
+from backends.model.node import Address, Node
 from backends.simulator.routing import LOOPBACK, NoRoute, Path
 from backends.simulator.saddr import select_source
 from backends.simulator.scopes import LINK_LOCAL, MAPPED, reach_of, scope_of

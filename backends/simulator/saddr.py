@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from backends.node import Address
+from backends.model.node import Address
 from backends.simulator.scopes import scope_of
 from translate.ir import Family, Interval, parse_address
 

@@ -9,11 +9,12 @@ from functools import reduce
 from operator import add
 from typing import TypeVar
 
-from backends.contract import Job
-from backends.exchange import Arrival, Emission, Exchange
-from backends.flow import Flow, Pause, Step
-from backends.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
-from backends.packet import Packet, Port
+from backends.model.contract import Job
+from backends.model.exchange import Arrival, Emission, Exchange
+from backends.model.flow import Flow, Pause, Step
+from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.model.packet import Packet, Port
+from backends.model.timeouts import timeouts_of
 from backends.simulator.assumptions import Assumptions, Undecided, Way, added_up, without_needless
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.chooser import Chooser, TooManyBranches, branches
@@ -27,7 +28,6 @@ from backends.simulator.recent import RecentLists
 from backends.simulator.router import AnyRouter, router_of
 from backends.simulator.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
 from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
-from backends.timeouts import timeouts_of
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backends.packet import Packet
+from backends.model.packet import Packet
 from backends.simulator.routing import Path
 from translate.ir import ConnectionState
 

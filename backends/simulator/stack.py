@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backends.packet import Packet
+from backends.model.packet import Packet
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conntrack import Conntrack
 from backends.simulator.evaluate import Evaluator

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from backends.packet import Packet
+from backends.model.packet import Packet
+from backends.model.timeouts import Timeouts
 from backends.simulator.tcpstates import TRANSITIONS, TcpIndex, TcpState, tcp_index
-from backends.timeouts import Timeouts
 from translate.ir import TcpFlag
 
 __all__ = ["WINDOW", "TcpTrack", "TcpVerdict"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from backends.packet import Packet
+from backends.model.packet import Packet
 from translate.ir import TcpFlag
 
 __all__ = ["TRANSITIONS", "TcpIndex", "TcpState", "tcp_index", "valid_flags"]

@@ -7,10 +7,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from backends.exchange import Emission
-from backends.flow import Step
-from backends.outcome import Assumption, Outcome
-from backends.packet import Packet, Tuple
+from backends.model.exchange import Emission
+from backends.model.flow import Step
+from backends.model.outcome import Assumption, Outcome
+from backends.model.packet import Packet, Tuple
 from backends.simulator.routing import NoRoute, Path
 from translate.errors import InputError
 from translate.ir import (
@@ -173,7 +173,7 @@ class TracedStep:
 class TracedBranch:
     """One way the flow can go, with its probability and everything that happened on it.
 
-    ``assuming`` as in :class:`~backends.outcome.OutcomeBranch`.
+    ``assuming`` as in :class:`~backends.model.outcome.OutcomeBranch`.
     """
 
     probability: Fraction

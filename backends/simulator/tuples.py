@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.packet import GRE, NO_NEXT_HEADER, Packet, Tuple
+from backends.model.packet import GRE, NO_NEXT_HEADER, Packet, Tuple
 from translate.ir import Family, Protocol
 
 __all__ = [

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from harness.files import read_bytes, write_bytes
+from harness.files.userfiles import read_bytes, write_bytes
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
 

@@ -19,13 +19,13 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from backends.flow import Flow
-from backends.node import Node, node_from_json
-from backends.outcome import FlowResult
+from backends.model.flow import Flow
+from backends.model.node import Node, node_from_json
+from backends.model.outcome import FlowResult
 from harness.corpus.jsonlines import read_flows
-from harness.files import read_bytes, read_text
-from harness.outcomes import read_results
-from harness.rulefile import InputOptions, give_ipsets, read_some
+from harness.corpus.outcomes import read_results
+from harness.corpus.rulefile import InputOptions, give_ipsets, read_some
+from harness.files.userfiles import read_bytes, read_text
 from translate.errors import Diagnostic, InputError, ParseError
 from translate.ir import Family, Origin, Ruleset
 

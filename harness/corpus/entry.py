@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.node import Node
+from backends.model.node import Node
 from translate.ir import Family, format_address
 
 __all__ = ["entry_of"]

@@ -17,8 +17,8 @@ import json
 from collections.abc import Iterable
 from typing import assert_never
 
-from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
-from backends.node import Node
+from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.model.node import Node
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import flags_to_text, icmp_kinds, packet_fields, parse_flags, read_packet
 from translate.ir import Family, TcpFlag, format_address

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.packet import DEFAULT_TTL, Packet
+from backends.model.packet import DEFAULT_TTL, Packet
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 from translate.jsoninput import MISSING, JsonObject
 

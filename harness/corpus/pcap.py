@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from backends.exchange import Arrival, Exchange
-from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
-from backends.kernel.frames import FrameError, Parsed, build, parse
-from backends.node import Node
-from backends.outcome import FlowResult, Outcome, Verdict
-from backends.packet import Icmp6Type, IcmpType, Packet, Port, PortClass
+from backends.model.exchange import Arrival, Exchange
+from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
+from backends.model.node import Node
+from backends.model.outcome import FlowResult, Outcome, Verdict
+from backends.model.packet import Icmp6Type, IcmpType, Packet, Port, PortClass
+from backends.wire.frames import FrameError, Parsed, build, parse
 from harness.corpus.capturefile import read_capture, write_capture
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import protocol_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from harness.corpus.generate import GeneratedCorpus
-from harness.ruletext import place
+from harness.corpus.ruletext import place
 
 __all__ = ["print_generated"]
 

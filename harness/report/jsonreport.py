@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from harness.parity import ParityReport
+from harness.diff.parity import ParityReport
 
 __all__ = ["parity_json"]
 

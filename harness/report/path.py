@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO, assert_never
 
-from backends.outcome import Assumption, Verdict
-from backends.packet import Packet
+from backends.model.outcome import Assumption, Verdict
+from backends.model.packet import Packet
 from backends.simulator import (
     Answered,
     Bound,
@@ -21,9 +21,9 @@ from backends.simulator import (
     TracedStep,
     Tracked,
 )
-from harness.explain import ExplainedBranch, Explanation, endpoint_text
-from harness.outcomes import probability_text
-from harness.ruletext import action_text, test_text
+from harness.corpus.outcomes import probability_text
+from harness.corpus.ruletext import action_text, test_text
+from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text
 from translate.ir import Family, Goto, Hidden, Jump, Test, format_address
 
 __all__ = ["failure_text", "path_lines", "print_explanation"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from backends.outcome import Assumption
+from backends.model.outcome import Assumption
 from backends.simulator import RuleVisited, TracedStep
 from harness.corpus.jsonlines import flow_to_json
-from harness.explain import ExplainedBranch, Explanation
-from harness.outcomes import assumption_to_json, outcome_to_json, probability_text
+from harness.corpus.outcomes import assumption_to_json, outcome_to_json, probability_text
+from harness.corpus.ruletext import test_text
+from harness.explain.explain import ExplainedBranch, Explanation
 from harness.report.path import path_lines
-from harness.ruletext import test_text
 from translate.ir import Family
 
 __all__ = ["explanation_json"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, TextIO
 
-from harness.replay import Progress
+from harness.diff.replay import Progress
 from harness.report.terminal import plain, unfiltered
 
 __all__ = ["PlainProgress", "progress"]

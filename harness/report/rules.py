@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from harness.coverage import CoverageReport, CoveredRule
-from harness.ruletext import place
+from harness.corpus.coverage import CoverageReport, CoveredRule
+from harness.corpus.ruletext import place
 
 __all__ = ["coverage_to_json", "print_coverage"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from harness.capture.output import Output, printable
+from harness.files.output import Output, printable
 
 __all__ = ["plain", "unfiltered"]
 

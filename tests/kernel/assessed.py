@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from backends.node import Node, node_from_json
-from harness.assess.catalogue import Version
-from harness.assess.snapshots import Question
-from harness.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
-from harness.snapshot import Snapshot, Stack
+from backends.model.node import Node, node_from_json
+from nfparity.assess.catalogue import Version
+from nfparity.assess.snapshots import Question
+from nfparity.snapshot import Snapshot, Stack
+from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
 from translate.ir import Family, Interval, parse_address
 from translate.read import read_ruleset
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from backends.flow import Flow, Send, Step
-from backends.kernel.command import find_tool
-from backends.kernel.session import KernelSession, open_session
-from backends.kernel.xtables import IptablesBackend, IptablesLoader
-from backends.node import Node, node_from_json
-from backends.outcome import FlowResult, Outcome
-from backends.packet import Packet
-from harness.snapshot import Stack
+from backends.iptables.backend import IptablesBackend, IptablesLoader
+from backends.model.flow import Flow, Send, Step
+from backends.model.node import Node, node_from_json
+from backends.model.outcome import FlowResult, Outcome
+from backends.model.packet import Packet
+from backends.replay.session import KernelSession, open_session
+from backends.testbed.command import find_tool
+from nfparity.snapshot import Stack
 from translate.ir import Family, Protocol, parse_address
 
 _HERE = Path(__file__).parent

@@ -17,9 +17,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from backends.kernel.libnftables import NftHandle
-from backends.kernel.persistent_state import disk, locking
-from harness.migrate import owned, tables
+from backends.nftables.libnftables import NftHandle
+from nfparity.migrate import owned, tables
+from nfparity.persistent_state import disk, locking
 from translate.errors import MachineError
 
 FOR_EVER = 1 << 30

@@ -18,19 +18,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from backends.kernel.command import run
-from backends.kernel.persistent_state.reservedlog import ReservedLog
-from backends.kernel.worker import Worker
-from harness.migrate import Migration, MigrationPlan, owned
-from harness.migrate.journal import read_steps
-from harness.migrate.place import Place, here
-from harness.migrate.planning import translate_live
-from harness.migrate.record import Phase, Record
-from harness.migrate.tables import empty, save, split
-from harness.migrate.verifying import look as look_live
-from harness.snapshot import Stack
-from harness.traffic.host import Host, Ip, Request, Start
+from backends.replay.worker import Worker
+from backends.testbed.command import run
+from nfparity.migrate import Migration, MigrationPlan, owned
+from nfparity.migrate.journal import read_steps
+from nfparity.migrate.place import Place, here
+from nfparity.migrate.planning import translate_live
+from nfparity.migrate.record import Phase, Record
+from nfparity.migrate.tables import empty, save, split
+from nfparity.migrate.verifying import look as look_live
+from nfparity.persistent_state.reservedlog import ReservedLog
+from nfparity.snapshot import Stack
 from tests.kernel.faults import Fault, Faults
+from tests.lab.traffic.host import Host, Ip, Request, Start
 from translate.errors import MachineError
 from translate.ir import Family
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from backends.kernel.command import own_xtables_lock
-from backends.kernel.netlink import Accounting
+from backends.testbed.command import own_xtables_lock
+from backends.testbed.netlink import Accounting
 from translate.ir import Family
 from translate.read.names import PROTOCOLS
 from translate.read.services import SERVICES

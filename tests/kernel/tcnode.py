@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from backends.kernel.loader import Loader
-from backends.kernel.quiet import quieten
-from backends.kernel.tapnode import TapNode
-from backends.kernel.tc_ebpf.counters import read_counters
-from backends.kernel.tc_ebpf.dataplane import Dataplane
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from backends.kernel.worker import Worker
-from backends.node import Node, node_from_json
+from backends.model.node import Node, node_from_json
+from backends.replay.loader import Loader
+from backends.replay.worker import Worker
+from backends.tc_ebpf.counters import read_counters
+from backends.tc_ebpf.dataplane import Dataplane
+from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.testbed.quiet import quieten
+from backends.testbed.tapnode import TapNode
 from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.kernel.mountnamespace import enter_mount_namespace, mount
-from backends.kernel.tc_ebpf.installed import Installed, Rules
-from backends.kernel.tc_ebpf.installed.record import Record
-from backends.kernel.tc_ebpf.installed.status import status_of
-from backends.kernel.worker import Worker
-from harness.traffic.host import Host, Ip, Request, Start, ToolSaid
+from backends.replay.worker import Worker
+from backends.testbed.mountnamespace import enter_mount_namespace, mount
+from nfparity.tc import Installed, Rules
+from nfparity.tc.record import Record
+from nfparity.tc.status import status_of
+from tests.lab.traffic.host import Host, Ip, Request, Start, ToolSaid
 from translate.bpf import emit
 from translate.ir import Family
 from translate.passes import lower
@@ -86,7 +86,7 @@ class Command(Request):
     def run(self, host: Host) -> ToolSaid:
         words = self.words
         if words[0] == "nfparity":
-            words = (sys.executable, "-m", "harness.cli", *words[1:])
+            words = (sys.executable, "-m", "nfparity.cli", *words[1:])
         done = subprocess.run(
             words, input=self.text, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False
         )

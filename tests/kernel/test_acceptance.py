@@ -1,6 +1,6 @@
 """Rules that iptables takes are read, rules that it refuses are refused, and what is read is what it loads.
 
-Texts are random (:mod:`harness.corpus.randomtexts`), or those of iptables' own tests of its extensions: where
+Texts are random (:mod:`tests.lab.random.texts`), or those of iptables' own tests of its extensions: where
 ``IPTABLES_SOURCE`` names the folder of its source (``apt-get source iptables``), they are read in place.
 iptables-legacy is the judge.
 """
@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import find_tool
-from harness.corpus.randomtexts import random_text
+from backends.testbed.command import find_tool
 from tests.kernel.restored import ACCOUNTS, Restorer, restorer
+from tests.lab.random.texts import random_text
 from translate.errors import ParseError
 from translate.ir import AnyOf, Family, FieldTest, Ruleset, SetTest, Test
 from translate.passes.normalise import canonical

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.capture.anonymise.mapping import Mapping
-from harness.capture.anonymise.snapshot import anonymise
-from harness.capture.files import write_files
-from harness.cli import main
 from harness.corpus.jsonlines import write_flows
-from harness.corpus.randomflows import random_flows
-from harness.snapshot import load_snapshot
-from tests.unit.harness.capture.anonymise.originals import RULESETS, Original, moved_flows
+from harness.corpus.random.flows import random_flows
+from nfparity.capture.anonymise.mapping import Mapping
+from nfparity.capture.anonymise.snapshot import anonymise
+from nfparity.capture.files import write_files
+from nfparity.cli import main
+from nfparity.snapshot import load_snapshot
+from tests.unit.nfparity.capture.anonymise.originals import RULESETS, Original, moved_flows
 from translate.ir import Family
 
 KUBE = {

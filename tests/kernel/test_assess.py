@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness.assess.assessing import Assessment
-from harness.assess.catalogue import Decided, catalogue
-from harness.assess.snapshots import Question, assess_snapshot
-from harness.capture.anonymise.addresses import is_well_known
-from harness.capture.anonymise.snapshot import anonymise
-from harness.cli.main import main
-from harness.report.assessjson import assessment_json
-from harness.report.assessment import print_assessment
-from harness.report.assesssarif import assessment_sarif
-from harness.snapshot import load_snapshot
+from nfparity.assess.assessing import Assessment
+from nfparity.assess.catalogue import Decided, catalogue
+from nfparity.assess.snapshots import Question, assess_snapshot
+from nfparity.capture.anonymise.addresses import is_well_known
+from nfparity.capture.anonymise.snapshot import anonymise
+from nfparity.cli.main import main
+from nfparity.report.assessjson import assessment_json
+from nfparity.report.assessment import print_assessment
+from nfparity.report.assesssarif import assessment_sarif
+from nfparity.snapshot import load_snapshot
 from tests.kernel.assessed import ALWAYS, HERE, MADE, REAL, snapshot_files
 
 

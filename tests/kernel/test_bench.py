@@ -7,19 +7,19 @@ import random
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Reply, Send
-from backends.kernel.nftables import NftablesBackend, NftablesLoader
-from backends.kernel.session import open_session
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply, Send
+from backends.model.packet import Packet
+from backends.nftables.backend import NftablesBackend, NftablesLoader
+from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
-from bench.__main__ import main
-from bench.kubelayout import kube_proxy_nftables
-from bench.soak import main as soak
-from bench.subjects import PLAIN, subjects
-from harness.compare import compare
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
+from backends.tc_ebpf import TcEbpfBackend
+from harness.diff.compare import compare
+from tests.lab.bench.__main__ import main
+from tests.lab.bench.kubelayout import kube_proxy_nftables
+from tests.lab.bench.soak import main as soak
+from tests.lab.bench.subjects import PLAIN, subjects
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Protocol
 from translate.read import read_ruleset
 

@@ -9,14 +9,14 @@ import random
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Send
-from backends.outcome import Verdict
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.model.outcome import Verdict
+from backends.model.packet import Packet
 from backends.simulator import SimulatorBackend
-from harness.backends import backend
-from harness.compare import compare
-from harness.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
+from harness.diff.backends import backend
+from harness.diff.compare import compare
+from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family, Protocol
 from translate.read import read_ruleset
 

@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from harness.bytecode import Difference, Nft, NftError, check
-from harness.bytecode.expressible import expressible
-from harness.corpus.randommatches import matching_rules
-from harness.corpus.randomrules import random_rules
-from harness.inputs import load_rules
+from nfparity.inputs.rules import load_rules
+from tests.lab.bytecode import Difference, Nft, NftError, check
+from tests.lab.bytecode.expressible import expressible
+from tests.lab.random.matches import matching_rules
+from tests.lab.random.rules import random_rules
 from translate.errors import MachineError
 from translate.ir import Family, Field, Program, Ruleset
 from translate.nft import apart, logging, lookups, matches, rules

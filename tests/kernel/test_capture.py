@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.capture.package import make
-from harness.cli import main
-from harness.snapshot import Snapshot, Stack, load_snapshot
+from nfparity.capture.package import make
+from nfparity.cli import main
+from nfparity.snapshot import Snapshot, Stack, load_snapshot
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.capture.package import make
-from harness.snapshot import Stack, load_snapshot
+from nfparity.capture.package import make
+from nfparity.snapshot import Stack, load_snapshot
 from tests.kernel.ownmounts import IN_OWN_MOUNTS
 from translate.errors import InputError
 from translate.ir import Family

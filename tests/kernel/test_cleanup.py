@@ -16,21 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import find_tool
-from backends.kernel.session import open_session
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.xtables import IptablesLoader
+from backends.iptables.backend import IptablesLoader
+from backends.replay.session import open_session
+from backends.tc_ebpf import TcEbpfBackend
+from backends.testbed.command import find_tool
 from translate.errors import MachineError
 
 _ROOT = Path(__file__).resolve().parents[2]
 _REPLAY = """
 import itertools, sys
 from pathlib import Path
-from backends.flow import Flow, Send
-from backends.kernel.session import open_session
-from backends.kernel.xtables import IptablesLoader
-from backends.node import node_from_json
-from backends.packet import Packet
+from backends.model.flow import Flow, Send
+from backends.replay.session import open_session
+from backends.iptables.backend import IptablesLoader
+from backends.model.node import node_from_json
+from backends.model.packet import Packet
 from translate.ir import Family
 
 kind = Path("tests/corpus/rulesets/kind-node")
@@ -174,10 +174,10 @@ def test_a_node_process_that_dies_is_reported(kind_node, kind_rules, flows):
 
 _TRAFFIC = """
 import time
-from harness.traffic.plan import all_rules
-from harness.traffic.servers import ServeNames
-from harness.traffic.subjects import Load
-from harness.traffic.topology import Topology
+from tests.lab.traffic.plan import all_rules
+from tests.lab.traffic.servers import ServeNames
+from tests.lab.traffic.subjects import Load
+from tests.lab.traffic.topology import Topology
 
 with Topology() as topology:
     topology.ask("node", Load("tc-ebpf", all_rules()))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import BACKENDS, backend
+from harness.diff.backends import BACKENDS, backend
 
 ROOT = Path(__file__).resolve().parents[2]
 KIND = ROOT / "tests/corpus/rulesets/kind-node"
@@ -36,7 +36,7 @@ pytestmark = [
 
 
 def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "harness.cli", *words]
+    return [sys.executable, "-m", "nfparity.cli", *words]
 
 
 def diff(*words: str, rules: Path = KIND / "rules.iptables-save") -> subprocess.CompletedProcess[str]:
@@ -73,11 +73,11 @@ def test_a_difference_on_a_kernel_is_reported_and_its_command_replays_it(tmp_pat
     needs("iptables-legacy")
     from dataclasses import replace
 
-    from backends.contract import Job
-    from backends.flow import Flow
-    from harness.batches import load_batches
-    from harness.deciding import deciding_rules
-    from harness.parity import Plan, run_parity
+    from backends.model.contract import Job
+    from backends.model.flow import Flow
+    from harness.diff.deciding import deciding_rules
+    from harness.diff.parity import Plan, run_parity
+    from nfparity.inputs.batches import load_batches
 
     flows = tmp_path / "flows.jsonl"
     flows.write_text(FLOWS)

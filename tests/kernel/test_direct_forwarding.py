@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from harness.traffic.host import Tool
-from harness.traffic.plan import PODS, UDP, all_rules, pod_address
-from harness.traffic.subjects import Load
-from harness.traffic.topology import Topology
+from backends.tc_ebpf import TcEbpfBackend
+from tests.lab.traffic.host import Tool
+from tests.lab.traffic.plan import PODS, UDP, all_rules, pod_address
+from tests.lab.traffic.subjects import Load
+from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
 ASK = """

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.fleet import replaying_worker
-from harness.cli.main import main
-from harness.fleet.daskpool import dask_pool
-from harness.fleet.gathering import gather_answers
-from harness.fleet.grouping import fleet_of
-from harness.fleet.node import Answer
-from harness.fleet.order import Order
-from harness.kuberules import Shape, draw_cluster
-from harness.kuberules.pernode import write_fleet
+from nfparity.assess.fleet.daskpool import dask_pool
+from nfparity.assess.fleet.gathering import gather_answers
+from nfparity.assess.fleet.grouping import fleet_of
+from nfparity.assess.fleet.node import Answer
+from nfparity.assess.fleet.order import Order
+from nfparity.cli.main import main
+from tests.lab.bench.fleet import replaying_worker
+from tests.lab.kuberules import Shape, draw_cluster
+from tests.lab.kuberules.pernode import write_fleet
 
 pytest.importorskip("distributed")
 

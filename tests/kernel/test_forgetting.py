@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from backends.kernel.frames import build
-from backends.kernel.nftables import NftablesLoader
-from backends.kernel.session import open_session
-from backends.kernel.tapnode import TapNode
-from backends.node import Address, Interface, Node
-from backends.packet import Packet
+from backends.model.node import Address, Interface, Node
+from backends.model.packet import Packet
+from backends.nftables.backend import NftablesLoader
+from backends.replay.session import open_session
+from backends.testbed.tapnode import TapNode
+from backends.wire.frames import build
 from translate.ir import Family, Protocol, parse_address
 
 NETWORKS = {Family.IP: ("192.0.2.0", "198.51.100.0"), Family.IP6: ("2001:db8:1::", "2001:db8:2::")}

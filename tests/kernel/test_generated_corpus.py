@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.node import node_from_json
 from backends.simulator import SimulatorBackend
-from harness.backends import BACKENDS, REFERENCE, backend
-from harness.batch import Batch
+from harness.corpus.coverage import CoverageReport, coverage
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
-from harness.coverage import CoverageReport, coverage
-from harness.kernelcounts import count_in_kernel
-from harness.parity import Plan, run_parity
+from harness.diff.backends import BACKENDS, REFERENCE, backend
+from harness.diff.batch import Batch
+from harness.diff.kernelcounts import count_in_kernel
+from harness.diff.parity import Plan, run_parity
 from tests.kernel.reports import told
 from translate.read import read_ruleset
 

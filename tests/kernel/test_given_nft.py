@@ -16,21 +16,22 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.kernel import limits, nftgiven
-from backends.kernel.command import run
-from backends.kernel.libnftables import NftHandle
-from backends.kernel.nftables import NftablesBackend, NftablesLoader
-from backends.kernel.nftgiven import GivenNftBackend, GivenNftLoader
-from backends.kernel.session import open_session
-from backends.kernel.tapnode import TapNode
-from backends.kernel.xtables import IptablesBackend
-from backends.node import Node, node_from_json
+from backends.given_nftables import backend as nftgiven
+from backends.given_nftables.backend import GivenNftBackend, GivenNftLoader
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Job
+from backends.model.node import Node, node_from_json
+from backends.nftables.backend import NftablesBackend, NftablesLoader
+from backends.nftables.libnftables import NftHandle
+from backends.replay import limits
+from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
-from harness.batch import Batch
-from harness.batches import load_batches
+from backends.testbed.command import run
+from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
-from harness.parity import ParityReport, Plan, run_parity
+from harness.diff.batch import Batch
+from harness.diff.parity import ParityReport, Plan, run_parity
+from nfparity.inputs.batches import load_batches
 from tests.kernel.reports import told
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family
@@ -334,7 +335,7 @@ def test_affinity_holds_and_begins_anew_with_each_flow() -> None:
 
 def diff(*words: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "diff", *words],
+        [sys.executable, "-m", "nfparity.cli", "diff", *words],
         capture_output=True,
         text=True,
         cwd=KUBE,
@@ -533,10 +534,10 @@ def test_a_library_that_does_not_come_back_is_no_reason_to_stay(tmp_path: Path) 
     rules.write_text("*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n")
     code = f"""
 import sys
-from harness.cli import main
+from nfparity.cli import main
 from tests.kernel.test_given_nft import Waits
-import backends.kernel.nftgiven as module
-from backends.contract import Availability
+import backends.given_nftables.backend as module
+from backends.model.contract import Availability
 module.GivenNftLoader = lambda listing, family: Waits({str(fifo)!r})
 module.GivenNftBackend.probe = lambda self: Availability(True)
 sys.exit(main(["diff", {str(rules)!r}, "--random", "3", "--against", {str(tmp_path / "given.nft")!r}]))

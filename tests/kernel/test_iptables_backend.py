@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from backends.contract import Job
-from backends.kernel.session import open_session
-from backends.kernel.xtables import IptablesBackend, IptablesLoader
-from backends.outcome import Verdict
+from backends.iptables.backend import IptablesBackend, IptablesLoader
+from backends.model.contract import Job
+from backends.model.outcome import Verdict
+from backends.replay.session import open_session
 from translate.errors import MachineError
 from translate.read import read_ruleset
 
@@ -27,7 +27,7 @@ def test_a_job_from_the_text_of_a_dump(backend, kind_node, kind_rules, flows):
 
 def test_probe_says_what_the_kernel_lacks(backend, monkeypatch):
     assert backend.probe().ok
-    monkeypatch.setattr("backends.kernel.xtables._PROBE", "*nosuchtable\nCOMMIT\n")
+    monkeypatch.setattr("backends.iptables.backend._PROBE", "*nosuchtable\nCOMMIT\n")
     found = backend.probe()
     assert not found.ok
     assert backend.name in found.reason

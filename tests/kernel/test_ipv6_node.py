@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from backends.flow import Again, IcmpError, Reply, Step
-from backends.kernel.session import KernelSession, open_session
-from backends.kernel.xtables import IptablesBackend, IptablesLoader
-from backends.node import node_from_json
-from backends.outcome import Outcome, Verdict
-from backends.packet import Packet
+from backends.iptables.backend import IptablesBackend, IptablesLoader
+from backends.model.flow import Again, IcmpError, Reply, Step
+from backends.model.node import node_from_json
+from backends.model.outcome import Outcome, Verdict
+from backends.model.packet import Packet
+from backends.replay.session import KernelSession, open_session
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
 

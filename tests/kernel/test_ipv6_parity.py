@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Send
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.model.node import node_from_json
 from backends.simulator import Simulation
-from harness.backends import backend
-from harness.batch import Batch
-from harness.batches import load_batches
-from harness.compare import compare
-from harness.corpus.randomflows import random_flows
+from harness.corpus.random.flows import random_flows
+from harness.diff.backends import backend
+from harness.diff.batch import Batch
+from harness.diff.compare import compare
+from nfparity.inputs.batches import load_batches
 from translate.ir import Family
 from translate.read import read_ruleset
 

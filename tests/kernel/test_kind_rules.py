@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from backends.flow import Again, IcmpError, Reply
-from backends.outcome import Outcome, QuotedTuple, Verdict
-from backends.packet import IcmpType
+from backends.model.flow import Again, IcmpError, Reply
+from backends.model.outcome import Outcome, QuotedTuple, Verdict
+from backends.model.packet import IcmpType
 from translate.ir import Protocol, TcpFlag
 
 DNS, POD, UPLINK, ELSEWHERE = "10.96.0.10", "10.244.0.5", "172.18.0.2", "172.18.0.9"

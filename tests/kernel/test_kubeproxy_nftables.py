@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from backends.contract import Job
-from backends.kernel.command import find_tool
-from backends.kernel.nftgiven import GivenNftBackend
+from backends.given_nftables.backend import GivenNftBackend
+from backends.model.contract import Job
 from backends.simulator import SimulatorBackend
-from harness.compare import compare
-from harness.kubeproxy import recover
-from harness.kubeproxy.nftables import LAYOUTS, Surroundings, nftables_mode
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules, service_uses
+from backends.testbed.command import find_tool
+from harness.diff.compare import compare
+from nfparity.kubeproxy import recover
+from nfparity.kubeproxy.nftables import LAYOUTS, Surroundings, nftables_mode
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules, service_uses
 from translate.ir import Family, Ruleset, parse_address
 from translate.read import read_ruleset
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import backend
-from harness.large import Expected, Subject, large_shape, large_subject, run_one
+from harness.diff.backends import backend
 from tests.kernel.reports import told
+from tests.lab.large import Expected, Subject, large_shape, large_subject, run_one
 from translate.ir import Family
 
 SERVICES = 1000
@@ -43,7 +43,7 @@ def test_the_command_says_what_took_how_long() -> None:
     words = ["--services", "10", "--families", "ip", "--backends", "iptables-legacy,nftables"]
     words += ["--levels", "2"]
     done = subprocess.run(
-        [sys.executable, "-m", "harness.large", *words],
+        [sys.executable, "-m", "tests.lab.large", *words],
         capture_output=True,
         check=False,
         text=True,
@@ -60,7 +60,7 @@ def test_the_command_says_what_took_how_long() -> None:
 )
 def test_what_cannot_be_asked_for_is_said(words: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.large", *words],
+        [sys.executable, "-m", "tests.lab.large", *words],
         capture_output=True,
         check=False,
         text=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import find_tool
+from backends.testbed.command import find_tool
 from translate.ir import Family, Field, FieldTest, Rule, Test
 from translate.read import InputForm, read_ruleset
 

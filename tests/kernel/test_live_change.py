@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
-from backends.kernel.command import run
-from backends.kernel.libnftables import NftHandle
-from backends.kernel.worker import Worker
-from harness.kuberules import Cluster, Endpoint, Service, Shape, draw_cluster, kube_proxy_rules
+from backends.nftables.libnftables import NftHandle
+from backends.replay.worker import Worker
+from backends.testbed.command import run
+from tests.lab.kuberules import Cluster, Endpoint, Service, Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family
 from translate.nft import ChangeKind, NftOutput, emit
 from translate.passes import LEVELS, lower

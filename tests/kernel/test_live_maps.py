@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Reply
-from backends.kernel.session import KernelSession, open_session
-from backends.kernel.tapnode import TapNode
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from backends.node import Node
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply
+from backends.model.node import Node
+from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
-from harness.compare import compare
-from harness.corpus.randomflows import random_flows
-from harness.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.testbed.tapnode import TapNode
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare
+from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfChange, BpfOutput, emit
 from translate.ir import Family, Ruleset
 from translate.passes import lower

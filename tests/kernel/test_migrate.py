@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from backends.kernel.command import find_tool
-from backends.kernel.worker import Worker
-from harness.migrate.record import Phase
-from harness.migrate.tables import split
-from harness.snapshot import Stack
+from backends.replay.worker import Worker
+from backends.testbed.command import find_tool
+from nfparity.migrate.record import Phase
+from nfparity.migrate.tables import split
+from nfparity.snapshot import Stack
 from tests.kernel.migratenode import (
     APPLY,
     FOREIGN,

@@ -18,13 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.persistent_state.recordfile import read_record, write_record
-from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
-from harness.migrate import owned
-from harness.migrate.record import Phase
-from harness.snapshot import Stack
-from harness.traffic.host import Host, Request
+from backends.iptables.backend import IptablesBackend
+from backends.replay.worker import Worker
+from nfparity.migrate import owned
+from nfparity.migrate.record import Phase
+from nfparity.persistent_state.recordfile import read_record, write_record
+from nfparity.snapshot import Stack
 from tests.kernel.migratenode import (
     DISK,
     OLD,
@@ -40,6 +39,7 @@ from tests.kernel.migratenode import (
     look,
     migrate_node,
 )
+from tests.lab.traffic.host import Host, Request
 
 RECORD, PLAN, SAVED, JOURNAL = (
     STATE / name for name in ("record.json", "plan.json", "ip.iptables-save", "journal")
@@ -485,7 +485,7 @@ class Nfparity(Request):
 
     def run(self, host: Host) -> tuple[int, str, str]:
         done = subprocess.run(
-            (sys.executable, "-m", "harness.cli", "migrate", *self.words),
+            (sys.executable, "-m", "nfparity.cli", "migrate", *self.words),
             capture_output=True,
             text=True,
             cwd=ROOT,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from backends.kernel.worker import Worker
-from harness.migrate.record import Phase
-from harness.snapshot import Stack
+from backends.replay.worker import Worker
+from nfparity.migrate.record import Phase
+from nfparity.snapshot import Stack
 from tests.kernel.faults import Fault, Kind
 from tests.kernel.migratenode import MakePlan, do, insist_new, look, migrate_node
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from backends.kernel.worker import Worker
-from harness.migrate.record import Phase
-from harness.snapshot import Stack
+from backends.replay.worker import Worker
+from nfparity.migrate.record import Phase
+from nfparity.snapshot import Stack
 from tests.kernel.migratenode import (
     APPLY,
     ROLLBACK,

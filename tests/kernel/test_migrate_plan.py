@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import find_tool, run
-from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
-from harness.traffic.host import Host, Ip, Request, Start
+from backends.iptables.backend import IptablesBackend
+from backends.replay.worker import Worker
+from backends.testbed.command import find_tool, run
+from tests.lab.traffic.host import Host, Ip, Request, Start
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = """\
@@ -49,7 +49,7 @@ class Planned(Request):
             assert not done.returncode, done.stderr
         path = Path("/run/node.plan")
         ended = subprocess.run(
-            (sys.executable, "-m", "harness.cli", "migrate", "plan", "-o", str(path), *self.words),
+            (sys.executable, "-m", "nfparity.cli", "migrate", "plan", "-o", str(path), *self.words),
             capture_output=True,
             text=True,
             cwd=ROOT,

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
-from backends.kernel.command import run
-from backends.kernel.worker import Worker
-from harness.snapshot import Stack
-from harness.traffic.clients import Ask, Asked
-from harness.traffic.host import Host, Request
-from harness.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
-from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
-from harness.traffic.topology import Topology
+from backends.replay.worker import Worker
+from backends.testbed.command import run
+from nfparity.snapshot import Stack
+from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.host import Host, Request
+from tests.lab.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
+from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +59,7 @@ class Nfparity(Request):
 
     def run(self, host: Host) -> tuple[int, str, str]:
         done = subprocess.run(
-            (sys.executable, "-m", "harness.cli", *self.words),
+            (sys.executable, "-m", "nfparity.cli", *self.words),
             capture_output=True,
             text=True,
             cwd=ROOT,

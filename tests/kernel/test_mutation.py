@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.backends import backend
-from harness.mutation.arenas import arena
-from harness.mutation.hunt import Verdict
-from harness.mutation.trial import BACKENDS, SUBJECTS, try_all
+from harness.diff.backends import backend
+from tests.lab.mutation.arenas import arena
+from tests.lab.mutation.hunt import Verdict
+from tests.lab.mutation.trial import BACKENDS, SUBJECTS, try_all
 
 pytestmark = pytest.mark.kernel
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from backends.kernel.frames import build
-from backends.kernel.loader import Loader
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesLoader
-from backends.packet import Packet
+from backends.iptables.backend import IptablesLoader
+from backends.model.packet import Packet
+from backends.replay.loader import Loader
+from backends.replay.worker import Worker
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.wire.frames import build
 from tests.kernel.tcnode import StartWith, node_of
 from translate.bpf import emit
 from translate.ir import Family, Protocol, TcpFlag, parse_address

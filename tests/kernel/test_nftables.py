@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Reply
-from backends.kernel.libnftables import NftHandle
-from backends.kernel.nftables import NftablesBackend, NftablesLoader
-from backends.kernel.session import KernelSession, open_session
-from backends.kernel.tapnode import TapNode
-from backends.node import Node
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply
+from backends.model.node import Node
+from backends.nftables.backend import NftablesBackend, NftablesLoader
+from backends.nftables.libnftables import NftHandle
+from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
-from harness.compare import compare
+from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
-from harness.corpus.randomflows import random_flows
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare
 from translate.errors import MachineError
 from translate.ir import Ruleset
 from translate.nft import emit

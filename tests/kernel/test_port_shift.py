@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Backend, Job
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.xtables import IptablesBackend
-from backends.node import Node
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Backend, Job
+from backends.model.node import Node
 from backends.simulator import simulate
-from harness.compare import compare
+from backends.tc_ebpf import TcEbpfBackend
 from harness.corpus.jsonlines import read_flows
-from harness.inputs import load_rules
+from harness.diff.compare import compare
+from nfparity.inputs.rules import load_rules
 from translate.errors import UnsupportedError
 from translate.nft import emit
 from translate.passes import LEVELS, lower

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Backend, Job
-from backends.flow import Flow, Send
-from backends.kernel.nftables import NftablesBackend
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.xtables import IptablesBackend
-from backends.node import Node, node_from_json
-from backends.outcome import FlowResult, Verdict
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow, Send
+from backends.model.node import Node, node_from_json
+from backends.model.outcome import FlowResult, Verdict
+from backends.nftables.backend import NftablesBackend
 from backends.simulator import Simulation
-from harness.compare import compare
-from harness.corpus.randomflows import random_flows
-from harness.corpus.randomrules import random_rules
+from backends.tc_ebpf import TcEbpfBackend
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare
+from tests.lab.random.rules import random_rules
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, Rule, Ruleset, SaveMark, SetConnmark
 from translate.read import read_ruleset

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow
+from backends.model.contract import Job
+from backends.model.flow import Flow
 from backends.simulator import SimulatorBackend
-from harness.backends import BACKENDS, REFERENCE, backend
-from harness.batch import Batch
 from harness.corpus.generate import generate_corpus
-from harness.corpus.randomflows import random_flows
-from harness.inference import infer_node
-from harness.parity import Plan, run_parity
+from harness.corpus.random.flows import random_flows
+from harness.diff.backends import BACKENDS, REFERENCE, backend
+from harness.diff.batch import Batch
+from harness.diff.parity import Plan, run_parity
+from nfparity.snapshot.inference import infer_node
 from tests.kernel.reports import told
 from translate.read import read_ruleset
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Pause, Send
-from backends.kernel.nftables import NftablesLoader
-from backends.kernel.session import open_session
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.xtables import IptablesLoader
-from backends.node import Node
-from backends.outcome import FlowResult, Verdict
+from backends.iptables.backend import IptablesLoader
+from backends.model.contract import Job
+from backends.model.flow import Flow, Pause, Send
+from backends.model.node import Node
+from backends.model.outcome import FlowResult, Verdict
+from backends.nftables.backend import NftablesLoader
+from backends.replay.session import open_session
 from backends.simulator import simulate
-from harness.backends import backend
-from harness.batches import load_batches
-from harness.compare import compare
+from backends.tc_ebpf import TcEbpfBackend
+from harness.diff.backends import backend
+from harness.diff.compare import compare
+from nfparity.inputs.batches import load_batches
 from translate.nft import emit
 from translate.nft.recent import SIZE
 from translate.passes import lower

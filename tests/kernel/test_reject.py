@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.flow import Reply
-from backends.outcome import Outcome, Verdict
+from backends.model.flow import Reply
+from backends.model.outcome import Outcome, Verdict
 from translate.ir import TcpFlag
 
 KINDS = {

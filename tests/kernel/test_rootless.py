@@ -18,7 +18,7 @@ SITE = next(path for path in sys.path if path.endswith("site-packages"))
 
 # /dev/net/tun as most distributions have it, in a mount namespace of its own; then as an ordinary user.
 _START = """
-import os, sys, harness.cli.main, pyroute2
+import os, sys, nfparity.cli.main, pyroute2
 os.execv(sys.executable, ["python", "-V"])
 """
 SCRIPT = f"""
@@ -51,7 +51,7 @@ def python() -> str:
 
 
 def diff(python: str, backends: str, mode: str = "666") -> subprocess.CompletedProcess[str]:
-    words = [python, "-m", "harness.cli", "diff", "--corpus", str(CASE), "--backends", backends]
+    words = [python, "-m", "nfparity.cli", "diff", "--corpus", str(CASE), "--backends", backends]
     return run(*words, mode=mode)
 
 

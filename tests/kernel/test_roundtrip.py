@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.command import find_tool
+from backends.testbed.command import find_tool
 from translate.errors import ParseError
 from translate.ir import Action, Family, Ruleset, Test
 from translate.read import read_ruleset

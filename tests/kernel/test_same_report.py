@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main
+from nfparity.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = ROOT / "tests/corpus/rulesets/kube-real"
@@ -183,7 +183,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corpus made from kube-real's rules."""
     path = tmp_path_factory.mktemp("corpus") / "flows.jsonl"
     words = ("corpus", "generate", "rules.iptables-save", "--node", "dataplane.json", "-o", str(path))
-    subprocess.run([sys.executable, "-m", "harness.cli", *words], cwd=REAL, check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "nfparity.cli", *words], cwd=REAL, check=True, timeout=300)
     return path
 
 
@@ -203,7 +203,7 @@ def test_many_runs_have_one_report(command: str, form: tuple[str, ...], corpus: 
     found: set[tuple[int, bytes]] = set()
     for _ in range(MANY):
         done = subprocess.run(
-            [sys.executable, "-m", "harness.cli", *words, "--format", *form],
+            [sys.executable, "-m", "nfparity.cli", *words, "--format", *form],
             cwd=REAL,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import BACKENDS
-from harness.batches import load_node
-from harness.inputs import load_rules
-from harness.kuberules import Shape
-from harness.parity import choose_backends
-from harness.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
+from harness.diff.backends import BACKENDS
+from harness.diff.parity import choose_backends
+from nfparity.inputs.batches import load_node
+from nfparity.inputs.rules import load_rules
 from tests.kernel.reports import told
+from tests.lab.kuberules import Shape
+from tests.lab.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
 from translate.errors import InputError
 from translate.ir import Family
 
@@ -82,7 +82,7 @@ def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
     rules = _rules(LINES[0], tmp_path)
     words = ["--backends", "iptables-legacy,nftables", "--repeat", "0", str(rules)]
     done = subprocess.run(
-        [sys.executable, "-m", "harness.selfcheck", *words], capture_output=True, check=False, cwd=ROOT
+        [sys.executable, "-m", "tests.lab.selfcheck", *words], capture_output=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stdout.decode()[-3000:]
     assert done.stdout.count(b" 0 different") == 4

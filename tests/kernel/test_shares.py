@@ -1,15 +1,15 @@
 """The shares of a service's endpoints on every backend, with 20,000 new connections each.
 
 Chance comes from the kernel and cannot be seeded. Each test calls fair shares unfair with a probability of at
-most one in a million (:data:`harness.shares.FALSE_ALARM_RATE`).
+most one in a million (:data:`harness.diff.shares.FALSE_ALARM_RATE`).
 """
 
 from __future__ import annotations
 
 import pytest
 
-from harness.backends import backend
-from harness.draws import SUBJECTS, draw, main
+from harness.diff.backends import backend
+from tests.lab.draws import SUBJECTS, draw, main
 from translate.errors import UnsupportedError
 from translate.ir import Family
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow
-from backends.kernel.xtables import IptablesBackend
-from backends.node import node_from_json
-from backends.outcome import FlowResult, Verdict
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Job
+from backends.model.flow import Flow
+from backends.model.node import node_from_json
+from backends.model.outcome import FlowResult, Verdict
 from backends.simulator import Simulation
-from harness.compare import compare, matching_branches
-from harness.corpus.randomflows import random_flows
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare, matching_branches
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).parent.parent / "corpus" / "rulesets"

@@ -13,12 +13,12 @@ from typing import Final
 
 import pytest
 
-from backends.kernel.command import die_with_parent
-from backends.kernel.frames import build
-from backends.kernel.tapnode import QUEUE, TapNode, mac_of_device
-from backends.kernel.worker import Worker
-from backends.node import node_from_json
-from backends.packet import Packet
+from backends.model.node import node_from_json
+from backends.model.packet import Packet
+from backends.replay.worker import Worker
+from backends.testbed.command import die_with_parent
+from backends.testbed.tapnode import QUEUE, TapNode, mac_of_device
+from backends.wire.frames import build
 from translate.ir import Family, Protocol, parse_address
 
 pytestmark = [

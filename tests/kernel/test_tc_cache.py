@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.cache import cache_folder
-from backends.kernel.tc_ebpf.program import LoadedProgram
-from backends.node import Node
-from harness.corpus.randomflows import random_flows
+from backends.model.contract import Job
+from backends.model.node import Node
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.cache import cache_folder
+from backends.tc_ebpf.program import LoadedProgram
+from harness.corpus.random.flows import random_flows
 from translate.bpf import emit
 from translate.errors import MachineError
 from translate.ir import Ruleset

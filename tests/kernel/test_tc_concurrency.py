@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from backends.kernel.frames import build
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.packet import Packet
+from backends.model.packet import Packet
+from backends.tc_ebpf import TcEbpfBackend
+from backends.wire.frames import build
 from tests.kernel.tcnode import Server, tc_node
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 

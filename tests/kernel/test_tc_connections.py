@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from backends.kernel.frames import build
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.counters import COUNTERS
-from backends.kernel.worker import Worker
-from backends.packet import Packet
+from backends.model.packet import Packet
+from backends.replay.worker import Worker
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.counters import COUNTERS
+from backends.wire.frames import build
 from tests.kernel.tcnode import Server, tc_node
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 

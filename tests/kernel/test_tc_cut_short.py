@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.installed import Installed, Rules, lifecycle
-from harness.traffic.host import Host, Request
+from backends.tc_ebpf import TcEbpfBackend
+from nfparity.tc import Installed, Rules, lifecycle
 from tests.kernel.migratenode import fill
 from tests.kernel.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
+from tests.lab.traffic.host import Host, Request
 from translate.ir import Family
 
 FILLER = Path("/run/filler")

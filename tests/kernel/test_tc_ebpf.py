@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Again, Flow, IcmpError, Reply, Send
-from backends.kernel.session import open_session
-from backends.kernel.tapnode import TapNode
-from backends.kernel.tc_ebpf import TcEbpfBackend, bcc
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from backends.node import Node, node_from_json
-from backends.outcome import Verdict
+from backends.model.contract import Job
+from backends.model.flow import Again, Flow, IcmpError, Reply, Send
+from backends.model.node import Node, node_from_json
+from backends.model.outcome import Verdict
+from backends.replay.session import open_session
 from backends.simulator import SimulatorBackend
-from harness.compare import compare
+from backends.tc_ebpf import TcEbpfBackend, bcc
+from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
-from harness.corpus.randomflows import random_flows
+from harness.corpus.random.flows import random_flows
+from harness.diff.compare import compare
 from translate.bpf import emit
 from translate.errors import MachineError, UnsupportedError
 from translate.ir import Ruleset, TcpFlag

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from backends.kernel.frames import build, parse
-from backends.kernel.session import open_session
-from backends.kernel.tapnode import TapNode
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.tc_ebpf.loader import TcEbpfLoader
-from backends.node import node_from_json
-from backends.packet import Packet
+from backends.model.node import node_from_json
+from backends.model.packet import Packet
+from backends.replay.session import open_session
+from backends.tc_ebpf import TcEbpfBackend
+from backends.tc_ebpf.loader import TcEbpfLoader
+from backends.testbed.tapnode import TapNode
+from backends.wire.frames import build, parse
 from translate.bpf import emit
 from translate.ir import Family, Protocol, parse_address
 from translate.passes import lower

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
-from harness.traffic.clients import Ask, Asked
-from harness.traffic.host import Tool
-from harness.traffic.interrupted import BeginLoad, KillLoad, NextStep
-from harness.traffic.plan import (
+from backends.iptables.backend import IptablesBackend
+from backends.replay.worker import Worker
+from backends.tc_ebpf import TcEbpfBackend
+from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.host import Tool
+from tests.lab.traffic.interrupted import BeginLoad, KillLoad, NextStep
+from tests.lab.traffic.plan import (
     CLIENTS,
     GATEWAY,
     LOCAL,
@@ -31,9 +31,9 @@ from harness.traffic.plan import (
     another_shape,
     pod_address,
 )
-from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
-from harness.traffic.subjects import Figures, Load, LoadSmall, Refresh, Rules
-from harness.traffic.topology import Topology
+from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.subjects import Figures, Load, LoadSmall, Refresh, Rules
+from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
 TC = "tc-ebpf"

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.tc_ebpf import TcEbpfBackend, bpfcall
-from backends.kernel.tc_ebpf.bcc import import_bcc, provided_headers
-from backends.kernel.tc_ebpf.installed import Installed
-from harness.traffic.host import Host, Ip, Request
+from backends.tc_ebpf import TcEbpfBackend, bpfcall
+from backends.tc_ebpf.bcc import import_bcc, provided_headers
+from nfparity.tc import Installed
 from tests.kernel.tcscene import (
     FILTER,
     FIRST,
@@ -31,6 +30,7 @@ from tests.kernel.tcscene import (
     Serve,
     rules_of,
 )
+from tests.lab.traffic.host import Host, Ip, Request
 from translate.errors import MachineError
 from translate.ir import Family
 

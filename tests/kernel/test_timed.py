@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow
+from backends.model.contract import Job
+from backends.model.flow import Flow
 from backends.simulator import simulate
-from harness.backends import backend
-from harness.batch import Batch
-from harness.batches import load_batches
-from harness.compare import compare
+from harness.diff.backends import backend
+from harness.diff.batch import Batch
+from harness.diff.compare import compare
+from nfparity.inputs.batches import load_batches
 
 FOLDER = Path(__file__).parent.parent / "corpus" / "cases-timed"
 BATCHES = load_batches(rules=None, corpus=str(FOLDER), node=None)

@@ -14,17 +14,17 @@ from threading import Event, Lock
 
 import pytest
 
-from backends.contract import Availability
-from backends.kernel.command import find_tool
-from backends.kernel.nftables import NftablesBackend
-from backends.kernel.tc_ebpf import TcEbpfBackend
-from backends.kernel.worker import Worker
-from backends.kernel.xtables import IptablesBackend
-from harness.kuberules import Protocol
-from harness.shares import FALSE_ALARM_RATE, Tally, unfair_shares
-from harness.traffic.clients import Ask, Asked
-from harness.traffic.host import Request
-from harness.traffic.plan import (
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Availability
+from backends.nftables.backend import NftablesBackend
+from backends.replay.worker import Worker
+from backends.tc_ebpf import TcEbpfBackend
+from backends.testbed.command import find_tool
+from harness.diff.shares import FALSE_ALARM_RATE, Tally, unfair_shares
+from tests.lab.kuberules import Protocol
+from tests.lab.traffic.clients import Ask, Asked
+from tests.lab.traffic.host import Request
+from tests.lab.traffic.plan import (
     CLIENTS,
     DNS,
     EMPTY,
@@ -41,11 +41,11 @@ from harness.traffic.plan import (
     another_shape,
     pod_address,
 )
-from harness.traffic.programs import Curl, Dig, Fetch
-from harness.traffic.servers import BYTES, ServeNames
-from harness.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
-from harness.traffic.subjects import Apply, Load, Replace, Rules
-from harness.traffic.topology import Topology
+from tests.lab.traffic.programs import Curl, Dig, Fetch
+from tests.lab.traffic.servers import BYTES, ServeNames
+from tests.lab.traffic.streams import BeginStreams, EndStreams, Kept, LookAtStreams
+from tests.lab.traffic.subjects import Apply, Load, Replace, Rules
+from tests.lab.traffic.topology import Topology
 from translate.ir import Family
 
 Ways = tuple[tuple[str, int], ...]

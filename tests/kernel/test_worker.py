@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from backends.kernel.tapnode import TapNode
-from backends.kernel.worker import Worker
-from backends.node import Address, Interface, Node, Route
+from backends.model.node import Address, Interface, Node, Route
+from backends.replay.worker import Worker
+from backends.testbed.tapnode import TapNode
 from translate.errors import Diagnostic, MachineError, ParseError, Refusal, UnsupportedError
 from translate.ir import Family, Interval, Origin
 
@@ -112,7 +112,7 @@ def test_sysctls_of_one_interface():
     sysctls = {"net.ipv4.conf.eth0/7.rp_filter": "2", "net/ipv4/conf/b0/rp_filter": "1"}
     with Worker(CALL_IT) as fresh:
         keep = f"import builtins; builtins.kept = TapNode({Node(interfaces, sysctls=sysctls)!r})"
-        names = "from backends.kernel.tapnode import TapNode; from backends.node import *"
+        names = "from backends.testbed.tapnode import TapNode; from backends.model.node import *"
         fresh.ask(partial(exec, f"{names}\n{keep}"))
         read = "open('/proc/sys/net/ipv4/conf/{}/rp_filter').read()"
         found = [ask(fresh, read.format(device)) for device in ("eth0.7", "b0", "all")]

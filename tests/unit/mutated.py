@@ -21,20 +21,20 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 
-from backends.node import node_from_json
-from harness.capture.anonymise.snapshot import anonymise
-from harness.capture.errors import CaptureError
+from backends.model.node import node_from_json
 from harness.corpus.capturefile import read_capture
 from harness.corpus.jsonlines import read_flows
-from harness.description import describe
-from harness.graph import tree_lines
-from harness.kubeproxy.objects import read_objects
-from harness.migrate.meaning import Meaning
-from harness.migrate.plan import FamilyPlan, MigrationPlan
-from harness.migrate.translation import digest_of_text
-from harness.outcomes import read_results
-from harness.rulefile import read_some
-from harness.snapshot import Stack, load_snapshot
+from harness.corpus.outcomes import read_results
+from harness.corpus.rulefile import read_some
+from harness.explain.description import describe
+from harness.explain.graph import tree_lines
+from harness.files.errors import CaptureError
+from nfparity.capture.anonymise.snapshot import anonymise
+from nfparity.kubeproxy.objects import read_objects
+from nfparity.migrate.meaning import Meaning
+from nfparity.migrate.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.translation import digest_of_text
+from nfparity.snapshot import Stack, load_snapshot
 from translate.errors import NfparityError
 from translate.ir import Family, Ruleset
 from translate.nft import emit

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from backends.simulator import chooser, evaluate
-from harness.cli.main import main
+from nfparity.cli.main import main
 
 NODE = (
     '{"interfaces": {"eth0": ["192.0.2.2/24"], "eth1": ["198.51.100.1/24"]},'

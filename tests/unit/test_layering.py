@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,15 +12,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("translate", "backends", "harness")
-WORDS = {f"backends.{w}" for w in ("packet", "flow", "exchange", "outcome", "contract", "node", "timeouts")}
+ROOMS = ("translate", "backends", "harness", "nfparity")
+WORDS = ("backends.model",)
 
 # Each third-party library and the modules that may import it; all of them lazily unless said otherwise.
 LIBRARIES = {
-    "dask": {"harness.fleet.daskpool"},
-    "deepdiff": {"harness.compare"},
-    "distributed": {"harness.fleet.daskpool"},
-    "rich": {"harness.report.assessment", "harness.report.progress", "harness.report.text"},
+    "dask": {"nfparity.assess.fleet.daskpool"},
+    "deepdiff": {"harness.diff.compare"},
+    "distributed": {"nfparity.assess.fleet.daskpool"},
+    "rich": {"nfparity.report.assessment", "harness.report.progress", "harness.report.text"},
     "scapy": {"harness.corpus.capturefile"},
 }
 MOST_IMPORTERS = 3
@@ -135,7 +136,11 @@ def test_listings_are_no_rules_of_ours() -> None:
 
 def test_the_words_of_backends_import_the_vocabulary_alone() -> None:
     allowed = ("translate.ir", "translate.errors", "translate.jsoninput", *WORDS)
-    wrong = [i for i in IMPORTS if i.module in WORDS and _room(i.target) and not _within(i.target, *allowed)]
+    wrong = [
+        i
+        for i in IMPORTS
+        if _within(i.module, *WORDS) and _room(i.target) and not _within(i.target, *allowed)
+    ]
     assert not wrong
 
 
@@ -155,34 +160,71 @@ def test_the_simulator_never_sees_a_lowered_program() -> None:
 
 
 def test_kernel_backends_import_neither_the_simulator_nor_each_other() -> None:
-    names = ("xtables", "nftables", "nftgiven", "tc_ebpf")
-    backends = tuple(f"backends.kernel.{name}" for name in names)
+    below = ("wire", "testbed", "replay")
+    extended = {"given_nftables": ("nftables", "combined")}
+    backends = ("iptables", "nftables", "given_nftables", "combined", "tc_ebpf")
+    wrong = []
+    for one in IMPORTS:
+        room, _, rest = one.module.partition(".")
+        package, target = rest.partition(".")[0], one.target.removeprefix("backends.").partition(".")[0]
+        if room != "backends" or not _within(one.target, "backends") or package not in (*below, *backends):
+            continue
+        allowed = ("model", *below, package, *extended.get(package, ()))
+        if target not in allowed or (package in below and target in backends):
+            wrong.append(one)
+    assert not wrong
+
+
+def test_rooms_import_only_rooms_before_them() -> None:
+    room_of = {room: at for at, room in enumerate(ROOMS)}
     wrong = [
         i
         for i in IMPORTS
-        if _within(i.module, "backends.kernel")
-        and (
-            _within(i.target, "backends.simulator")
-            or any(_within(i.target, b) and not _within(i.module, b) for b in backends)
-        )
+        if _room(i.target) and room_of[i.target.partition(".")[0]] > room_of[i.module.partition(".")[0]]
     ]
     assert not wrong
 
 
-def test_nobody_below_imports_the_harness() -> None:
-    wrong = [i for i in IMPORTS if _within(i.target, "harness") and not _within(i.module, "harness")]
-    assert not wrong
+def test_no_packages_import_each_other() -> None:
+    """Packages of two levels, such as ``harness.diff``; what is loaded lazily counts as well."""
+    edges: dict[str, set[str]] = {}
+    for one in IMPORTS:
+        source, target = (".".join(name.split(".")[:2]) for name in (one.module, one.target))
+        if _room(one.target) and source != target:
+            edges.setdefault(source, set()).add(target)
+    assert not _cycle(edges)
+
+
+def _cycle(edges: dict[str, set[str]]) -> tuple[str, ...]:
+    """A way through the edges that ends where it begins, or nothing."""
+    done: set[str] = set()
+
+    def walk(at: str, way: tuple[str, ...]) -> tuple[str, ...]:
+        if at in way:
+            return (*way[way.index(at) :], at)
+        if at in done:
+            return ()
+        found = next((c for to in sorted(edges.get(at, ())) if (c := walk(to, (*way, at)))), ())
+        done.add(at)
+        return found
+
+    return next((c for at in sorted(edges) if (c := walk(at, ()))), ())
+
+
+def test_no_product_module_names_the_laboratory() -> None:
+    texts = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    assert not [path for path in texts if re.search(r"tests[./]lab", path.read_text(encoding="utf-8"))]
 
 
 def test_assess_is_asked_by_commands_and_reports_alone() -> None:
-    allowed = ("harness.assess", "harness.cli", "harness.fleet", "harness.report")
-    wrong = [i for i in IMPORTS if _within(i.target, "harness.assess") and not _within(i.module, *allowed)]
+    allowed = ("nfparity.assess", "nfparity.cli", "nfparity.assess.fleet", "nfparity.report")
+    wrong = [i for i in IMPORTS if _within(i.target, "nfparity.assess") and not _within(i.module, *allowed)]
     assert not wrong
 
 
 def test_fleets_are_asked_for_by_commands_and_told_by_reports() -> None:
-    allowed = ("harness.fleet", "harness.cli", "harness.report")
-    users = {i.module for i in IMPORTS if _within(i.target, "harness.fleet")}
+    allowed = ("nfparity.assess.fleet", "nfparity.cli", "nfparity.report")
+    users = {i.module for i in IMPORTS if _within(i.target, "nfparity.assess.fleet")}
     assert users
     assert not [user for user in users if not _within(user, *allowed)]
 
@@ -225,48 +267,44 @@ def test_every_package_says_what_it_exports() -> None:
 def test_a_snapshot_knows_no_command_and_no_backend() -> None:
     allowed = (
         "translate",
-        "harness.snapshot",
-        "harness.capture",
+        "nfparity.snapshot",
+        "nfparity.capture",
         "harness.files",
-        "harness.rulefile",
-        "harness.inference",
+        "harness.corpus.rulefile",
         *WORDS,
     )
     wrong = [
         i
         for i in IMPORTS
-        if _within(i.module, "harness.snapshot") and _room(i.target) and not _within(i.target, *allowed)
+        if _within(i.module, "nfparity.snapshot") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
 
 
 def test_capture_stands_alone() -> None:
+    carried = tuple(f"harness.files.{name}" for name in ("errors", "output", "wholefiles"))
     wrong = [
         i
         for i in IMPORTS
-        if _within(i.module, "harness.capture")
+        if _within(i.module, "nfparity.capture", *carried)
         and _room(i.target)
-        and not _within(i.target, "harness.capture")
+        and not _within(i.target, "nfparity.capture", *carried)
     ]
     assert not wrong
 
 
 def test_what_a_kube_proxy_is_follows_from_rules_alone() -> None:
-    allowed = ("harness.kubeproxy", "translate", "backends.node")
+    allowed = ("nfparity.kubeproxy", "translate", "backends.model.node")
     wrong = [
         i
         for i in IMPORTS
-        if _within(i.module, "harness.kubeproxy") and _room(i.target) and not _within(i.target, *allowed)
+        if _within(i.module, "nfparity.kubeproxy") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
 
 
-def test_nobody_imports_the_bench() -> None:
-    assert not [i for i in IMPORTS if _within(i.target, "bench")]
-
-
 def test_only_the_command_line_migrates() -> None:
-    users = {i.module for i in IMPORTS if _within(i.target, "harness.migrate")}
-    allowed = ("harness.migrate", "harness.cli.migrate", "harness.cli.verify", "harness.report.migration")
+    users = {i.module for i in IMPORTS if _within(i.target, "nfparity.migrate")}
+    allowed = ("nfparity.migrate", "nfparity.cli.migrate", "nfparity.cli.verify", "nfparity.report.migration")
     assert users
     assert not [user for user in users if not _within(user, *allowed)]

@@ -28,7 +28,7 @@ def test_the_wheel_has_the_licence_the_types_and_all_data(tmp_path: Path) -> Non
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    for package in ("translate", "backends", "harness", "vm"):
+    for package in ("translate", "backends", "harness", "nfparity", "vm"):
         assert f"{package}/py.typed" in names
         data = {path for path in _tracked(package) if Path(path).suffix not in (".py", ".md")}
         assert data <= names

@@ -4,7 +4,7 @@
 objects and collects what is wrong with them, for formats of our own; ``lines`` does so for JSON Lines.
 ``shape`` checks what other programs print. Imports ``translate.errors``
 and ``translate.ir``; all that reads JSON from outside this program goes through here, but for
-``harness.capture``, which stands alone.
+``nfparity.capture``, which stands alone.
 """
 
 from __future__ import annotations

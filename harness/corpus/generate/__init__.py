@@ -1,4 +1,4 @@
-"""Corpora made from the rules themselves; ``harness.cli`` imports ``generate_corpus`` from here.
+"""Corpora made from the rules themselves; ``nfparity.cli`` imports ``generate_corpus`` from here.
 
 ``wants`` and ``ways`` say what a packet must be like to come to a rule, ``places`` what addresses a
 node knows, ``values`` what of these a packet can carry, ``candidates`` makes flows of them; ``goals``

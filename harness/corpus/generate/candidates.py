@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from backends.flow import Again, IcmpError, Reply, Send, Step
-from backends.packet import IcmpType, Packet
+from backends.model.flow import Again, IcmpError, Reply, Send, Step
+from backends.model.packet import IcmpType, Packet
 from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends

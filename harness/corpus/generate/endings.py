@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from backends.flow import Again, Flow, IcmpError, Reply, Send, Step
-from backends.packet import Packet
+from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
+from backends.model.packet import Packet
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.services import Service, client_packets
 from translate.ir import Family, Protocol, TcpFlag

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from backends.contract import Job
-from backends.flow import Flow
+from backends.model.contract import Job
+from backends.model.flow import Flow
+from harness.corpus.coverage import CoverageReport, coverage
 from harness.corpus.generate.edges import edge_flows
 from harness.corpus.generate.endings import ending_flows
 from harness.corpus.generate.goals import HIT, Goal, Seen
@@ -16,9 +17,8 @@ from harness.corpus.generate.minimal import cover
 from harness.corpus.generate.search import Found, Search
 from harness.corpus.generate.services import service_flows, services_of
 from harness.corpus.generate.strays import stray_flows
-from harness.coverage import CoverageReport, coverage
-from harness.reachability import RuleId
-from harness.ruletext import test_text
+from harness.corpus.reachability import RuleId
+from harness.corpus.ruletext import test_text
 from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
 
 __all__ = ["GeneratedCorpus", "generate_corpus"]

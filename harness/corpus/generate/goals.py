@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from backends.flow import Send
-from backends.outcome import Assumption
-from backends.packet import Packet
+from backends.model.flow import Send
+from backends.model.outcome import Assumption
+from backends.model.packet import Packet
 from backends.simulator import HookEntered, Rewritten, RuleVisited, TracedBranch, Tracked
 from harness.corpus.generate.places import Places
 from translate.ir import (

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from backends.flow import Flow, Send
-from backends.packet import Packet
+from backends.model.flow import Flow, Send
+from backends.model.packet import Packet
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
-from harness.reachability import WalkEnds
+from harness.corpus.reachability import WalkEnds
 from translate.ir import (
     PORT_PROTOCOLS,
     AddressType,

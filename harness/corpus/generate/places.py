@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from backends.node import Node
+from backends.model.node import Node
 from backends.simulator.ipsets import Members, members_of
 from harness.corpus.entry import entry_of
-from harness.corpus.randomkinds import is_of_link
+from harness.corpus.random.kinds import is_of_link
 from translate.ir import (
     AddressType,
     Dnat,

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from backends.contract import Job
-from backends.flow import Again, Flow, Reply, Send
+from backends.model.contract import Job
+from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable
 from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
@@ -17,7 +17,7 @@ from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants, opposite, wants_of
 from harness.corpus.generate.ways import Way, ways_into
-from harness.reachability import RuleId
+from harness.corpus.reachability import RuleId
 from translate.errors import UnsupportedError
 from translate.ir import (
     AnyOf,

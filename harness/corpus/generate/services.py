@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from backends.flow import Again, Flow, Reply, Send
-from backends.packet import Packet
+from backends.model.flow import Again, Flow, Reply, Send
+from backends.model.packet import Packet
 from harness.corpus.generate.goals import Seen
 from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from backends.flow import Flow, Send
+from backends.model.flow import Flow, Send
 from harness.corpus.generate.candidates import Steps
 from harness.corpus.generate.goals import Seen, holds
 from harness.corpus.generate.wants import opposite

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from harness.intervals import common, minus, passing
+from harness.corpus.intervals import common, minus, passing
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, SetTest, Test, field_bits
 
 __all__ = ["Wants", "opposite", "wants_of"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from harness.corpus.generate.wants import Wants, opposite, wants_of
-from harness.reachability import WalkEnds
+from harness.corpus.reachability import WalkEnds
 from translate.ir import (
     TABLE_HOOKS,
     AnyOf,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.capture.program import configure
+from nfparity.capture.program import configure
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 MANIFEST = (DEPLOY / "capture.yaml").read_text()

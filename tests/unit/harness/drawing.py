@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from backends.contract import Availability, Job
-from backends.flow import Flow, Repeated, Send
-from backends.outcome import FlowResult, Outcome, seen_branches
-from backends.packet import Port, PortClass
+from backends.model.contract import Availability, Job
+from backends.model.flow import Flow, Repeated, Send
+from backends.model.outcome import FlowResult, Outcome, seen_branches
+from backends.model.packet import Port, PortClass
 from backends.simulator import Simulation
 from translate.ir import Ruleset
 from translate.read import read_ruleset

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow
-from backends.outcome import FlowResult
+from backends.model.contract import Job
+from backends.model.flow import Flow
+from backends.model.outcome import FlowResult
 from backends.simulator import SimulatorBackend
-from harness.batches import Batch
 from harness.corpus.generate import generate_corpus
-from harness.deciding import deciding_rules
-from harness.parity import Plan, run_parity
+from harness.diff.deciding import deciding_rules
+from harness.diff.parity import Plan, run_parity
 from harness.report.jsonreport import parity_json
+from nfparity.inputs.batches import Batch
 from tests.unit.harness.drawing import DrawingBackend, faulty
 
 DRAWS = 3

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.node import node_from_json
+from backends.model.node import node_from_json
 from harness.corpus.jsonlines import read_flows
-from harness.files import read_text
+from harness.files.userfiles import read_text
 from translate.errors import ParseError
 from translate.nftlisting import read_listing
 from translate.plaintext import plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.node import node_from_json
+from backends.model.node import node_from_json
 from backends.simulator.routing import Router
 from tests.unit.translate.rules import nft, program
 from translate.bpf import emit

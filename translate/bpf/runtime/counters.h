@@ -1,5 +1,5 @@
 /* What happened to connections and packets out of the ordinary, counted per CPU: never on the way of a packet
- * that only passes. backends/kernel/tc_ebpf/counters.py names them in the same order.
+ * that only passes. backends/tc_ebpf/counters.py names them in the same order.
  */
 
 enum counter {

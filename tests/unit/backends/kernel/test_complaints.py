@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.kernel.tc_ebpf.complaints import shorten
+from backends.tc_ebpf.complaints import shorten
 
 LOADING = "Failed to load BPF program b'nfparity_ingress': Permission denied"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from backends.kernel.tc_ebpf.installed.connections import Connection, Tuple
+from nfparity.tc.connections import Connection, Tuple
 from translate.ir import Family, parse_address
 
 

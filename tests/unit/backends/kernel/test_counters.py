@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from backends.kernel.tc_ebpf.counters import COUNTERS
+from backends.tc_ebpf.counters import COUNTERS
 from translate.bpf.runtime import runtime_text
 
 

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from backends.kernel.netlink import attribute, attributes, nested
-from backends.kernel.tc_ebpf.filters import PREFERENCES, Filter, Side, read_filter
+from backends.tc_ebpf.filters import PREFERENCES, Filter, Side, read_filter
+from backends.testbed.netlink import attribute, attributes, nested
 from translate.ir import Family
 
 

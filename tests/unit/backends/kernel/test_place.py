@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.tc_ebpf.installed import place
+from nfparity.tc import place
 
 
 @pytest.mark.parametrize(("parent", "stays"), [("self", True), ("gone", True), ("other", False)])
@@ -23,7 +23,7 @@ def test_who_may_not_look_at_init_asks_its_parent(
             return real(tmp_path)
         return real("/proc/self/ns/mnt")
 
-    monkeypatch.setattr("backends.kernel.tc_ebpf.installed.place.os.stat", stat)
+    monkeypatch.setattr("nfparity.tc.place.os.stat", stat)
     found = place._mounts_stay()
     monkeypatch.undo()
     assert found is stays

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kernel.tc_ebpf.installed.record import Phase, Record, Source
+from nfparity.tc.record import Phase, Record, Source
 from translate.errors import MachineError
 
 SOURCE = Source(rules="rules", digest="aa", level=2, text="bb", layout={"conns": "cc"}, lists=False)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.kernel.tc_ebpf.sources import OwnAddress, Region, sources
-from backends.node import Address
+from backends.model.node import Address
 from backends.simulator.saddr import select_source
+from backends.tc_ebpf.sources import OwnAddress, Region, sources
 from translate.ir import Family, parse_address
 
 TEXTS = (

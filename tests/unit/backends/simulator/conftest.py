@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Send, Step
-from backends.node import node_from_json
-from backends.outcome import Outcome
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send, Step
+from backends.model.node import node_from_json
+from backends.model.outcome import Outcome
+from backends.model.packet import Packet
 from backends.simulator import simulate
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset

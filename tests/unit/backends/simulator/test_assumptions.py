@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.flow import Again, Flow, Pause, Reply
-from backends.outcome import Assumption, FlowResult, Outcome, Verdict
+from backends.model.flow import Again, Flow, Pause, Reply
+from backends.model.outcome import Assumption, FlowResult, Outcome, Verdict
 from backends.simulator import Simulation, trace
 from tests.unit.backends.simulator.conftest import Lab
 from translate.errors import UnsupportedError

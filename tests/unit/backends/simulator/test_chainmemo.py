@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backends.contract import Job
-from backends.flow import Flow, Reply, Send, Step
-from backends.node import node_from_json
-from backends.outcome import Outcome
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply, Send, Step
+from backends.model.node import node_from_json
+from backends.model.outcome import Outcome
+from backends.model.packet import Packet
 from backends.simulator import Simulation, chainmemo
 from translate.ir import Family, Field, Hook, Protocol, TableName, parse_address
 from translate.read import read_ruleset

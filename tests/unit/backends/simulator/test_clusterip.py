@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from backends.contract import Job
-from backends.flow import Flow, Reply, Send
-from backends.node import Address, Interface, Node, Route
-from backends.outcome import Verdict
-from backends.packet import Packet, PortClass
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply, Send
+from backends.model.node import Address, Interface, Node, Route
+from backends.model.outcome import Verdict
+from backends.model.packet import Packet, PortClass
 from backends.simulator import RuleVisited, simulate, trace
 from translate.ir import (
     RANDOM_RANGE,

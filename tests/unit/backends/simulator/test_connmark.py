@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from backends.flow import Again, IcmpError, Reply
+from backends.model.flow import Again, IcmpError, Reply
 
 MARK = "mangle: -A PREROUTING -i west -j CONNMARK --set-xmark 0x80/0x80"
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.flow import Again, IcmpError, Pause, Reply, Send
-from backends.outcome import Verdict
+from backends.model.flow import Again, IcmpError, Pause, Reply, Send
+from backends.model.outcome import Verdict
 from translate.ir import TcpFlag
 
 # Each state leaves its own mark, so an outcome tells what conntrack said.

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from backends.flow import Again, Reply
-from backends.outcome import Verdict
-from backends.packet import PortClass
+from backends.model.flow import Again, Reply
+from backends.model.outcome import Verdict
+from backends.model.packet import PortClass
 
 FORWARD, DROP, REJECT = Verdict.FORWARD, Verdict.DROP, Verdict.REJECT
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Send
-from backends.node import node_from_json
-from backends.outcome import Verdict
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.model.node import node_from_json
+from backends.model.outcome import Verdict
+from backends.model.packet import Packet
 from backends.simulator import simulate
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ipsets, read_ruleset, with_sets

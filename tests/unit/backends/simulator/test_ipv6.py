@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, IcmpError, Reply, Send, Step
-from backends.node import Address, node_from_json
-from backends.outcome import Outcome, Verdict
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Flow, IcmpError, Reply, Send, Step
+from backends.model.node import Address, node_from_json
+from backends.model.outcome import Outcome, Verdict
+from backends.model.packet import Packet
 from backends.simulator import simulate
 from backends.simulator.routing6 import Router6
 from backends.simulator.saddr import select_source

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Reply
-from backends.node import node_from_json
-from backends.outcome import Verdict
-from backends.packet import PortClass
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply
+from backends.model.node import node_from_json
+from backends.model.outcome import Verdict
+from backends.model.packet import PortClass
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend
 from translate.read import read_ruleset
 

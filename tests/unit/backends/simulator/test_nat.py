@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from backends.flow import Again, Flow, IcmpError, Reply
-from backends.outcome import QuotedTuple, Verdict
-from backends.packet import PortClass
+from backends.model.flow import Again, Flow, IcmpError, Reply
+from backends.model.outcome import QuotedTuple, Verdict
+from backends.model.packet import PortClass
 from backends.simulator import Bound, Manip, simulate, trace
 
 DNAT = "nat: -A PREROUTING -d 10.9.0.1 -p udp -j DNAT --to-destination 10.2.0.5:5353"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from backends.packet import Port, PortClass
+from backends.model.packet import Port, PortClass
 from backends.simulator.chooser import Chooser, branches
 from backends.simulator.ports import Ports
 from translate.ir import Interval

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.flow import Pause
-from backends.outcome import Verdict
+from backends.model.flow import Pause
+from backends.model.outcome import Verdict
 from backends.simulator.recent import MOST_ADDRESSES, RecentLists, remembered_times
 from translate.ir import Recent, RecentMode, SetDirection
 

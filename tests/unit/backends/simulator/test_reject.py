@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.flow import IcmpError, Reply, Send
-from backends.outcome import Verdict
+from backends.model.flow import IcmpError, Reply, Send
+from backends.model.outcome import Verdict
 from translate.ir import TcpFlag
 
 KINDS = (

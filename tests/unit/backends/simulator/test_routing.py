@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.node import Address, Interface, Node, Route
+from backends.model.node import Address, Interface, Node, Route
 from backends.simulator.routing import LOOPBACK, NoRoute, Path, Router
 from translate.ir import AddressType, Family, Interval, parse_address
 

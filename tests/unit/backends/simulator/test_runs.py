@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backends.contract import Job
-from backends.flow import Again, Flow, Pause, Reply, Send, Step
-from backends.node import node_from_json
-from backends.outcome import FlowResult
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
+from backends.model.node import node_from_json
+from backends.model.outcome import FlowResult
+from backends.model.packet import Packet
 from backends.simulator import Simulation
 from backends.simulator.conntrack import Conntrack
 from backends.simulator.recent import RecentLists

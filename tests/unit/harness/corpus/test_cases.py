@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.batch import select
-from harness.batches import load_batches
 from harness.corpus.cases import is_case_folder, read_case, read_cases
-from harness.expectations import check_case, expectations
+from harness.corpus.expectations import check_case, expectations
+from harness.diff.batch import select
+from nfparity.inputs.batches import load_batches
 from translate.errors import InputError, ParseError
 from translate.ir import Family
 

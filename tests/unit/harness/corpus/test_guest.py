@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backends.contract import Job
+from backends.model.contract import Job
 from harness.corpus.cases import read_cases
-from harness.coverage import count_in_simulator
+from harness.corpus.coverage import count_in_simulator
 from translate.ir import Family
 from translate.read.extensions import MATCHES, TARGETS
 

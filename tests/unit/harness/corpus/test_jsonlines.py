@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backends.flow import Again, Flow, IcmpError, Pause, Reply, Send
-from backends.node import Node, node_from_json
-from backends.packet import Packet
+from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send
+from backends.model.node import Node, node_from_json
+from backends.model.packet import Packet
 from harness.corpus.jsonlines import flow_to_json, read_flows, write_flows
 from translate.errors import ParseError
 from translate.ir import Family, Protocol, TcpFlag, parse_address

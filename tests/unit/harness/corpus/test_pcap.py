@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Again, Flow, IcmpError, Reply, Send
-from backends.kernel.frames import build
-from backends.node import node_from_json
-from backends.packet import Packet
+from backends.model.contract import Job
+from backends.model.flow import Again, Flow, IcmpError, Reply, Send
+from backends.model.node import node_from_json
+from backends.model.packet import Packet
 from backends.simulator import simulate
+from backends.wire.frames import build
 from harness.corpus.capturefile import read_capture, write_capture
 from harness.corpus.jsonlines import read_flows
 from harness.corpus.pcap import export_capture, import_capture, import_packets

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
+from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfOutput, emit
 from translate.bpf.maps import LEAST_ROOM, room_for
 from translate.ir import Family

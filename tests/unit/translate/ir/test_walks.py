@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from backends.contract import Job
-from backends.kernel.nftables import NftablesBackend
-from backends.kernel.xtables import IptablesBackend
-from backends.node import Interface, Node
+from backends.iptables.backend import IptablesBackend
+from backends.model.contract import Job
+from backends.model.node import Interface, Node
+from backends.nftables.backend import NftablesBackend
 from translate.errors import UnsupportedError
 from translate.ir import Ruleset, longest_walk
 from translate.read import read_ruleset

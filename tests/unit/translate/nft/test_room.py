@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family, Origin
 from translate.nft import ChangeKind, NftOutput, emit
 from translate.nft.model import NftElement, NftMap

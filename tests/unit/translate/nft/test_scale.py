@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate.ir import Family
 from translate.nft import emit
 from translate.passes import lower

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backends.node import node_from_json
-from backends.packet import Packet, Tuple
+from backends.model.node import node_from_json
+from backends.model.packet import Packet, Tuple
 from backends.simulator.assumptions import Assumptions
 from backends.simulator.chooser import Chooser, branches
 from backends.simulator.conditions import Memory
@@ -32,7 +32,7 @@ from backends.simulator.recent import RecentLists
 from backends.simulator.router import router_of
 from backends.simulator.skb import Skb
 from backends.simulator.trace import Recorder
-from harness.corpus.randomrules import random_rules
+from tests.lab.random.rules import random_rules
 from tests.unit.translate.passes.evaluate import State, run
 from translate.ir import (
     TABLE_HOOKS,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate import bpf, nft
 from translate.errors import NfparityError
 from translate.ir import Family, Program, Ruleset

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from harness.corpus.randomrules import random_rules
+from tests.lab.random.rules import random_rules
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, Policy, Ruleset, TableName
 from translate.read import InputForm, read_pieces, read_ruleset

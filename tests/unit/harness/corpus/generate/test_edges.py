@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backends.contract import Job
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.node import node_from_json
 from harness.corpus.generate import generate_corpus
 from translate.ir import Family, parse_address
 from translate.read import read_ruleset

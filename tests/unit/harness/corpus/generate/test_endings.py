@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from itertools import cycle
 
-from backends.contract import Job
-from backends.flow import Again, IcmpError, Reply
-from backends.node import node_from_json
-from backends.outcome import Verdict
+from backends.model.contract import Job
+from backends.model.flow import Again, IcmpError, Reply
+from backends.model.node import node_from_json
+from backends.model.outcome import Verdict
 from backends.simulator import simulate
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.corpus.generate.endings import MOST_SERVICES

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Send
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.corpus.jsonlines import read_flows, write_flows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backends.contract import Job
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.corpus.generate.members import without_sets

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backends.contract import Job
-from backends.flow import Flow, Reply
-from backends.node import node_from_json
+from backends.model.contract import Job
+from backends.model.flow import Flow, Reply
+from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import generate_corpus
 from translate.ir import Protocol

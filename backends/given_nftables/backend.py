@@ -1,0 +1,238 @@
+"""An nftables ruleset that somebody gives, as it is: kube-proxy's, a firewall's, one written by hand.
+
+It takes the place of a translation: the rules of the job are not asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final
+
+from backends.combined.backend import BesideLoader
+from backends.given_nftables.trace import Chain, Tracer, read_chains
+from backends.model.contract import Availability, Job
+from backends.model.node import Node
+from backends.nftables.libnftables import NftHandle, find_bindings
+from backends.replay.availability import kernel_lacks
+from backends.replay.limits import bounded, death_by
+from backends.replay.loader import Loader, Watched
+from backends.replay.session import KernelSession, open_session
+from backends.replay.worker import WorkerEndedError
+from backends.testbed.tapnode import TapNode
+from translate.errors import Diagnostic, InputError, MachineError, Note, ParseError
+from translate.ir import Family, Origin
+from translate.nftlisting import Form, Listing, Script, read_listing
+
+__all__ = ["GivenNftBackend", "GivenNftLoader"]
+
+
+class GivenNftLoader(Loader):
+    """Loads a listing through one handle that is kept, and empties the sets that packets fill.
+
+    What the rules do by chance nobody else knows, so they are watched. Rules that count (``limit``,
+    ``quota``) are loaded anew instead, so that a flow does not depend on those before it.
+    """
+
+    def __init__(self, listing: Listing, family: Family) -> None:
+        self._scripts = listing.scripts
+        self._flush = listing.flush
+        self._counting = bool(listing.counting)
+        self.lists = bool(listing.filled) or self._counting
+        self.family = family
+        self._handle: NftHandle | None = None
+        self._own: tuple[str, ...] = ()
+        self._chains: Mapping[tuple[str, str, str], Chain] = {}
+        self._tracer: Tracer | None = None
+
+    def load(self, tap: TapNode) -> None:
+        """Load the ruleset.
+
+        Raises ParseError with the places that nft does not understand, MachineError with what the kernel
+        does not take.
+        """
+        self._handle = NftHandle()
+        before = self._handle.run("list tables").splitlines()
+        with bounded(sum(len(script.text) for script in self._scripts)):
+            for script in self._scripts:
+                self._load(self._handle, script)
+        self._own = tuple(one for one in self._handle.run("list tables").splitlines() if one not in before)
+        if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
+            # As the kernel lists it, text and JSON are the same.
+            self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
+            self.watches = bool(self._chains)
+
+    def _load(self, handle: NftHandle, script: Script) -> None:
+        if script.form is Form.JSON:
+            error, _ = handle.attempt(script.text, json=True)
+            if error is not None:
+                raise self._first_fault(script) or MachineError(f"{_REFUSED}: {error}")
+        else:
+            error = handle.attempt_lines(script.text)
+            if error is not None:
+                raise _fault(error, script.origins)
+
+    def _first_fault(self, script: Script) -> ParseError | MachineError | None:
+        """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
+        assert self._handle is not None
+        for command, origin, title in zip(script.commands, script.origins, script.titles, strict=True):
+            error, _ = self._handle.attempt(f'{{"nftables": [{command}]}}', json=True)
+            if error is not None:
+                return _fault(error, (origin,), title=title)
+        return None
+
+    def forget_lists(self) -> None:
+        """Empty the sets that packets fill, and let rules that count begin anew."""
+        assert self._handle is not None
+        if self._counting:
+            self._handle.run("".join(f"delete {table}\n" for table in self._own))
+            for script in self._scripts:
+                self._load(self._handle, script)
+        elif self._flush:
+            self._handle.run(self._flush)
+
+    def watch(self) -> None:
+        """Begin to look at which rules packets meet."""
+        assert self._handle is not None
+        if self._tracer is None:
+            self._tracer = Tracer(self.family, self._chains, self._handle)
+        self._tracer.watch()
+
+    def watched(self) -> Watched:
+        """Return what chance and memory the rules that were met have."""
+        seen = Watched() if self._tracer is None else self._tracer.watched()
+        return replace(seen, lists=seen.lists or self._counting)
+
+    def close(self) -> None:
+        """Free the handle."""
+        if self._tracer is not None:
+            self._tracer.close()
+            self._tracer = None
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+
+class GivenNftBackend:
+    """Runs packets through a given nftables ruleset on this kernel.
+
+    ``name`` is what reports call it: the file. ``without`` are tables that are not loaded, by family and
+    name, and ``beside`` gives what is loaded before it for a family, if anything. Making one raises
+    ParseError for text that cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        *,
+        without: Container[tuple[str, str]] = (),
+        beside: Callable[[Family], Loader | None] = lambda _: None,
+    ) -> None:
+        self._name = name
+        self._listing = read_listing(text, name=name, without=without)
+        self._beside = beside
+
+    @property
+    def name(self) -> str:
+        """The name of the ruleset, as it was given."""
+        return self._name
+
+    def probe(self) -> Availability:
+        """Say whether the bindings are there, and nodes can be made here; nothing of the ruleset is tried."""
+        try:
+            find_bindings()
+        except MachineError as e:
+            return Availability(False, str(e))
+        return kernel_lacks(GivenNftLoader(_PROBE, Family.IP))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Load the ruleset into a fresh node; of the job its node and its family count.
+
+        Raises ParseError where it has no table for the job's family, asks for a device that the node has
+        not, or says what nft does not understand.
+        """
+        family = job.ruleset.family
+        before = self._beside(family)
+        if before is None and not self._listing.reaches(family):
+            found = ", ".join(self._listing.families) or "none"
+            message = f"no table of this ruleset sees packets of {family.value}; its tables are of: {found}"
+            raise ParseError((Diagnostic(Origin(self._name), message),))
+        _check_devices(self._listing, job.node)
+        doubts = [Note(origin, self._name, "iptables-nft", _DOUBT) for origin in self._listing.doubtful]
+        rates = [Note(origin, self._name, "rate", _RATE) for origin in self._listing.counting]
+        notes = (*doubts, *rates)
+        loader: Loader = GivenNftLoader(self._listing, family)
+        if before is not None:
+            loader = BesideLoader(before, loader)
+        return _opened(self._name, open_session(job.node, loader, limits=notes))
+
+
+@contextmanager
+def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterator[KernelSession]:
+    """Open a session, and say whose ruleset it was when libnftables brings the process down."""
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(opening)
+        except WorkerEndedError as e:
+            exceeded = death_by(e.status)
+            if exceeded is not None:
+                raise InputError(f"{name}: this ruleset was not loaded: {exceeded}") from e
+            raise MachineError(
+                f"{name}: {e} while it loaded this ruleset; nft -c -f shows whether libnftables dies of it"
+            ) from e
+        yield session
+
+
+_DOUBT: Final = (
+    "looks like a chain of iptables-nft's, of which nft does not show all; if it is one, what runs here is "
+    "not what its node does (iptables-nft-save has that)"
+)
+_RATE: Final = (
+    "counts what passes, and flows are sent faster here than on a node: it may act where it would not there"
+)
+_PROBE: Final = read_listing("table ip nfparity_probe {\n}\n", name="probe")
+
+
+def _check_devices(listing: Listing, node: Node) -> None:
+    there = {"lo", *(interface.name for interface in node.interfaces)}
+    faults = tuple(
+        Diagnostic(origin, f"this asks for the device {device}, which the node has not ({_listed(there)})")
+        for device, origin in listing.devices
+        if device not in there
+    )
+    if faults:
+        raise ParseError(faults)
+
+
+def _listed(names: set[str]) -> str:
+    return f"it has {', '.join(sorted(names))}"
+
+
+_CHANCE: Final = re.compile(r"\b(?:numgen|jhash|symhash)\b")
+_ERROR: Final = re.compile(r"^[^\s:]+:(\d+):\d+-\d+: Error: ([^;\n]*)", re.MULTILINE)
+_REFUSED: Final = "nftables does not take the ruleset"
+_KERNEL: Final = "Could not process rule: "
+_MOST: Final = 10
+
+
+def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
+    """What libnftables said of some lines, or of the one command that these places stand for."""
+    found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
+    if not found:
+        return MachineError(f"{_REFUSED}: {error}")
+    placed = [
+        (origins[line - 1] if 0 < line <= len(origins) else origins[0], text)
+        for line, text in dict.fromkeys(found)
+    ][:_MOST]
+    what = f"{title}: " if title else ""
+    if any(text.startswith(_KERNEL) for _, text in placed):
+        said = [
+            (o, f"{what}the kernel does not take this: {text.removeprefix(_KERNEL)}") for o, text in placed
+        ]
+        return MachineError("\n".join(Diagnostic(*one).render() for one in said))
+    return ParseError(
+        tuple(Diagnostic(o, f"{what}nft does not understand this: {text}") for o, text in placed)
+    )

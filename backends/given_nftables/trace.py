@@ -1,0 +1,216 @@
+"""Which chains of nf_tables packets go through, and what chance and memory their rules have.
+
+Nobody but the kernel knows what a given ruleset does with a packet. While it is watched, every packet is
+marked for ``nftrace``, and the kernel tells of each rule that matched in which chain it stands and where it
+leads (``nft_trace_notify``). A rule that did not match is not told of, so that what a chain's rules might do
+counts for every packet that comes there.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from backends.nftables.libnftables import NftHandle
+from backends.replay.loader import Watched
+from translate.ir import Family
+
+__all__ = ["Chain", "Tracer", "read_chains"]
+
+_NETLINK_NETFILTER: Final = 12
+_SOL_NETLINK: Final = 270
+_ADD_MEMBERSHIP, _DROP_MEMBERSHIP = 1, 2
+_GROUP: Final = 9
+"""``NFNLGRP_NFTRACE``."""
+_TRACE: Final = 10 << 8 | 17
+"""``NFNL_SUBSYS_NFTABLES``, ``NFT_MSG_TRACE``."""
+_TABLE, _CHAIN, _VERDICT = 1, 2, 5
+_VERDICT_CHAIN: Final = 2
+_SO_RCVBUFFORCE: Final = 33
+_ROOM: Final = 1 << 24
+"""Bytes of messages that may wait: those of some thousand packets."""
+
+_FAMILIES: Final = {1: "inet", 2: "ip", 5: "netdev", 7: "bridge", 10: "ip6"}
+_NAME: Final = "nfparity_trace"
+_FIRST: Final = -2_000_000_000
+
+_HEAD: Final = re.compile(r"(table|chain) (?:(\w+) )?(\S+) \{")
+_RANDOM: Final = re.compile(r"\bnumgen (?:random|inc) mod (0x[0-9a-f]+|\d+)(.*)")
+_DEPENDENT: Final = re.compile(r"\b(?:numgen inc|jhash|symhash)\b")
+_INLINE: Final = re.compile(r"(?:\s+offset \d+)?\s+v?map \{([^}]*)\}")
+_KEY: Final = re.compile(r"\s*(\d+)(?:-(\d+))?\s*:")
+_COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+)(?:-(\d+))?(?!\S)")
+_FILLS: Final = re.compile(r"\b(?:add|update) @")
+_COMMENT: Final = re.compile(r'"[^"\n]*"')
+_LEAST: Final = Fraction(1, 1000)
+"""What a share counts as that cannot be told from the rule, as with a named map."""
+
+_Place = tuple[str, str, str]
+"""Family, table, chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How likely the least likely way through its random rules is, and whether a rule fills a set.
+
+    ``dependent`` says that a rule counts packets or hashes them. A ``base`` chain sees packets without being
+    told of.
+    """
+
+    rarest: Fraction = Fraction(1)
+    fills: bool = False
+    dependent: bool = False
+    base: bool = False
+
+
+def read_chains(listing: str) -> dict[_Place, Chain]:
+    """Return the chains of what ``nft list ruleset`` printed that chance or memory plays a part in."""
+    found: dict[_Place, Chain] = {}
+    family = table = chain = ""
+    inner = 0  # how many chains without a name are open, whose rules count as those of the chain they are in
+    for line in listing.splitlines():
+        text = _COMMENT.sub('""', line).strip()
+        head = _HEAD.fullmatch(text)
+        if head is not None and head[1] == "table":
+            family, table, chain = head[2] or "ip", head[3], ""
+        elif head is not None:
+            chain = head[3]
+            found[family, table, chain] = Chain()
+        elif text.startswith("}"):
+            chain = chain if inner else ""
+            inner = max(0, inner - 1)
+        elif chain:
+            inner += text.endswith("{")
+            before = found[family, table, chain]
+            found[family, table, chain] = Chain(
+                rarest=before.rarest * _share(text),
+                fills=before.fills or bool(_FILLS.search(text)),
+                dependent=before.dependent or bool(_DEPENDENT.search(text)),
+                base=before.base or text.startswith("type "),
+            )
+    return {place: one for place, one in found.items() if one.fills or one.dependent or one.rarest < 1}
+
+
+def _share(rule: str) -> Fraction:
+    """How likely the least likely outcome of what a rule draws is."""
+    match = _RANDOM.search(rule)
+    if match is None:
+        return Fraction(1)
+    modulus, rest = int(match[1], 0), match[2]
+    widths: list[int] = []
+    if inline := _INLINE.match(rest):
+        for element in inline[1].split(","):
+            key = _KEY.match(element)
+            if key is not None:
+                widths.append(int(key[2] or key[1]) - int(key[1]) + 1)
+        widths.append(modulus - sum(widths))
+    elif (compared := _COMPARED.match(rest)) and compared[1] in (None, "==", "!="):
+        width = int(compared[3] or compared[2]) - int(compared[2]) + 1
+        widths = [width, modulus - width]
+    elif compared:
+        bound = int(compared[2]) + (compared[1] in ("<=", ">"))
+        widths = [bound, modulus - bound]
+    elif modulus * _LEAST <= 1:
+        widths = [1] if modulus > 1 else []
+    shares = [Fraction(width, modulus) for width in widths if 0 < width < modulus]
+    unknown = Fraction(1) if inline or compared or modulus * _LEAST <= 1 else _LEAST
+    return min(shares, default=unknown) * (_share(rest) if rest else 1)
+
+
+class Tracer:
+    """Watches the rules that are loaded in the current network namespace."""
+
+    def __init__(self, family: Family, chains: Mapping[_Place, Chain], handle: NftHandle) -> None:
+        self._chains = chains
+        handle.run(_table(family))
+        self._socket = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER
+        )
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _ROOM)
+        except PermissionError:  # in a user namespace
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
+        self._socket.bind((0, 0))
+        self._socket.setblocking(False)
+
+    def watch(self) -> None:
+        """Begin to look."""
+        self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP)
+
+    def watched(self) -> Watched:
+        """Look no longer, and return what was seen."""
+        self._socket.setsockopt(_SOL_NETLINK, _DROP_MEMBERSHIP, _GROUP)
+        met = {place for place, one in self._chains.items() if one.base}
+        met.update(place for place in self._visited() if place in self._chains)
+        rarest = Fraction(1)
+        for place in met:
+            rarest *= self._chains[place].rarest
+        found = [self._chains[place] for place in met]
+        return Watched(rarest, any(one.fills for one in found), any(one.dependent for one in found))
+
+    def _visited(self) -> Iterator[_Place]:
+        """The chains that packets were in, all of them where the kernel had more to tell than room."""
+        while True:
+            try:
+                data = self._socket.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except OSError as e:
+                if e.errno != errno.ENOBUFS:
+                    raise
+                yield from self._chains
+                continue
+            yield from _places(data)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def _table(family: Family) -> str:
+    chains = "".join(
+        f"\tchain {hook} {{\n\t\ttype filter hook {hook} priority {_FIRST};\n\t\tmeta nftrace set 1\n\t}}\n"
+        for hook in ("prerouting", "output")
+    )
+    return f"table {family.value} {_NAME} {{\n{chains}}}\n"
+
+
+def _places(data: bytes) -> Iterator[_Place]:
+    """The chain that each message is about, and the one that its verdict leads to."""
+    at = 0
+    while at + 20 <= len(data):
+        length, kind = struct.unpack_from("=IH", data, at)
+        if kind == _TRACE:
+            family = _FAMILIES.get(data[at + 16], "")
+            table = chain = target = ""
+            for name, value in _attributes(data, at + 20, at + length):
+                if name == _TABLE:
+                    table = _text(value)
+                elif name == _CHAIN:
+                    chain = _text(value)
+                elif name == _VERDICT:
+                    found = dict(_attributes(value, 0, len(value)))
+                    target = _text(found.get(_VERDICT_CHAIN, b""))
+            yield family, table, chain
+            if target:
+                yield family, table, target
+        at += (length + 3) & ~3
+
+
+def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:
+    while at + 4 <= end:
+        length, kind = struct.unpack_from("=HH", data, at)
+        if length < 4:
+            return
+        yield kind & 0x3FFF, data[at + 4 : at + length]
+        at += (length + 3) & ~3
+
+
+def _text(value: bytes) -> str:
+    return value.rstrip(b"\0").decode("utf-8", "surrogateescape")

@@ -1,0 +1,170 @@
+"""The two iptables: x_tables itself (legacy), and the iptables command over nf_tables.
+
+Both load what was read, written back by ``translate.write``. iptables-legacy on a real kernel is
+what the simulator is judged by.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backends.model.contract import Availability, Job
+from backends.replay.availability import kernel_lacks
+from backends.replay.loader import Loader, RuleId, refuse_endless_walks
+from backends.replay.session import KernelSession, open_session
+from backends.testbed.command import find_tool, own_xtables_lock, run
+from backends.testbed.netlink import Accounting
+from backends.testbed.tapnode import TapNode
+from translate.errors import MachineError, Refusal, UnsupportedError
+from translate.ir import Account, Family, Ruleset
+
+__all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_counters"]
+
+VARIANTS: Final = ("iptables-legacy", "iptables-nft")
+_COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
+
+_LISTS: Final = Path("/proc/self/net/xt_recent")
+"""The lists of this network namespace, a file each; there once the kernel's ``xt_recent`` is."""
+
+
+class IptablesLoader(Loader):
+    """Loads ``iptables-save`` text with the restore command of one variant, in its family's form.
+
+    ``accounts`` are the nfacct objects to make before, ``ipsets`` what ``ipset restore`` takes.
+    """
+
+    def __init__(
+        self,
+        variant: str,
+        text: str,
+        family: Family = Family.IP,
+        *,
+        accounts: tuple[str, ...] = (),
+        ipsets: str = "",
+    ) -> None:
+        self._variant = _command(variant, family)
+        self.family = family
+        self._text = text
+        self._accounts = accounts
+        self._ipsets = ipsets
+        self._lists: list[int] = []
+
+    def load(self, tap: TapNode) -> None:
+        """Load the ipsets and the rules; raises MachineError with what the command said."""
+        if self._accounts:
+            with Accounting() as objects:
+                for name in self._accounts:
+                    objects.add(name)
+        if self._ipsets:
+            done = run(("ipset", "restore"), self._ipsets)
+            if done.returncode:
+                raise MachineError(f"ipset does not take the sets: {done.stderr.strip()}")
+        self._run(f"{self._variant}-restore", self._text)
+        self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
+
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``."""
+        if not self._lists:
+            self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
+        for file in self._lists:
+            os.write(file, b"/")  # recent_mt_proc_write
+
+    def counters(self) -> Mapping[RuleId, int]:
+        """Return the packet counter of every rule, read back with ``-c``."""
+        return read_counters(self._run(f"{self._variant}-save", "", "-c"))
+
+    def _run(self, command: str, text: str, *arguments: str) -> str:
+        with own_xtables_lock() as lock:
+            done = run((command, *arguments), text, environment=lock)
+        if done.returncode:
+            # Its last line only advises to try --help.
+            said = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
+            said = said or f"status {done.returncode}"
+            raise MachineError(f"{command} does not take the rules: {said}")
+        return done.stdout
+
+
+def read_counters(text: str) -> dict[RuleId, int]:
+    """Return the packet counters in what ``iptables-save -c`` printed."""
+    found: dict[RuleId, int] = {}
+    table = ""
+    lengths: dict[str, int] = {}
+    for line in text.split("\n"):
+        if line.startswith("*"):
+            table, lengths = line[1:], {}
+        elif match := _COUNTED.match(line):
+            chain = match[2]
+            index = lengths.get(chain, 0)
+            lengths[chain] = index + 1
+            found[table, chain, index] = int(match[1])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class IptablesBackend:
+    """Runs packets through one of :data:`VARIANTS` on this kernel."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in VARIANTS:
+            raise ValueError(f"no iptables variant {self.name!r}")
+
+    def probe(self) -> Availability:
+        """Say whether the tool is there, and this kernel takes a rule of it in a namespace."""
+        command = f"{self.name}-restore"
+        if find_tool(command) is None:
+            return Availability(False, f"{command} is not installed (Debian package iptables)")
+        return kernel_lacks(IptablesLoader(self.name, _PROBE))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Load the job's rules as they were read, and their ipsets, into a fresh node."""
+        return open_session(job.node, loader_of(self.name, job.ruleset))
+
+
+def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
+    """Return what loads rules as they were read, with their ipsets and accounts, by one of :data:`VARIANTS`.
+
+    Raises UnsupportedError where the members of an ipset are not known, and for walks that do not end;
+    MachineError without ``ipset``.
+    """
+    from translate.write import write_ipsets, write_save
+
+    refuse_endless_walks(ruleset, variant)
+    refusals = tuple(
+        Refusal(rule.origin, variant, "ipset", f"the members of ipset {name} are not known")
+        for rule, name in ruleset.sets_not_given()
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
+    if ruleset.sets and find_tool("ipset") is None:
+        raise MachineError("ipset is not installed (Debian package ipset)")
+    return IptablesLoader(
+        variant,
+        write_save(ruleset),
+        ruleset.family,
+        accounts=_accounts(ruleset),
+        ipsets=write_ipsets(ruleset.sets),
+    )
+
+
+def _accounts(ruleset: Ruleset) -> tuple[str, ...]:
+    """The objects that the rules count in: ``nfacct_mt_checkentry`` wants them to be there."""
+    tests = (t for table in ruleset.tables for c in table.chains for rule in c.rules for t in rule.tests)
+    return tuple(dict.fromkeys(test.name for test in tests if isinstance(test, Account)))
+
+
+def _command(variant: str, family: Family) -> str:
+    return variant if family is Family.IP else variant.replace("iptables", "ip6tables", 1)
+
+
+_PROBE: Final = (
+    "*filter\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n"
+    "*nat\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n"
+)

@@ -1,0 +1,191 @@
+"""The exchange: which packet a step of a flow sends, given what has come out so far.
+
+Shared by every backend, so that all of them send the same packets. TCP sequence numbers are kept
+here, because conntrack calls a segment outside the window INVALID (``tcp_in_window``).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.model.flow import Again, Flow, IcmpError, Reply, Send
+from backends.model.packet import GRE, Icmp6Type, IcmpType, Packet
+from translate.ir import Family, Protocol, TcpFlag
+
+__all__ = ["Arrival", "Emission", "Exchange"]
+
+_GRE_HEADER: Final = bytes.fromhex("00006558")
+"""Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
+_GRE_READ: Final = 8
+"""How much of a GRE packet tells its connection (``gre_pkt_to_tuple``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A packet to send now: into interface ``entry``, or from the node itself when None."""
+
+    packet: Packet
+    entry: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A packet as it came out: on interface ``out``, or delivered to the node when None."""
+
+    packet: Packet
+    out: str | None
+
+
+@dataclass(slots=True)
+class _Talk:
+    """Both ends of the connection that the last Send began."""
+
+    sent: Emission
+    client_next: int
+    server_next: int
+    arrived: Arrival | None = None
+    server_spoke: bool = False
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Turns the steps of one flow into packets.
+
+    Call :meth:`emit` for each step in order, then :meth:`arrived` if the packet came out (left the
+    node or was delivered). Deterministic: the same flow and arrivals give the same packets.
+    """
+
+    flow: Flow
+    _talk: _Talk | None = None
+    _last: Arrival | None = None
+    _count: int = 0
+    _original: bool = field(default=True)
+    _made: dict[int, tuple[Emission, int, int]] = field(default_factory=dict)
+
+    def afresh(self) -> Exchange:
+        """Return an exchange of the same flow from its beginning.
+
+        It shares what the Sends made, which nothing that comes out can change.
+        """
+        return Exchange(self.flow, _made=self._made)
+
+    def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
+        """Return what this step sends, or None when there is nothing to answer."""
+        self._count += 1
+        match step:
+            case Send():
+                return self._send(step)
+            case Reply():
+                return self._reply(step)
+            case Again():
+                return self._again(step)
+            case IcmpError():
+                return self._error(step)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Tell that the packet last emitted came out, and how it looked."""
+        self._last = arrival
+        if self._original and self._talk is not None:
+            self._talk.arrived = arrival
+
+    def tag(self) -> bytes:
+        """Return eight bytes that tell the current packet from every other of this flow."""
+        return (zlib.crc32(self.flow.id.encode()) << 32 | self._count).to_bytes(8, "big")
+
+    def _start(self, *, server: bool) -> int:
+        name = f"{self.flow.id}/{self._count}/{'s' if server else 'c'}"
+        return zlib.crc32(name.encode()) & 0x7FFFFFFF
+
+    def _payload(self, packet: Packet) -> bytes:
+        # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
+        return packet.payload if packet.proto == Protocol.TCP else packet.payload or self._filler(packet)
+
+    def _filler(self, packet: Packet) -> bytes:
+        """The tag; behind a header where the payload begins with one, which conntrack reads."""
+        if packet.proto != GRE:
+            return self.tag()
+        return (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag()
+
+    def _send(self, step: Send) -> Emission:
+        made = self._made.get(self._count)
+        if made is None:
+            packet = step.packet
+            start = there = packet.seq
+            if packet.proto == Protocol.TCP:
+                start, there = packet.seq or self._start(server=False), self._start(server=True)
+            packet = packet.changed(seq=start, payload=self._payload(packet))
+            made = Emission(packet, step.entry), _advance(start, packet), there
+            self._made[self._count] = made
+        self._talk, self._original, self._last = _Talk(*made), True, None
+        return made[0]
+
+    def _again(self, step: Again) -> Emission | None:
+        talk = self._talk
+        if talk is None:
+            return None
+        packet = talk.sent.packet
+        if packet.proto == Protocol.TCP:
+            flags = TcpFlag.ACK if step.flags is None else step.flags
+            ack = talk.server_next if flags & TcpFlag.ACK else 0
+            packet = packet.changed(flags=flags, seq=talk.client_next, ack=ack)
+            talk.client_next = _advance(talk.client_next, packet)
+        else:
+            packet = packet.changed(payload=self._filler(packet))
+        self._original, self._last = True, None
+        return Emission(packet, talk.sent.entry)
+
+    def _reply(self, step: Reply) -> Emission | None:
+        talk = self._talk
+        if talk is None or talk.arrived is None:
+            return None
+        got = talk.arrived.packet
+        packet = got.changed(
+            src=got.dst, dst=got.src, sport=got.dport, dport=got.sport, ttl=64, mark=0, bad_checksum=False
+        )
+        if packet.proto == Protocol.TCP:
+            first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
+            default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
+            flags = default if step.flags is None else step.flags
+            packet = packet.changed(
+                flags=flags,
+                seq=talk.server_next,
+                ack=talk.client_next if flags & TcpFlag.ACK else 0,
+                payload=b"",
+            )
+            talk.server_next = _advance(talk.server_next, packet)
+            talk.server_spoke = True
+        elif packet.is_icmp:
+            echo = Icmp6Type if got.proto == Protocol.ICMPV6 else IcmpType
+            if got.icmp_type != echo.ECHO_REQUEST:
+                return None
+            packet = packet.changed(icmp_type=echo.ECHO_REPLY, payload=self.tag())
+        else:
+            packet = packet.changed(payload=self._filler(packet))
+        self._original, self._last = False, None
+        return Emission(packet, talk.arrived.out)
+
+    def _error(self, step: IcmpError) -> Emission | None:
+        last = self._last
+        if last is None:
+            return None
+        got = last.packet
+        error = Packet(
+            family=got.family,
+            src=got.dst if step.source is None else step.source,
+            dst=got.src,
+            proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
+            icmp_type=step.type,
+            icmp_code=step.code,
+            quoted=got.changed(mark=0, bad_checksum=False),
+        )
+        self._original, self._last = False, None
+        return Emission(error, last.out)
+
+
+def _advance(seq: int, packet: Packet) -> int:
+    if packet.proto != Protocol.TCP:
+        return seq
+    phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
+    return (seq + len(packet.payload) + phantom) & 0xFFFFFFFF

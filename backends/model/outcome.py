@@ -1,0 +1,207 @@
+"""What became of a packet: where it went, how it looked there, and with what probability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from backends.model.packet import Packet, Port
+
+__all__ = [
+    "Assumption",
+    "FlowResult",
+    "Outcome",
+    "OutcomeBranch",
+    "QuotedTuple",
+    "Verdict",
+    "seen_branches",
+]
+
+_ONE: Final = Fraction(1)
+
+
+class Verdict(StrEnum):
+    """Where a packet ended."""
+
+    FORWARD = "forward"
+    """It left the node on interface ``out`` (also packets made on the node)."""
+    LOCAL = "local"
+    """It was delivered to the node itself."""
+    DROP = "drop"
+    """It ended without a trace."""
+    REJECT = "reject"
+    """It ended, and its sender was told so; ``reject_with`` says how."""
+    UNSENT = "unsent"
+    """It was never sent, because the packet that it would have answered did not come out."""
+    UNKNOWN = "unknown"
+    """The rules as given hide what becomes of it; ``hidden`` says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedTuple:
+    """The packet inside an ICMP error, as it looked when the error arrived."""
+
+    src: int
+    dst: int
+    sport: Port | None
+    dport: Port | None
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: see passed
+class Outcome:
+    """What became of one packet, in the terms in which all backends can be compared.
+
+    For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
+    ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat`` say that
+    the destination/source differs from what was sent. For ``drop``, ``reject`` and ``unsent``
+    these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
+    ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
+    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose end is ``unknown``, so is that
+    of all further ones of its flow.
+    """
+
+    verdict: Verdict
+    out: str | None = None
+    src: int | None = None
+    dst: int | None = None
+    sport: Port | None = None
+    dport: Port | None = None
+    ttl: int | None = None
+    mark: int | None = None
+    dnat: bool = False
+    snat: bool = False
+    reject_with: str | None = None
+    quoted: QuotedTuple | None = None
+    hidden: str | None = None
+
+    def changed(self, **fields: object) -> Outcome:
+        """Return a copy with some fields replaced, in less time than a new one takes."""
+        copy = object.__new__(Outcome)
+        copy.__dict__.update(self.__dict__, **fields)
+        return copy
+
+    @classmethod
+    def passed(
+        cls,
+        *,
+        out: str | None,
+        packet: Packet,
+        ports: tuple[Port | None, Port | None],
+        mark: int,
+        dnat: bool,
+        snat: bool,
+        quoted: QuotedTuple | None,
+    ) -> Outcome:
+        """Return the outcome of a packet that left on ``out``, or was delivered when that is None.
+
+        ``ports`` are its own as outcomes show them. As the constructor does, in a fraction of its time:
+        every way that a flow can go ends with one of these.
+        """
+        made = object.__new__(cls)
+        fields = {
+            "verdict": Verdict.LOCAL if out is None else Verdict.FORWARD,
+            "out": out,
+            "src": packet.src,
+            "dst": packet.dst,
+            "sport": ports[0],
+            "dport": ports[1],
+            "ttl": packet.ttl,
+            "mark": mark,
+            "dnat": dnat,
+            "snat": snat,
+            "reject_with": None,
+            "quoted": quoted,
+            "hidden": None,
+        }
+        object.__setattr__(made, "__dict__", fields)
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """One of two answers to what an input hides of a rule; ``hidden`` says what that is.
+
+    ``matches`` says whether the rule applies to the packet, of which ``packet`` gives what the hidden
+    part may ask about ("in eth0"). Where whole rules are hidden, it says whether they do anything at
+    all to the flow's packets; ``packet`` is then empty.
+    """
+
+    line: int
+    hidden: tuple[str, ...]
+    matches: bool
+    packet: str = ""
+
+    def __str__(self) -> str:
+        why = "; ".join(self.hidden)
+        if not self.packet:
+            return f"what is hidden {'decides' if self.matches else 'changes nothing'} — {why}"
+        verb = "matches" if self.matches else "does not match"
+        return f"line {self.line} {verb} {self.packet} — {why}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeBranch:
+    """One way a flow can go: an outcome per step (pauses have none), and its exact probability.
+
+    Where the rules hide something, the probability is that where what is ``assuming`` holds.
+    """
+
+    probability: Fraction
+    outcomes: tuple[Outcome, ...]
+    assuming: tuple[Assumption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """What became of a flow.
+
+    The simulator returns every branch, probabilities summing to 1 (where rules hide something: those
+    of the branches that hold, in whichever way it is filled in). A kernel backend returns the branches
+    that it saw in ``runs`` runs, each with its share of them; ``seconds`` is how long the runs took.
+
+    ``notes`` hold what a backend wants said about the flow: a frame with a wrong checksum, a stray frame
+    (each is a difference of its own). What else a backend knows: ``rarest`` is how likely the least likely
+    way through the random choices that its rules made is, where only it can tell. With ``lists``, rules keep
+    something of the flow when it has ended (``-m recent``). With ``dependent`` a run says something of the
+    next: rules count packets (``-m statistic --mode nth``), or choose by a hash of them. Probabilities are
+    ``guessed`` where it depends on the kernel's version how likely the branches are.
+    """
+
+    flow_id: str
+    branches: tuple[OutcomeBranch, ...]
+    notes: tuple[str, ...] = ()
+    runs: int = 1
+    rarest: Fraction = field(default=_ONE, kw_only=True)
+    lists: bool = field(default=False, kw_only=True)
+    dependent: bool = field(default=False, kw_only=True)
+    guessed: bool = field(default=False, kw_only=True)
+    seconds: float = field(default=0.0, compare=False, kw_only=True)
+
+    def joined(self, other: FlowResult) -> FlowResult:
+        """Return what was seen in both: more runs of the same flow through the same rules."""
+        runs = self.runs + other.runs
+        shares: dict[tuple[Outcome, ...], Fraction] = {}
+        for one in (self, other):
+            for branch in one.branches:
+                share = branch.probability * one.runs / runs
+                shares[branch.outcomes] = shares.get(branch.outcomes, Fraction(0)) + share
+        return replace(
+            self,
+            branches=tuple(OutcomeBranch(share, outcomes) for outcomes, share in shares.items()),
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            runs=runs,
+            rarest=min(self.rarest, other.rarest),
+            lists=self.lists or other.lists,
+            dependent=self.dependent or other.dependent,
+            guessed=self.guessed or other.guessed,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def seen_branches(counts: Counter[tuple[Outcome, ...]]) -> tuple[OutcomeBranch, ...]:
+    """Return a branch for each way that a flow went, with its share of all runs."""
+    runs = counts.total()
+    return tuple(OutcomeBranch(Fraction(n, runs), outcomes) for outcomes, n in counts.items())

@@ -1,0 +1,117 @@
+"""How long conntrack remembers what: the timeouts that a node's sysctls decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.node import Node
+from translate.errors import InputError
+
+__all__ = ["TIMEOUT_DEFAULTS", "Timeouts", "timeouts_of"]
+
+_PREFIX: Final = "net.netfilter.nf_conntrack_"
+
+TIMEOUT_DEFAULTS: Final = {
+    "tcp_timeout_syn_sent": 120,
+    "tcp_timeout_syn_recv": 60,
+    "tcp_timeout_established": 432000,
+    "tcp_timeout_fin_wait": 120,
+    "tcp_timeout_close_wait": 60,
+    "tcp_timeout_last_ack": 30,
+    "tcp_timeout_time_wait": 120,
+    "tcp_timeout_close": 10,
+    "tcp_timeout_max_retrans": 300,
+    "tcp_timeout_unacknowledged": 300,
+    "tcp_max_retrans": 3,
+    "udp_timeout": 30,
+    "udp_timeout_stream": 120,
+    "icmp_timeout": 30,
+    "icmpv6_timeout": 30,
+    "gre_timeout": 30,
+    "gre_timeout_stream": 180,
+    "generic_timeout": 600,
+    "sctp_timeout_heartbeat_sent": 30,
+    "sctp_timeout_established": 210,
+    "dccp_timeout_request": 240,
+    "dccp_timeout_open": 43200,
+}
+"""By what stands behind ``net.netfilter.nf_conntrack_``: seconds, but for ``tcp_max_retrans``.
+
+The kernel's own (``tcp_timeouts``, ``udp_timeouts``, ``sctp_timeouts`` …).
+"""
+
+_SYN_SENT2: Final = 120
+"""``tcp_timeouts[TCP_CONNTRACK_SYN_SENT2]`` has no sysctl."""
+
+_TCP_STATES: Final = (
+    "syn_sent",
+    "syn_recv",
+    "established",
+    "fin_wait",
+    "close_wait",
+    "last_ack",
+    "time_wait",
+    "close",
+)
+"""In the order of ``enum tcp_conntrack``, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """All in seconds, except ``tcp_max_retrans``, a number of segments.
+
+    ``tcp`` goes by the number of the state (``enum tcp_conntrack``); a connection that is only just being
+    made counts as SYN_SENT.
+    """
+
+    tcp: tuple[int, ...]
+    tcp_max_retrans: int
+    tcp_retransmitted: int
+    tcp_unacknowledged: int
+    udp: int
+    udp_stream: int
+    icmp: int
+    icmpv6: int
+    gre: int
+    gre_stream: int
+    generic: int
+    sctp: int
+    sctp_established: int
+    dccp: int
+    dccp_open: int
+
+
+def timeouts_of(node: Node) -> Timeouts:
+    """Return what the node's sysctls say, and the kernel's defaults where they say nothing.
+
+    Raises InputError for a value that is not a number from 0 on.
+    """
+
+    def seconds(name: str) -> int:
+        given = node.sysctls.get(_PREFIX + name)
+        if given is None:
+            return TIMEOUT_DEFAULTS[name]
+        text = given.strip()
+        if not (text.isascii() and text.isdigit() and int(text) < 1 << 31):
+            raise InputError(f"sysctl {_PREFIX}{name}: {given!r} is not a number of seconds")
+        return int(text)
+
+    states = [seconds(f"tcp_timeout_{state}") for state in _TCP_STATES]
+    return Timeouts(
+        tcp=(states[0], *states, _SYN_SENT2),
+        tcp_max_retrans=seconds("tcp_max_retrans"),
+        tcp_retransmitted=seconds("tcp_timeout_max_retrans"),
+        tcp_unacknowledged=seconds("tcp_timeout_unacknowledged"),
+        udp=seconds("udp_timeout"),
+        udp_stream=seconds("udp_timeout_stream"),
+        icmp=seconds("icmp_timeout"),
+        icmpv6=seconds("icmpv6_timeout"),
+        gre=seconds("gre_timeout"),
+        gre_stream=seconds("gre_timeout_stream"),
+        generic=seconds("generic_timeout"),
+        sctp=seconds("sctp_timeout_heartbeat_sent"),
+        sctp_established=seconds("sctp_timeout_established"),
+        dccp=seconds("dccp_timeout_request"),
+        dccp_open=seconds("dccp_timeout_open"),
+    )

@@ -1,0 +1,3 @@
+"""Backend nftables: our translation, loaded through libnftables."""
+
+__all__: list[str] = []

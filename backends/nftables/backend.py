@@ -1,0 +1,93 @@
+"""nftables: the translated rules in one owned table, loaded through libnftables."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from backends.model.contract import Availability, Job
+from backends.nftables.libnftables import NftHandle, find_bindings
+from backends.replay.availability import kernel_lacks
+from backends.replay.loader import Loader, refuse_endless_walks
+from backends.replay.session import KernelSession, open_session
+from backends.testbed.tapnode import TapNode
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["NftablesBackend", "NftablesLoader"]
+
+
+class NftablesLoader(Loader):
+    """Loads nft text in one transaction, through one handle that is kept."""
+
+    def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
+        self._text = text
+        self._flush = flush
+        self.lists = bool(flush)
+        self.family = family
+        self._handle: NftHandle | None = None
+
+    def load(self, tap: TapNode) -> None:
+        """Load the rules; raises MachineError with what libnftables said."""
+        self._handle = NftHandle()
+        self._handle.run(self._text)
+
+    def change(self, text: str) -> None:
+        """Run one more transaction through the handle; raises MachineError, and nothing has changed."""
+        if self._handle is None:
+            raise ValueError("nothing is loaded")
+        self._handle.run(text)
+
+    def forget_lists(self) -> None:
+        """Empty the sets that packets fill."""
+        if self._handle is not None:
+            self._handle.run(self._flush)
+
+    def close(self) -> None:
+        """Free the handle."""
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+
+class NftablesBackend:
+    """Runs packets through the nftables translation on this kernel."""
+
+    name: Final = "nftables"
+
+    def probe(self) -> Availability:
+        """Say whether the bindings are there, and this kernel takes a small table in a namespace."""
+        try:
+            find_bindings()
+        except MachineError as e:
+            return Availability(False, str(e))
+        return kernel_lacks(NftablesLoader(_PROBE))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Translate the job's rules at its level and load them into a fresh node."""
+        from translate.nft import emit
+        from translate.passes import lower
+
+        output = emit(lower(job.ruleset, level=job.level))
+        refuse_endless_walks(job.ruleset, self.name)
+        loader = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
+        return open_session(job.node, loader, limits=output.notes)
+
+
+_PROBE: Final = """\
+table ip nfparity {
+	map draw {
+		typeof numgen random mod 2147483648 : verdict
+		flags interval
+		elements = { 0-1073741823 : accept }
+	}
+	chain forward {
+		type filter hook forward priority 0; policy accept;
+		ct state new fib daddr type local numgen random mod 2147483648 vmap @draw
+	}
+	chain postrouting {
+		type nat hook postrouting priority 100; policy accept;
+		masquerade fully-random
+	}
+}
+"""

@@ -1,0 +1,74 @@
+"""Many flows at once: datagrams, all sent before what came of them is read.
+
+Most flows of a big corpus are one datagram that leaves the node, and most of what it costs to replay
+one is asking again and again whether anything has come. Here a burst is written and then read until
+all is quiet. Only what cannot be mistaken counts: a datagram that left once, or was delivered once,
+whole, with right checksums, its mark and its source port, and about which nothing else was heard. Of
+all other flows nothing is said, and :class:`~backends.replay.replayer.Replayer` sends them again, one
+by one, after the node has forgotten all connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from backends.model.flow import Flow, Repeated
+from backends.testbed.tapnode import TapNode
+from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, number_of, pack, unpack
+
+__all__ = ["BURST", "groups", "send_burst"]
+
+BURST: Final = 64
+"""How many flows are sent at once: far fewer than the smallest of the sockets' buffers holds."""
+
+
+def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
+    """Put neighbours together that can be sent in one burst, because none can meet one before it.
+
+    They can meet when the source port of one is a port of the other.
+    """
+    group: list[Datagram] = []
+    ports: set[int] = set()
+    for flow in flows:
+        if isinstance(flow, Flow | Repeated):
+            if group:
+                yield group
+                group, ports = [], set()
+            yield flow
+            continue
+        if flow[SPORT] in ports or len(group) == BURST:
+            yield group
+            group, ports = [], set()
+        group.append(flow)
+        ports.add(flow[SPORT])
+        ports.add(flow[DPORT])
+    if group:
+        yield group
+
+
+def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
+    """Send datagrams, none of which meets another, and return what became of each.
+
+    None where that is not certain. Raises KeyError for an interface that the node does not have.
+    """
+    family = tap.family
+    for number, datagram in enumerate(burst):
+        tap.inject(datagram[1], pack(datagram, number, family))
+    found: list[Passed | None] = [None] * len(burst)
+    heard = [0] * len(burst)
+    for data, out, mark in tap.drain(at_most=BURST):
+        seen = unpack(data, family)
+        whose = number_of(data) if seen is None else seen[0]
+        if whose is None or whose >= len(burst):
+            return [None] * len(burst)  # only sending one by one can tell
+        heard[whose] += 1
+        if seen is None or mark is None:
+            continue
+        flow_id, _, sent_src, sent_dst, sent_sport, sent_dport, _ = burst[whose]
+        _, src, dst, sport, dport, ttl = seen
+        if sport != sent_sport:
+            continue  # the ports that a rule has to give may run out in a burst
+        dnat, snat = dst != sent_dst or dport != sent_dport, src != sent_src
+        found[whose] = (flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat)
+    return [passed if count == 1 else None for passed, count in zip(found, heard, strict=True)]

@@ -1,0 +1,122 @@
+"""What a kernel backend adds to the TAP node: a way to load rules there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from backends.model.packet import Packet
+from backends.testbed.quiet import Quiet
+from backends.testbed.tapnode import TapNode
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import Family, Ruleset, longest_walk
+
+__all__ = ["Loader", "RuleId", "Watched", "refuse_endless_walks"]
+
+RuleId = tuple[str, str, int]
+"""Table, chain, and index in the chain, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What packets have met: the odds of the least likely way through all random choices, and what else.
+
+    ``lists`` is whether one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
+    """
+
+    rarest: Fraction = Fraction(1)
+    lists: bool = False
+    dependent: bool = False
+
+
+_MOST_RULES: Final = 100_000_000
+"""The kernel asks some 50 million rules a second, and does nothing else on that processor meanwhile."""
+
+
+def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
+    """Raise UnsupportedError for rules that one packet could keep a processor of this machine busy with."""
+    number, chain = longest_walk(ruleset)
+    if number > _MOST_RULES:
+        assert chain is not None
+        reason = (
+            f"chains call each other so that one packet may meet {number:.3g} rules from here on, which would"
+            " keep the kernel busy for seconds or forever; it is not tried"
+        )
+        raise UnsupportedError((Refusal(chain.origin, backend, "walk-length", reason),))
+
+
+class Loader(ABC):
+    """Loads one translated ruleset into the network namespace of a :class:`TapNode`.
+
+    A loader is made by the backend in the harness's process, from text and plain data, and is
+    pickled to the process that holds the node, where every method here runs: keep tools, handles
+    and file descriptors out of it until :meth:`load`. The class must be importable by name.
+    Errors of the NfparityError tree raised by any method reach the caller of ``open``.
+    """
+
+    quiet: Quiet = Quiet.UNTRACKED
+    """Which of the stack's own resets must not be seen; see :mod:`backends.testbed.quiet`."""
+
+    family: Family = Family.IP
+    """What the rules are for: the node carries packets of this family only."""
+
+    lists: bool = False
+    """Whether the rules, once loaded, keep lists of addresses, in which any two flows can meet."""
+
+    watches: bool = False
+    """Whether only :meth:`watch` can tell which flows meet a random choice, or leave something in a list."""
+
+    @abstractmethod
+    def load(self, tap: TapNode) -> None:
+        """Load the rules. Devices, addresses, routes and sysctls are already in place.
+
+        Raises MachineError with what the tool or the kernel said. ``tap.indexes`` has the
+        interface indexes.
+        """
+
+    def forget(self, tap: TapNode) -> None:
+        """Forget every connection, and empty every list."""
+        self.forget_connections(tap)
+        if self.lists:
+            self.forget_lists()
+
+    def forget_connections(self, tap: TapNode) -> None:
+        """Forget every connection; called between flows that could meet."""
+        tap.conntrack.flush()
+
+    def forget_lists(self) -> None:  # noqa: B027  # most rules keep none
+        """Empty every list of addresses, and begin to count anew; called between flows where one is not."""
+
+    def forget_one(self, tap: TapNode, sent: Packet) -> bool:
+        """Forget the connection that began with ``sent``, in far less time than all; False if that cannot be.
+
+        Lists of addresses stay.
+        """
+        if not isinstance(sent.sport, int) or not isinstance(sent.dport, int):
+            return False
+        tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
+        return True
+
+    def watch(self) -> None:  # noqa: B027  # only rules that nobody else can read have to be watched
+        """Begin to look at what the rules do with packets; only where ``watches``."""
+
+    def watched(self) -> Watched:
+        """Return what was seen since :meth:`watch`."""
+        return Watched()
+
+    def change(self, change: Any) -> None:
+        """Make the loaded rules others, while packets pass: nft commands, or the steps for maps.
+
+        Connections stay. Raises ValueError where that cannot be, MachineError with what the kernel said.
+        """
+        raise ValueError("these rules cannot be changed once they are loaded")
+
+    def counters(self) -> Mapping[RuleId, int]:
+        """Return how many packets each rule has matched; empty where nobody counts."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027  # most loaders leave it to the end of the namespace
+        """Let go of what does not end with the namespace. Not called when the process is killed."""

@@ -1,0 +1,208 @@
+"""Flows and outcomes as nests of plain tuples, for the way between the two processes.
+
+Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
+packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are
+always the same interpreter and the same files, so its format need not be stable.
+
+Datagrams that are sent once, and what became of them, are plain tuples already; everything else is a
+list, which tells the two apart.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final, assert_never
+
+from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send, Step
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.model.packet import Packet
+from backends.wire.datagrams import Datagram, Passed, result_of, to_datagram
+from translate.ir import Family, TcpFlag
+
+__all__ = ["pack_flows", "pack_results", "unpack_flows", "unpack_results"]
+
+_FLAGS: Final = tuple(TcpFlag(n) for n in range(64))
+_FAMILIES: Final = {f.value: f for f in Family}
+_VERDICTS: Final = {v.value: v for v in Verdict}
+
+
+def pack_flows(flows: Iterable[Flow | Repeated], family: Family) -> bytes:
+    """Return the flows as bytes for a node of ``family``; what they say about themselves (``why``) stays."""
+    return marshal.dumps([_from_flow(one, family) for one in flows])
+
+
+def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
+    """Return the flows of :func:`pack_flows`, those that are datagrams as such."""
+    return [one if type(one) is tuple else _to_flow(*one) for one in marshal.loads(data)]
+
+
+def _from_flow(one: Flow | Repeated, family: Family) -> list[Any] | Datagram:
+    if isinstance(one, Repeated):
+        return [one.flow.id, [_from_step(s) for s in one.flow.steps], one.times, one.lists]
+    return to_datagram(one, family) or [one.id, [_from_step(s) for s in one.steps], 0, False]
+
+
+def _to_flow(name: str, steps: list[tuple[Any, ...]], times: int, lists: bool) -> Flow | Repeated:
+    flow = Flow(id=name, steps=tuple([_to_step(s) for s in steps]))
+    return Repeated(flow, times, lists) if times else flow
+
+
+def pack_results(results: Iterable[FlowResult | Passed]) -> bytes:
+    """Return the results of a kernel backend as bytes."""
+    return marshal.dumps([_from_result(r) if isinstance(r, FlowResult) else r for r in results])
+
+
+def unpack_results(data: bytes) -> list[FlowResult]:
+    """Return the results of :func:`pack_results`."""
+    return [result_of(one) if type(one) is tuple else _to_result(*one) for one in marshal.loads(data)]
+
+
+def _from_result(result: FlowResult) -> list[Any]:
+    ways = [
+        (int(branch.probability * result.runs), [_from_outcome(o) for o in branch.outcomes])
+        for branch in result.branches
+    ]
+    odds, flags = result.rarest.as_integer_ratio(), (result.lists, result.dependent)
+    about = (result.runs, odds, flags, result.seconds)
+    return [result.flow_id, ways, result.notes, *about]
+
+
+def _to_result(
+    flow_id: str,
+    ways: list[tuple[int, list[tuple[Any, ...]]]],
+    notes: tuple[str, ...],
+    runs: int,
+    rarest: tuple[int, int],
+    flags: tuple[bool, bool],
+    seconds: float,
+) -> FlowResult:
+    branches = tuple(
+        OutcomeBranch(Fraction(count, runs), tuple([_to_outcome(o) for o in outcomes]))
+        for count, outcomes in ways
+    )
+    lists, dependent = flags
+    return FlowResult(
+        flow_id,
+        branches,
+        notes,
+        runs,
+        rarest=Fraction(*rarest),
+        lists=lists,
+        dependent=dependent,
+        seconds=seconds,
+    )
+
+
+def _from_step(step: Step) -> tuple[Any, ...]:
+    match step:
+        case Send(packet=packet, entry=entry):
+            return ("send", _from_packet(packet), entry)
+        case Reply(flags=flags):
+            return ("reply", None if flags is None else int(flags))
+        case Again(flags=flags):
+            return ("again", None if flags is None else int(flags))
+        case IcmpError(type=kind, code=code, source=source):
+            return ("error", kind, code, source)
+        case Pause(seconds=seconds):
+            return ("pause", seconds)
+        case _:
+            assert_never(step)
+
+
+def _to_step(plain: tuple[Any, ...]) -> Step:
+    match plain:
+        case ("send", packet, entry):
+            return Send(packet=_to_packet(packet), entry=entry)
+        case ("reply", flags):
+            return Reply(flags=None if flags is None else TcpFlag(flags))
+        case ("again", flags):
+            return Again(flags=None if flags is None else TcpFlag(flags))
+        case ("error", kind, code, source):
+            return IcmpError(type=kind, code=code, source=source)
+        case ("pause", seconds):
+            return Pause(seconds=seconds)
+    raise ValueError(f"no step: {plain!r}")
+
+
+def _from_packet(p: Packet) -> tuple[Any, ...]:
+    return (
+        p.family.value,
+        p.src,
+        p.dst,
+        int(p.proto),
+        p.sport,
+        p.dport,
+        p.icmp_type,
+        p.icmp_code,
+        p.icmp_id,
+        int(p.flags),
+        p.seq,
+        p.ack,
+        p.ttl,
+        p.mark,
+        p.payload,
+        None if p.quoted is None else _from_packet(p.quoted),
+        p.bad_checksum,
+    )
+
+
+def _to_packet(plain: tuple[Any, ...]) -> Packet:
+    family, src, dst, proto, sport, dport, kind, code, ident, flags, seq, ack, ttl, mark, *rest = plain
+    payload, quoted, bad_checksum = rest
+    return Packet(
+        family=_FAMILIES[family],
+        src=src,
+        dst=dst,
+        proto=proto,
+        sport=sport,
+        dport=dport,
+        icmp_type=kind,
+        icmp_code=code,
+        icmp_id=ident,
+        flags=_FLAGS[flags],
+        seq=seq,
+        ack=ack,
+        ttl=ttl,
+        mark=mark,
+        payload=payload,
+        quoted=None if quoted is None else _to_packet(quoted),
+        bad_checksum=bad_checksum,
+    )
+
+
+def _from_outcome(o: Outcome) -> tuple[Any, ...]:
+    quoted = None if o.quoted is None else (o.quoted.src, o.quoted.dst, o.quoted.sport, o.quoted.dport)
+    return (
+        o.verdict.value,
+        o.out,
+        o.src,
+        o.dst,
+        o.sport,
+        o.dport,
+        o.ttl,
+        o.mark,
+        o.dnat,
+        o.snat,
+        o.reject_with,
+        quoted,
+    )
+
+
+def _to_outcome(plain: tuple[Any, ...]) -> Outcome:
+    verdict, out, src, dst, sport, dport, ttl, mark, dnat, snat, reject_with, quoted = plain
+    return Outcome(
+        verdict=_VERDICTS[verdict],
+        out=out,
+        src=src,
+        dst=dst,
+        sport=sport,
+        dport=dport,
+        ttl=ttl,
+        mark=mark,
+        dnat=dnat,
+        snat=snat,
+        reject_with=reject_with,
+        quoted=None if quoted is None else QuotedTuple(*quoted),
+    )

@@ -1,0 +1,394 @@
+"""Drives flows through a TapNode and says what became of each packet.
+
+Runs in the process that holds the node. The order of looking is the order of certainty: a packet
+that was seen to leave or to be delivered did so, whatever else came out; only when it did not,
+an answer to its sender (an ICMP error that quotes it, a RST that fits it) makes it rejected;
+and only when there is none, after everything under way has settled, it was dropped.
+
+A packet that the node sends to itself crosses ``lo`` and is ``local``, with ``out`` None, like
+any other delivery: ``lo`` is no way out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.model.exchange import Arrival, Emission, Exchange
+from backends.model.flow import Flow, Pause, Repeated, Send
+from backends.model.outcome import FlowResult, Outcome, QuotedTuple, Verdict, seen_branches
+from backends.model.packet import Icmp6Type, IcmpType, Packet, Port
+from backends.replay.bursts import groups, send_burst
+from backends.replay.loader import Loader, Watched
+from backends.testbed.tapnode import Sighting, TapNode
+from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
+from backends.wire.frames import FrameError, Identity, Parsed, build, identity, parse
+from translate.errors import MachineError
+from translate.ir import Family, Protocol, RejectKind, TcpFlag
+
+__all__ = ["Replayer"]
+
+_DROP: Final = Outcome(verdict=Verdict.DROP)
+_UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
+
+_REJECT_CODES: Final = {
+    0: RejectKind.ICMP_NET_UNREACHABLE,
+    1: RejectKind.ICMP_HOST_UNREACHABLE,
+    2: RejectKind.ICMP_PROTO_UNREACHABLE,
+    3: RejectKind.ICMP_PORT_UNREACHABLE,
+    9: RejectKind.ICMP_NET_PROHIBITED,
+    10: RejectKind.ICMP_HOST_PROHIBITED,
+    13: RejectKind.ICMP_ADMIN_PROHIBITED,
+}
+_REJECT_CODES_6: Final = {
+    0: RejectKind.ICMP6_NO_ROUTE,
+    1: RejectKind.ICMP6_ADM_PROHIBITED,
+    3: RejectKind.ICMP6_ADDR_UNREACHABLE,
+    4: RejectKind.ICMP6_PORT_UNREACHABLE,
+    5: RejectKind.ICMP6_POLICY_FAIL,
+    6: RejectKind.ICMP6_REJECT_ROUTE,
+}
+_UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
+"""What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
+
+_TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPLY)
+
+_MOSTLY: Final = 4
+_ALONE: Final = 1024
+"""If more than one in :data:`_MOSTLY` flows of a burst came to nothing certain, so many follow one by one."""
+_INNER: Final = "quoted packet: "
+
+_Key = tuple[int, Port | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A sighting, read."""
+
+    packet: Packet
+    sighting: Sighting
+    faults: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Replayer:
+    """Replays flows on ``tap``, whose rules ``loader`` has loaded."""
+
+    tap: TapNode
+    loader: Loader
+    _used: defaultdict[int, set[Port | None]] = field(default_factory=lambda: defaultdict(set))
+    """The ports of each protocol at which a connection that is not forgotten could be met."""
+    _alone: int = 0
+    """How many flows are sent one by one before a burst is tried again."""
+    _crowded: bool = False
+    """Whether a flow keeps another source port: a range of few would soon have none for the next."""
+    _sent: list[Packet] = field(default_factory=list)
+    """What the last flow has sent."""
+    _known: dict[bytes, Parsed] = field(default_factory=dict)
+    """What the runs of one flow have shown: most show the same."""
+
+    def replay(self, flows: Iterable[Flow | Repeated | Datagram]) -> list[FlowResult | Passed]:
+        """Run the flows one after the other, or in bursts where that comes to the same."""
+        results: list[FlowResult | Passed] = []
+        for group in groups(flows):
+            if isinstance(group, Repeated):
+                results.append(self._repeated(group))
+            elif isinstance(group, Flow):
+                self._alone = max(0, self._alone - 1)
+                results.append(self._once(group))
+            elif len(group) == 1 or self.loader.lists or self.loader.watches or self._alone:
+                self._alone = max(0, self._alone - len(group))
+                results += [self._once(flow_of(datagram, self.tap.family)) for datagram in group]
+            else:
+                results += self._burst(group)
+        return results
+
+    def _once(self, flow: Flow) -> FlowResult:
+        return self._repeated(Repeated(flow, 1))
+
+    def _repeated(self, one: Repeated) -> FlowResult:
+        """Run a flow as often as is asked; only the first run is watched, which takes its time."""
+        flow, loader = one.flow, self.loader
+        exchange, began, watched = Exchange(flow), time.perf_counter(), Watched()
+        counts: Counter[tuple[Outcome, ...]] = Counter()
+        notes: dict[str, None] = {}
+        self._known = {}
+        for number in range(one.times):
+            if not number:
+                self._part_from(flow)
+                if loader.watches:
+                    loader.watch()
+            elif loader.lists and (one.lists or watched.lists):
+                loader.forget_lists()
+            outcomes, said = self._flow(exchange.afresh())
+            if loader.watches and not number:
+                watched = loader.watched()
+            if number + 1 < one.times:
+                self._forget_run()
+            counts[outcomes] += 1
+            notes.update(dict.fromkeys(said))
+        return FlowResult(
+            flow.id,
+            seen_branches(counts),
+            tuple(notes),
+            one.times,
+            rarest=watched.rarest,
+            lists=watched.lists,
+            dependent=watched.dependent,
+            seconds=time.perf_counter() - began,
+        )
+
+    def _burst(self, burst: list[Datagram]) -> list[FlowResult | Passed]:
+        used = self._used[Protocol.UDP]
+        sent = {datagram[SPORT] for datagram in burst}
+        self._part(not used.isdisjoint(sent))
+        try:
+            ends = send_burst(self.tap, burst)
+        except KeyError as e:
+            raise MachineError(f"the node has no interface {e}") from None
+        taken = {end[DPORT] for end in ends if end is not None}
+        used |= taken
+        used.update([datagram[DPORT] for datagram in burst])
+        # One that comes from a port at which another arrived may have met it.
+        certain = [None if end is None or end[SPORT] in taken else end for end in ends]
+        again = [flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None]
+        if again:
+            self.tap.settle()
+            if len(again) > len(burst) // _MOSTLY:
+                self._alone = _ALONE
+            packets = [flow.first.packet for flow in again]
+            sent -= {packet.sport for packet in packets if self.loader.forget_one(self.tap, packet)}
+        used |= sent
+        alone = iter(again)
+        return [self._once(next(alone)) if end is None else end for end in certain]
+
+    def _forget_run(self) -> None:
+        """Forget the connections of the flow that was just run: a packet of it began each of them."""
+        sent = {(p.src, p.dst, *_key(p), p.dport): p for p in self._sent if p.quoted is None}
+        if not all(self.loader.forget_one(self.tap, packet) for packet in sent.values()):
+            self.loader.forget_connections(self.tap)
+
+    def _part_from(self, flow: Flow) -> None:
+        """Forget what this flow could meet."""
+        keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
+        self._part(any(port in self._used[proto] for proto, port in keys))
+
+    def _part(self, meet: bool) -> None:
+        """Forget all connections if another could ``meet`` one, and empty the lists of addresses."""
+        if self.loader.lists and any(self._used.values()):
+            self.loader.forget_lists()
+        if meet or self._crowded:
+            self.loader.forget_connections(self.tap)
+            for ports in self._used.values():
+                ports.clear()
+            self._crowded = False
+
+    def _flow(self, exchange: Exchange) -> tuple[tuple[Outcome, ...], list[str]]:
+        """Run a flow, and return what became of each packet, and what is to be said of it."""
+        outcomes: list[Outcome] = []
+        notes: list[str] = []
+        crowding: list[Packet] = []
+        self._sent.clear()
+        for number, step in enumerate(exchange.flow.steps, 1):
+            if isinstance(step, Pause):
+                self.tap.wait(step.seconds)
+                continue
+            emission = exchange.emit(step)
+            if emission is None:
+                outcomes.append(_UNSENT)
+                continue
+            self._sent.append(emission.packet)
+            said: list[str] = []
+            outcome, arrival = self._packet(emission, said)
+            if arrival is not None:
+                exchange.arrived(arrival)
+                self._remember(arrival.packet)
+                if isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet):
+                    crowding.append(emission.packet)
+            self._remember(emission.packet)
+            outcomes.append(outcome)
+            notes.extend(f"step {number}: {one}" for one in said)
+        for packet in crowding:
+            self._crowded |= not self.loader.forget_one(self.tap, packet)
+        return tuple(outcomes), notes
+
+    def _remember(self, packet: Packet) -> None:
+        # A later connection meets this one if its source port stands at either end of either
+        # direction: both ports of the packet as sent and as it arrived.
+        proto, port = _key(packet)
+        used = self._used[proto]
+        used.add(port)
+        if packet.dport is not None:
+            used.add(packet.dport)
+
+    def _packet(self, emission: Emission, notes: list[str]) -> tuple[Outcome, Arrival | None]:
+        """Send one packet and say what became of it."""
+        sent = emission.packet
+        tap = self.tap
+        tap.listen(sent.proto)
+        if sent.family is not tap.family:
+            raise MachineError(f"{sent} is no packet for rules of {tap.family.value}")
+        data = build(sent)
+        if emission.entry is None:
+            tap.originate(data, mark=sent.mark)
+        else:
+            try:
+                tap.inject(emission.entry, data)
+            except KeyError:
+                raise MachineError(f"the node has no interface {emission.entry!r}") from None
+        seen = self._read(tap.drain(), notes)
+        wanted = identity(sent)
+        arrived = _arrivals(seen, wanted)
+        if not arrived or emission.entry is None:
+            # What the node says to itself crosses the backlog, and so may an answer to it.
+            seen += self._read(tap.settle(), notes)
+            arrived = _arrivals(seen, wanted)
+        if arrived:
+            return self._arrived(emission, arrived[0], seen, notes)
+        reject: str | None = None
+        # What crosses lo from the stack to the node never gets a checksum (CHECKSUM_PARTIAL), so
+        # that nothing can be said about an answer's that was delivered here.
+        for one in seen:
+            kind = _answer(sent, wanted, one.packet)
+            if kind is not None and reject is None:
+                reject = kind
+                if one.sighting.out is not None:
+                    faults = _faults(one)
+                    if sent.bad_checksum:  # as asked for, and quoted so
+                        faults = tuple(
+                            f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
+                        )
+                    notes.extend(f"{f}, in the answer" for f in faults)
+            elif (kind is None or kind != reject) and not _answers_reset(sent, one.packet):
+                notes.extend(_stray(one))
+        if reject is not None:
+            return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
+        return _DROP, None
+
+    def _arrived(
+        self, emission: Emission, found: _Seen, seen: list[_Seen], notes: list[str]
+    ) -> tuple[Outcome, Arrival]:
+        sent, got, place = emission.packet, found.packet, found.sighting
+        faults = _faults(found)
+        if sent.bad_checksum or (emission.entry is None and sent.src == 0):
+            # That one was asked for; an address that changed leaves it as wrong as it was. So does the
+            # one that the stack fills in where a packet of the node has none (raw_send_hdrinc).
+            faults = tuple(f for f in faults if not _is_transport_checksum(f))
+        notes.extend(faults)
+        local = place.out is None
+        for one in seen:
+            if one is found or (local and _stack_answers(sent, one.packet)):
+                continue
+            notes.extend(_stray(one))
+        if place.mark is None:
+            notes.append(f"no mark seen on {place.out}")
+        got = got.changed(mark=place.mark or 0)
+        quoted = got.quoted
+        outcome = Outcome(
+            verdict=Verdict.LOCAL if local else Verdict.FORWARD,
+            out=place.out,
+            src=got.src,
+            dst=got.dst,
+            sport=got.icmp_id if got.is_icmp else got.sport,
+            dport=got.dport,
+            ttl=got.ttl,
+            mark=place.mark,
+            dnat=got.dst != sent.dst or got.dport != sent.dport,
+            snat=got.src != sent.src or got.sport != sent.sport or got.icmp_id != sent.icmp_id,
+            quoted=None if quoted is None else _quoted(quoted),
+        )
+        return outcome, Arrival(got, place.out)
+
+    def _read(self, sightings: list[Sighting], notes: list[str]) -> list[_Seen]:
+        seen = []
+        for sighting in sightings:
+            parsed = self._known.get(sighting.data)
+            if parsed is None:
+                try:
+                    parsed = self._known[sighting.data] = parse(sighting.data)
+                except FrameError as e:
+                    notes.append(f"unreadable frame {_where(sighting)}: {e}")
+                    continue
+            seen.append(_Seen(parsed.packet, sighting, parsed.faults))
+        return seen
+
+
+def _key(packet: Packet) -> _Key:
+    return packet.proto, packet.icmp_id if packet.is_icmp else packet.sport
+
+
+def _arrivals(seen: list[_Seen], wanted: Identity) -> list[_Seen]:
+    return [one for one in seen if identity(one.packet) == wanted]
+
+
+def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
+    """Return how ``got`` rejects ``sent``, or None if it does not."""
+    if got.is_icmp and got.quoted is not None:
+        if sent.quoted is not None or identity(got.quoted) != wanted:
+            return None
+        if got.family is Family.IP6:
+            if got.icmp_type == Icmp6Type.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES_6:
+                return _REJECT_CODES_6[got.icmp_code].value
+            return f"icmp6-{got.icmp_type}-{got.icmp_code}"
+        if got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES:
+            return _REJECT_CODES[got.icmp_code].value
+        if got.icmp_type == IcmpType.REDIRECT:
+            return None
+        return f"icmp-{got.icmp_type}-{got.icmp_code}"
+    if sent.proto == Protocol.TCP and _resets(sent, got):
+        return RejectKind.TCP_RESET.value
+    return None
+
+
+def _resets(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
+    if got.proto != Protocol.TCP or not got.flags & TcpFlag.RST or got.dport != sent.sport:
+        return False
+    if sent.flags & TcpFlag.ACK:
+        return got.seq == sent.ack
+    phantom = bool(sent.flags & TcpFlag.SYN) + bool(sent.flags & TcpFlag.FIN)
+    return got.ack == (sent.seq + len(sent.payload) + phantom) & 0xFFFFFFFF
+
+
+def _answers_reset(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT, with its rules."""
+    return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
+
+
+def _stack_answers(sent: Packet, got: Packet) -> bool:
+    """Whether ``got`` is what the stack says to a packet that it delivered and nobody wants."""
+    if got.is_icmp and got.quoted is not None:
+        unwanted = got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in (2, 3)
+        if got.family is Family.IP6:
+            unwanted = (got.icmp_type, got.icmp_code) in _UNWANTED_6
+        return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
+    if (sent.proto, sent.icmp_type, got.icmp_type) == _TIMESTAMPS:
+        return (got.src, got.dst) == (sent.dst, sent.src)  # what no sysctl turns off
+    return sent.proto == Protocol.TCP and _resets(sent, got)
+
+
+def _faults(seen: _Seen) -> tuple[str, ...]:
+    return tuple(f"{fault} {_where(seen.sighting)}" for fault in seen.faults)
+
+
+def _is_transport_checksum(fault: str) -> bool:
+    return fault.startswith("wrong ") and "checksum" in fault and not fault.startswith("wrong IP ")
+
+
+def _stray(seen: _Seen) -> tuple[str, ...]:
+    redirect = IcmpType.REDIRECT if seen.packet.family is Family.IP else Icmp6Type.REDIRECT
+    if seen.packet.is_icmp and seen.packet.icmp_type == redirect:
+        return ()
+    return (f"stray frame {_where(seen.sighting)}: {seen.packet}",)
+
+
+def _where(sighting: Sighting) -> str:
+    return "delivered to the node" if sighting.out is None else f"on {sighting.out}"
+
+
+def _quoted(packet: Packet) -> QuotedTuple:
+    ident = packet.icmp_id if packet.is_icmp else packet.sport
+    return QuotedTuple(packet.src, packet.dst, ident, packet.dport)

@@ -1,0 +1,50 @@
+"""The Backend: translate here, load and replay in the child process."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.contract import Availability, Job
+from backends.replay.availability import kernel_lacks
+from backends.replay.session import KernelSession, open_session
+from backends.tc_ebpf.bcc import find_headers, find_package
+from backends.tc_ebpf.loader import TcEbpfLoader
+from translate.bpf import BACKEND, emit
+from translate.ir import Family, Program
+
+__all__ = ["TcEbpfBackend"]
+
+
+@dataclass(frozen=True, slots=True)
+class TcEbpfBackend:
+    """Runs packets through the tc eBPF translation, without netfilter.
+
+    With ``direct``, what the stack would only forward does not go through it either. Without ``cached``, the
+    program is compiled in any case.
+    """
+
+    name: str = BACKEND
+    direct: bool = True
+    cached: bool = True
+
+    def probe(self) -> Availability:
+        """Say whether BCC, kernel headers, clsact and the rest are here."""
+        if find_package() is None:
+            return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
+        if find_headers() is None:
+            return Availability(False, "no kernel headers (Debian package linux-headers-amd64)")
+        return kernel_lacks(TcEbpfLoader(emit(NO_RULES)))
+
+    def open(self, job: Job) -> AbstractContextManager[KernelSession]:
+        """Translate the job's rules and load them into a fresh node."""
+        from translate.passes import lower
+
+        output = emit(lower(job.ruleset, level=job.level))
+        return open_session(
+            job.node, TcEbpfLoader(output, direct=self.direct, cached=self.cached), limits=output.notes
+        )
+
+
+NO_RULES: Final = Program(family=Family.IP, chains=())

@@ -1,0 +1,145 @@
+"""BCC, loaded by path, and kernel headers for it.
+
+``python3-bpfcc`` is a package of the distribution and is seen by the distribution's Python alone;
+PyPI's ``bcc`` is an unrelated project. It is pure ctypes, so this Python can run it from where
+it lies; the folder is not put on ``sys.path``, where it would bring old copies of everything else.
+
+BCC compiles against the headers of the running kernel. A tc program needs nothing of them that
+changes, so any headers will do. Where the running kernel has none, BCC_KERNEL_SOURCE names others.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from translate.errors import MachineError
+
+__all__ = ["Headers", "find_headers", "find_package", "import_bcc", "provided_headers"]
+
+_PLACES: Final = ("/usr/lib/python3/dist-packages", "/usr/lib/python3/site-packages")
+_MODULES: Final = Path("/lib/modules")
+_SOURCES: Final = Path("/usr/src")
+# Kernels unpacked for the VM, headers included; see vm/kernel.py.
+_UNPACKED: Final = Path(__file__).resolve().parents[2] / "build" / "kernels"
+_NAMED: Final = "NFPARITY_KERNEL_HEADERS"
+_VARIABLE: Final = "BCC_KERNEL_SOURCE"
+# Debian keeps these apart from the source that the variable names.
+_GENERATED: Final = (
+    "arch/x86/include/generated",
+    "arch/x86/include/generated/uapi",
+    "include",
+    "include/generated/uapi",
+)
+
+Headers = tuple[Path, Path]
+"""The folders that BCC calls ``build`` and ``source``; Debian splits headers in two."""
+
+
+def find_package() -> Path | None:
+    """Return the folder of BCC's Python package, or None if it is not installed."""
+    for place in _PLACES:
+        found = Path(place, "bcc")
+        if (found / "__init__.py").is_file() and (found / "libbcc.py").is_file():
+            return found
+    return None
+
+
+def import_bcc() -> ModuleType:
+    """Load BCC. Raises MachineError when it is not there or does not load."""
+    loaded = sys.modules.get("bcc")
+    if loaded is not None:
+        return loaded
+    package = find_package()
+    if package is None:
+        raise MachineError("BCC is not installed (Debian package python3-bpfcc)")
+    spec = importlib.util.spec_from_file_location(
+        "bcc", package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["bcc"] = module  # its own modules import it by this name
+    try:
+        spec.loader.exec_module(module)
+    except (ImportError, OSError) as e:
+        del sys.modules["bcc"]
+        raise MachineError(f"BCC does not load: {e}") from e
+    return module
+
+
+def find_headers() -> Headers | None:
+    """Return kernel headers: those named, else the running kernel's if it has any, else the newest there are.
+
+    ``NFPARITY_KERNEL_HEADERS`` names a folder with ``build`` and ``source``, like ``/lib/modules/VERSION``.
+    """
+    named = os.environ.get(_NAMED)
+    if named:
+        return _complete(Path(named))
+    running = _complete(_MODULES / os.uname().release)
+    if running is not None:
+        return running
+    found = [h for folder in _folders(_MODULES) if (h := _complete(folder)) is not None]
+    sources = [_SOURCES, *(kernel / "usr/src" for kernel in _folders(_UNPACKED))]
+    found += [h for s in sources for folder in _folders(s) if (h := _debian(folder)) is not None]
+    return max(found, key=lambda h: _version(h[0]), default=None)
+
+
+@contextmanager
+def provided_headers() -> Iterator[tuple[str, ...]]:
+    """Have BCC find headers while the block runs, and give the flags that it has to be called with.
+
+    Raises MachineError when there are none.
+    """
+    headers = find_headers()
+    if _VARIABLE in os.environ or (headers and headers == _complete(_MODULES / os.uname().release)):
+        yield ()
+        return
+    if headers is None:
+        raise MachineError("no kernel headers (Debian package linux-headers-amd64); BCC needs some")
+    build, source = (h.resolve() for h in headers)
+    os.environ[_VARIABLE] = str(source)
+    try:
+        yield tuple(f"-I{build / part}" for part in _GENERATED)
+    finally:
+        del os.environ[_VARIABLE]
+
+
+def _complete(folder: Path) -> Headers | None:
+    build, source = folder / "build", folder / "source"
+    if not source.is_dir():
+        source = build
+    return (build, source) if _usable(build, source) else None
+
+
+def _debian(folder: Path) -> Headers | None:
+    """``linux-headers-6.1.0-1-amd64`` goes with ``linux-headers-6.1.0-1-common``."""
+    if not folder.name.startswith("linux-headers-"):
+        return None
+    common = folder.with_name(re.sub(r"-[^-]+$", "-common", folder.name))
+    source = common if common.is_dir() else folder
+    return (folder, source) if _usable(folder, source) else None
+
+
+def _usable(build: Path, source: Path) -> bool:
+    generated = build / "include/generated/autoconf.h"
+    return generated.is_file() and (source / "include/linux/kconfig.h").is_file()
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        return sorted(p for p in parent.iterdir() if p.is_dir())
+    except OSError:
+        return []
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    numbers = re.findall(r"\d+", folder.resolve().name)
+    return tuple(int(n) for n in numbers[:4])

@@ -1,0 +1,156 @@
+"""Compiled programs kept on disk, by a hash of everything that decides what the compiler makes.
+
+An entry is ignored unless it is whole and belongs, as does its folder, to this user alone: what is in it is
+loaded into the kernel. A folder that cannot be written keeps nothing; neither is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import platform
+import pwd
+import stat
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from backends.tc_ebpf.bcc import find_headers, find_package
+from backends.tc_ebpf.bpfcall import MapInfo
+from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram
+from backends.tc_ebpf.compiler import FLAGS
+
+__all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
+
+_FORMAT: Final = "nfparity tc program 1"
+_MOST: Final = 512
+"""Entries that are kept; the oldest go first. One takes about 100 KB."""
+_DIGEST: Final = 32
+_LIBRARIES: Final = ("libbcc.so.0", "*/libbcc.so.0", "*/libclang-cpp.so.*", "llvm-*/lib/libclang-cpp.so.*")
+_HEADERS: Final = ("include/generated/autoconf.h", "include/generated/utsrelease.h")
+
+
+def cache_folder() -> Path:
+    """Return the folder of this user's compiled programs (XDG Base Directory Specification)."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if given.startswith("/") else Path(_home(), ".cache")
+    return base / "nfparity" / "tc"
+
+
+def _home() -> str:
+    with contextlib.suppress(KeyError):
+        return os.environ.get("HOME") or pwd.getpwuid(os.geteuid()).pw_dir
+    return "/nonexistent"
+
+
+def program_key(source: str) -> str:
+    """Return the name of a program's entry: a hash of text, compiler, kernel headers, flags and machine."""
+    parts = [_FORMAT, source, platform.machine(), *FLAGS, *_compiler(), *_headers()]
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()
+
+
+@functools.cache
+def _compiler() -> Sequence[str]:
+    """Identify BCC and the clang in it: the Python package's version, and the libraries by size and time."""
+    package = find_package()
+    version = package / "version.py" if package is not None else None
+    said = [version.read_text(errors="replace")] if version is not None and version.exists() else []
+    for library in sorted(path for pattern in _LIBRARIES for path in Path("/usr/lib").glob(pattern)):
+        found = library.stat()
+        said.append(f"{library.resolve().name} {found.st_size} {int(found.st_mtime)}")
+    return said
+
+
+@functools.cache
+def _headers() -> Sequence[str]:
+    found = find_headers()
+    if found is None:
+        return ["no headers"]
+    return [(found[0] / name).read_text(errors="replace") for name in _HEADERS if (found[0] / name).exists()]
+
+
+class Cache:
+    """Entries in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str) -> CompiledProgram | None:
+        """Return the program of this key; None if there is none that can be trusted."""
+        try:
+            if not _is_ours(os.stat(self._folder)):
+                return None
+            descriptor = os.open(self._folder / key, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
+                found = os.fstat(file.fileno())
+                data = file.read() if _is_ours(found) and stat.S_ISREG(found.st_mode) else b""
+        except OSError:
+            return None
+        return decode(data)
+
+    def put(self, key: str, program: CompiledProgram) -> None:
+        """Keep a program, whole or not at all."""
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_ours(os.stat(self._folder)):
+                return
+            descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(encode(program))
+                os.replace(name, self._folder / key)
+            except OSError:
+                os.unlink(name)
+                raise
+            self._prune()
+
+    def _prune(self) -> None:
+        entries = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(self._folder)]
+        for _, path in sorted(entries, reverse=True)[_MOST:]:
+            os.unlink(path)
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def encode(program: CompiledProgram) -> bytes:
+    """Return a program as bytes that tell when they are damaged."""
+    blobs = [one.instructions for one in program.functions] + [program.types]
+    head = {
+        "format": _FORMAT,
+        "functions": [one.name for one in program.functions],
+        "maps": [[one.name, asdict(one.info)] for one in program.maps],
+        "sizes": [len(blob) for blob in blobs],
+    }
+    body = b"".join((json.dumps(head).encode(), b"\n", *blobs))
+    return hashlib.sha256(body).digest() + body
+
+
+def decode(data: bytes) -> CompiledProgram | None:
+    """Return what was encoded; None for anything else."""
+    digest, body = data[:_DIGEST], data[_DIGEST:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    line, _, rest = body.partition(b"\n")
+    head = json.loads(line)
+    if head["format"] != _FORMAT:
+        return None
+    blobs = []
+    for size in head["sizes"]:
+        blobs.append(rest[:size])
+        rest = rest[size:]
+    return CompiledProgram(
+        functions=tuple(CompiledFunction(*one) for one in zip(head["functions"], blobs, strict=False)),
+        maps=tuple(CompiledMap(name, MapInfo(**info)) for name, info in head["maps"]),
+        types=blobs[-1],
+    )

@@ -1,0 +1,108 @@
+"""A compiled tc program as plain data: instructions, maps and types, ready for bpf(2) on any machine.
+
+Instructions name a map by its place in ``maps``. :meth:`CompiledProgram.load` makes the maps and puts their
+descriptors there (``ld_imm64`` with the source register ``BPF_PSEUDO_MAP_FD``).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Final
+
+from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.bpfcall import MapInfo
+
+__all__ = ["CompiledFunction", "CompiledMap", "CompiledProgram", "Descriptors"]
+
+_LOAD_IMMEDIATE: Final = 0x18  # BPF_LD | BPF_DW | BPF_IMM
+_MAP: Final = 1  # BPF_PSEUDO_MAP_FD
+_NUMBER: Final = struct.Struct("=I")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMap:
+    """A map that the program declares."""
+
+    name: str
+    info: MapInfo
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """One program of type ``BPF_PROG_TYPE_SCHED_CLS``."""
+
+    name: str
+    instructions: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """File descriptors of a loaded program's maps and functions, by name."""
+
+    maps: dict[str, int]
+    functions: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """Functions, the maps they use, and the BTF object of the maps' keys and values (empty without one)."""
+
+    functions: tuple[CompiledFunction, ...]
+    maps: tuple[CompiledMap, ...]
+    types: bytes
+
+    def load(self, rooms: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
+        """Make the maps with these rooms, load the functions, and return descriptors of both.
+
+        ``kept`` are descriptors of maps to use instead of new ones; a copy of each is returned. Raises
+        OSError with what the kernel said, ValueError for a kept map that does not fit; then nothing stays
+        open.
+        """
+        with ExitStack() as opened:
+            types = 0
+            if self.types:
+                types = bpfcall.load_types(self.types)
+                opened.callback(os.close, types)
+            with ExitStack() as made:
+                maps: dict[str, int] = {}
+                for one in self.maps:
+                    maps[one.name] = _map(one, rooms, kept, types)
+                    made.callback(os.close, maps[one.name])
+                descriptors = list(maps.values())
+                functions: dict[str, int] = {}
+                for function in self.functions:
+                    code = with_maps(function.instructions, descriptors)
+                    functions[function.name] = bpfcall.load_program(function.name, code)
+                    made.callback(os.close, functions[function.name])
+                made.pop_all()
+        return Descriptors(maps, functions)
+
+
+def _map(one: CompiledMap, rooms: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:
+    if one.name not in kept:
+        return bpfcall.create_map(one.name, replace(one.info, room=rooms.get(one.name, one.info.room)), types)
+    there = bpfcall.map_info(kept[one.name])
+    wanted = (one.info.kind, one.info.key_size, one.info.value_size)
+    if (there.kind, there.key_size, there.value_size) != wanted:
+        raise ValueError(f"the map {one.name} is of another form")
+    return os.dup(kept[one.name])
+
+
+def with_maps(instructions: bytes, numbers: Mapping[int, int] | list[int]) -> bytes:
+    """Return instructions in which the number of each map is replaced by what ``numbers`` has for it.
+
+    Raises KeyError or IndexError for a number that ``numbers`` lacks.
+    """
+    code = bytearray(instructions)
+    at = 0
+    while at < len(code):
+        wide = code[at] == _LOAD_IMMEDIATE
+        if wide and code[at + 1] >> 4 == _MAP:
+            (number,) = _NUMBER.unpack_from(code, at + 4)
+            _NUMBER.pack_into(code, at + 4, numbers[number])
+        at += 16 if wide else 8
+    return bytes(code)

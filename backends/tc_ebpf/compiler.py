@@ -1,0 +1,107 @@
+"""Compiles C text by BCC into plain data, and has BCC load it where the verifier's reasons are needed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.bcc import import_bcc, provided_headers
+from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
+from backends.tc_ebpf.complaints import shorten
+from translate.errors import MachineError
+
+__all__ = ["FLAGS", "compile_program", "explain_refusal"]
+
+FLAGS: Final = ("-Xclang", "-disable-llvm-passes")
+"""BCC optimises whatever clang hands over; optimised twice, it takes longer, here and in the verifier."""
+
+
+def compile_program(
+    source: str, functions: Sequence[str], maps: Sequence[str], log: Path | None = None
+) -> CompiledProgram:
+    """Compile a text that has these functions and maps.
+
+    BCC makes the maps while it compiles; they end with this call. Raises MachineError with what matters of
+    what the compiler said; ``log`` is where all of it goes.
+    """
+    with _compiled(source, log) as (bpf, _):
+        made = [CompiledMap(name, bpfcall.map_info(bpf[name.encode()].map_fd)) for name in maps]
+        numbers = {bpf[name.encode()].map_fd: at for at, name in enumerate(maps)}
+        compiled = [
+            CompiledFunction(name, with_maps(bpf.dump_func(name.encode()), numbers)) for name in functions
+        ]
+        described = {one.info.types for one in made} - {0}
+        if len(described) > 1:
+            raise MachineError(f"the maps have {len(described)} BTF objects, where BCC makes one")
+        types = bpfcall.types_of(described.pop()) if described else b""
+    # Without the numbers that the kernel gave to these maps, the same text makes the same program.
+    declared = [replace(one, info=replace(one.info, number=0, types=int(one.info.types > 0))) for one in made]
+    return CompiledProgram(tuple(compiled), tuple(declared), types)
+
+
+def explain_refusal(source: str, functions: Sequence[str], log: Path | None = None) -> MachineError:
+    """Return the error that says why the kernel refuses a program, with the line of C where it does.
+
+    Only BCC tells the kernel which instruction belongs to which line, hence a second load of the same.
+    """
+    with _compiled(source, log) as (bpf, said):
+        for name in functions:
+            try:
+                bpf.load_func(name.encode(), import_bcc().BPF.SCHED_CLS)
+            except Exception as e:  # BCC raises bare Exceptions
+                return MachineError(_refusal(str(e), said(), log))
+    return MachineError("the tc program does not load, and does when BCC loads it")
+
+
+@contextmanager
+def _compiled(source: str, log: Path | None) -> Iterator[tuple[Any, Callable[[], str]]]:
+    bcc = import_bcc()
+    with provided_headers() as flags, _captured() as said:
+        try:
+            bpf = bcc.BPF(text=source.encode(), cflags=[*FLAGS, *flags])
+        except Exception as e:  # BCC raises bare Exceptions
+            raise MachineError(_refusal(str(e), said(), log)) from e
+        try:
+            yield bpf, said
+        finally:
+            atexit.unregister(bpf.cleanup)  # which would keep all of it
+            bpf.cleanup()
+
+
+def _refusal(error: str, said: str, log: Path | None) -> str:
+    text = f"the tc program does not load: {shorten(error, said)}"
+    if log is None:
+        return text
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"{error}\n{said}", errors="replace")
+    except OSError as e:
+        return f"{text}\n(the whole log cannot be kept in {log}: {e.strerror})"
+    return f"{text}\n(the whole log is in {log})"
+
+
+@contextmanager
+def _captured() -> Iterator[Callable[[], str]]:
+    """Keep what the compiler and the verifier print on stderr out of the report, and give it."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+
+        def said() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

@@ -1,0 +1,131 @@
+"""A translation at work in the current network namespace, for as long as its process lives.
+
+What the program must know of the namespace is read from it; nothing else is asked for. The two families
+are two dataplanes, which know nothing of each other.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from backends.model.node import Node
+from backends.tc_ebpf.bpfmap import BpfMap, wait_for_readers
+from backends.tc_ebpf.facts import Facts, read_facts
+from backends.tc_ebpf.filters import Filters, Side
+from backends.tc_ebpf.program import LoadedProgram
+from backends.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
+from translate.bpf import BpfOutput, MapChange
+from translate.collector import collector_paused
+from translate.ir import Family
+
+__all__ = ["Dataplane", "change_maps", "fill", "fitted", "switch"]
+
+_STATE: Final = ("conns", "replies", "sources")
+_FIRST: Final = struct.pack("=I", 0)
+
+
+class Dataplane:
+    """Carries the packets of one family in the current network namespace. Methods raise MachineError.
+
+    ``sysctls`` are conntrack's, which a namespace without conntrack does not have. Without ``direct``, what
+    is forwarded always goes through the stack, and what else is hooked in there. Without ``cached``, the
+    program is compiled in any case.
+    """
+
+    def __init__(
+        self,
+        output: BpfOutput,
+        sysctls: Mapping[str, str] | None = None,
+        *,
+        direct: bool = True,
+        cached: bool = True,
+    ) -> None:
+        self._output = output
+        self._node = Node((), sysctls=sysctls or {})
+        self._direct = direct
+        self._cached = cached
+        self._program: LoadedProgram | None = None
+
+    def load(self) -> None:
+        """Compile, fill the maps, attach to every device, and begin."""
+        family = self._output.family
+        devices = [name for _, name in socket.if_nameindex()]
+        checks = read_checks(devices) if family is Family.IP else {}
+        program = LoadedProgram(fitted(self._output), cached=self._cached)
+        if family is Family.IP:
+            for (device, name), value in taken_sysctls(devices).items():
+                write_sysctl(device, name, value)
+        facts = read_facts(self._node, family, checks=checks, direct=self._direct)
+        fill(program, self._output, facts)
+        with Filters() as filters:
+            for index in facts.devices:
+                filters.make_room(index)
+                for side in Side:
+                    filters.attach(index, side, family, program.entries[side])
+        switch(program.map("gate"), on=True)
+        self._program = program
+
+    def change(self, steps: tuple[MapChange, ...]) -> None:
+        """Change the maps while packets pass (:meth:`BpfChange.live`); connections stay.
+
+        Raises ValueError when nothing is loaded.
+        """
+        change_maps(self._loaded().map, steps)
+
+    def forget_connections(self) -> None:
+        """Empty the connection tables."""
+        for name in _STATE:
+            self.map(name).clear()
+
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``, if there are any."""
+        if self._output.lists:
+            self.map("recents").clear()
+
+    def map(self, name: str) -> BpfMap:
+        """Return one of the program's maps. Raises KeyError, ValueError when nothing is loaded."""
+        return self._loaded().map(name)
+
+    def _loaded(self) -> LoadedProgram:
+        if self._program is None:
+            raise ValueError("nothing is loaded")
+        return self._program
+
+
+def fitted(output: BpfOutput) -> BpfOutput:
+    """Return a translation with slots for as many processors as this machine can have."""
+    last = re.split("[,-]", Path("/sys/devices/system/cpu/possible").read_text().strip())[-1]
+    return replace(output, processors=int(last) + 1)
+
+
+def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> None:
+    """Make the changes of maps, in their order, while a program uses them."""
+    deleting = False
+    for step in steps:
+        if step.deleted and not deleting:
+            wait_for_readers()  # of entries that led to what goes now
+            deleting = True
+        map_of(step.name).update(step.written)
+        map_of(step.name).delete(step.deleted)
+
+
+@collector_paused()
+def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
+    """Write what is known of the namespace, and what the rules hold, into a program's maps."""
+    for name, entries in facts.entries.items():
+        program.map(name).update(entries)
+    for lookup in output.maps:
+        program.map(lookup.name).update(lookup.packed())
+    for members in output.sets:
+        program.map(members.name).update(members.packed())
+
+
+def switch(gate: BpfMap, *, on: bool) -> None:
+    """Let the program see packets, on all devices at once, or none; then it lets them pass as they are."""
+    gate.update([(_FIRST, struct.pack("=I", on))])

@@ -1,0 +1,79 @@
+"""Between which devices the program may forward without the stack (``runtime/forward.h``).
+
+What it cannot see for a packet is asked here once for all: where the stack would do more than to look up
+a route and a neighbour, packets keep going through it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.testbed.netlink import Netlink
+from translate.ir import Family
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+__all__ = ["direct_devices"]
+
+_ETHERNET: Final = 1  # ARPHRD_ETHER
+_IFF_LOOPBACK: Final = 0x8
+_NETLINK_XFRM: Final = 6
+_XFRM_MSG_GETPOLICY: Final = 0x15
+_SELECTOR: Final = bytes(64)  # struct xfrm_userpolicy_id: any
+_PLAIN_RULES: Final = {(0, 255), (32766, 254), (32767, 253)}
+"""Preferences and tables of the rules that every namespace begins with: local, main, default."""
+_OF_RULES: Final = {"FRA_TABLE", "FRA_PRIORITY", "FRA_PROTOCOL", "FRA_SUPPRESS_PREFIXLEN"}
+_TO_TABLE: Final = 1
+_IPV6: Final = Path("/proc/sys/net/ipv6/conf")
+
+
+def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
+    """Return the devices of the current namespace that packets may be forwarded between without the stack.
+
+    None where rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` takes no mark), where
+    there are IPsec policies, or where the node answers for its neighbours; otherwise those that
+    carry Ethernet frames and belong to no other device, but for ``bridges``, whose packets
+    ``br_netfilter`` sees.
+    """
+    if not all(map(_is_plain, ipr.get_rules(family=family.socket_family))) or _has_policies():
+        return frozenset()
+    if family is Family.IP6 and _ipv6("all", "proxy_ndp"):
+        return frozenset()
+    return frozenset(
+        link["index"]
+        for link in links
+        if link["ifi_type"] == _ETHERNET
+        and not link["flags"] & _IFF_LOOPBACK
+        and link.get_attr("IFLA_MASTER") is None
+        and link["index"] not in bridges
+        and (family is Family.IP or _forwards(link.get_attr("IFLA_IFNAME")))
+    )
+
+
+def _forwards(device: str) -> bool:
+    """Whether ip6_forward, which asks for all devices alone, lets through what ``bpf_fib_lookup`` does."""
+    return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
+
+
+def _is_plain(rule: Any) -> bool:
+    table = rule.get_attr("FRA_TABLE") or rule["table"]
+    attributes = {name for name, _ in rule["attrs"]}
+    known = ((rule.get_attr("FRA_PRIORITY") or 0), table) in _PLAIN_RULES
+    return known and rule["action"] == _TO_TABLE and attributes <= _OF_RULES
+
+
+def _has_policies() -> bool:
+    try:
+        with Netlink(_NETLINK_XFRM) as xfrm:
+            return bool(xfrm.dump(_XFRM_MSG_GETPOLICY, _SELECTOR))
+    except OSError:
+        return False  # a kernel without IPsec
+
+
+def _ipv6(device: str, name: str) -> bool:
+    try:
+        return (_IPV6 / device / name).read_text().strip() != "0"
+    except OSError:
+        return False  # a kernel without IPv6, or a device that is gone

@@ -1,0 +1,297 @@
+"""What the program must know of the node: devices, local addresses, routes; read from the namespace.
+
+The kernel goes on routing. The program asks these maps where no helper of a tc program answers:
+what type an address is (``addrtype``, and whether INPUT is next), which address masquerading takes
+(``sources``), and where a packet made here goes when its destination has changed.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from backends.model.node import Node
+from backends.model.timeouts import timeouts_of
+from backends.tc_ebpf.direct import direct_devices
+from backends.tc_ebpf.sources import OwnAddress, select4, sources
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["Facts", "SourceChecks", "read_facts", "settings_of"]
+
+_TABLE_MAIN: Final = 254
+_TABLE_LOCAL: Final = 255
+_IFA_F_SECONDARY: Final = 0x01  # of IPv4; IPv6 calls it temporary
+_IFA_F_DADFAILED: Final = 0x08
+_IFA_F_DEPRECATED: Final = 0x20
+_IFA_F_TENTATIVE: Final = 0x40
+_RTN_UNICAST: Final = 1
+_RTN_LOCAL: Final = 2
+_ROUTE_LOCALNET: Final = 1
+_RP_STRICT: Final = 2
+_RP_LOOSE: Final = 4
+_ACCEPT_LOCAL: Final = 8
+_BRIDGE: Final = 16
+_DIRECT: Final = 32
+_WITHOUT_ANYCAST: Final = 127
+_MAPPED: Final = 0xFFFF
+_NEAR: Final[tuple[Callable[[int], bool], ...]] = (
+    lambda a: a == 1,
+    lambda a: a >> 118 == 0xFE80 >> 6,
+    lambda a: a >> 118 == 0xFEC0 >> 6,
+    lambda a: 1 < a < 1 << 32,
+)
+"""Whether an IPv6 address is of the node, the link, the site, or one of IPv4 (``ipv6_addr_scope``).
+
+In the order of ``ipv6/address.h``.
+"""
+
+Entry = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChecks:
+    """What a device is told of the sources that it may receive from, in effect (IPv4)."""
+
+    rp_filter: int = 0
+    accept_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Packed keys and values, by the name of the map that they belong into."""
+
+    entries: dict[str, list[Entry]]
+    devices: tuple[int, ...]
+    """The interfaces to attach to: ``lo`` too, but no ports of others, whose packets are seen there."""
+    names: dict[int, str]
+    """The names of all interfaces."""
+
+
+def read_facts(
+    node: Node, family: Family, *, checks: Mapping[str, SourceChecks], direct: bool = True
+) -> Facts:
+    """Read devices, addresses and routes of the current network namespace.
+
+    ``checks`` are those of each device; ``node`` has conntrack's sysctls. Without ``direct``, all packets
+    go through the stack. Raises MachineError for routes of a kind that the program does not follow.
+    """
+    try:
+        from pyroute2 import IPRoute
+    except ImportError as e:
+        raise MachineError(f"pyroute2 is not installed for {sys.executable}") from e
+
+    number = family.socket_family
+    with IPRoute() as ipr:
+        links = list(ipr.get_links())
+        addresses = [_address(a) for a in ipr.get_addr(family=number)]
+        local = list(ipr.get_routes(family=number, table=_TABLE_LOCAL))
+        main = list(ipr.get_routes(family=number, table=_TABLE_MAIN))
+        bridges = frozenset(link["index"] for link in links if _is_bridge(link, family))
+        shortest = direct_devices(ipr, links, family, bridges) if direct else frozenset()
+    names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+    macs = {link["index"]: _mac(link.get_attr("IFLA_ADDRESS")) for link in links}
+    reader = _Reader(family, names, addresses, bridges, shortest)
+    entries = {
+        "devices": list(reader.devices(macs, checks)),
+        "locals": list(reader.locals(local)),
+        "routes": list(reader.routes(main)),
+        "primary": list(reader.primary()),
+        "settings": [(struct.pack("=I", 0), settings_of(node, family))],
+        "crc_tables": [(struct.pack("=I", 0), _crc_table())],
+    }
+    return Facts(entries, tuple(_attached(links)), names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    family: Family
+    links: dict[int, str]
+    addresses: list[OwnAddress]
+    bridges: frozenset[int]
+    direct: frozenset[int]
+
+    def devices(self, macs: dict[int, bytes], checks: Mapping[str, SourceChecks]) -> Iterator[Entry]:
+        for index, name in self.links.items():
+            here = [a.value for a in self.addresses if a.index == index]
+            first = next(iter(here), 0)
+            near: tuple[int, ...] = (0,)
+            flags = 0
+            if self.family is Family.IP:
+                check = checks.get(name, SourceChecks())
+                flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(check.rp_filter, 0)
+                flags |= _ACCEPT_LOCAL * check.accept_local
+                if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
+                    flags |= _ROUTE_LOCALNET
+            else:
+                first = next((a for a in here if a >> 32 != _MAPPED), 0)
+                near = tuple(next((a for a in here if is_near(a)), 0) for is_near in _NEAR)
+            flags |= _BRIDGE * (index in self.bridges) | _DIRECT * (index in self.direct)
+            yield (
+                struct.pack("=I", index),
+                struct.pack("=16s", name.encode())
+                + self._host(first)
+                + b"".join(map(self._host, near))
+                + struct.pack("=II8s", flags, 0, macs[index]),
+            )
+
+    def locals(self, routes: list[Any]) -> Iterator[Entry]:
+        # Of several devices with one IPv4 address, __ip_dev_find finds the one that got it last.
+        own = {a.value: a.index for a in self.addresses}
+        seen = set()
+        for route in routes:
+            address, length = self._destination(route)
+            if (address, length) in seen:
+                continue  # the same address on several devices: the first one is found
+            seen.add((address, length))
+            mine = route["type"] == _RTN_LOCAL and length == self.family.bits
+            home = own.get(address, 0) if mine else 0
+            value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, home)
+            yield self._prefix(address, length), value
+
+    def routes(self, routes: list[Any]) -> Iterator[Entry]:
+        best: dict[tuple[int, int], tuple[int, bytes]] = {}
+        for route in routes:
+            address, length = self._destination(route)
+            oif = route.get_attr("RTA_OIF")
+            if route["type"] != _RTN_UNICAST or oif is None:
+                raise MachineError("the tc program follows unicast routes through one device only")
+            gateway = route.get_attr("RTA_GATEWAY")
+            via = _number(gateway) if gateway else 0
+            source = 0
+            if self.family is Family.IP6:
+                if not gateway and length < _WITHOUT_ANYCAST:
+                    source = address
+            else:
+                preferred = route.get_attr("RTA_PREFSRC")
+                source = _number(preferred) if preferred else select4(self.addresses, oif, via or None) or 0
+            metric = route.get_attr("RTA_PRIORITY") or 0
+            known = best.get((address, length))
+            if known is None or metric < known[0]:
+                value = self._host(via) + self._host(source) + struct.pack("=I12x", oif)
+                best[address, length] = metric, value
+        for (address, length), (_, value) in best.items():
+            yield self._prefix(address, length), value
+
+    def primary(self) -> Iterator[Entry]:
+        """The address to send from, as a trie of device and destination (IPv4: next hop)."""
+        for index in self.links:
+            for address, length, source in sources(self.family, self.addresses, index):
+                key = struct.pack("=II", 32 + length, index) + address.to_bytes(self._size, "big")
+                yield key, self._host(source)
+
+    @property
+    def _size(self) -> int:
+        return self.family.bits // 8
+
+    def _host(self, address: int) -> bytes:
+        return address.to_bytes(self._size, sys.byteorder)
+
+    def _prefix(self, address: int, length: int) -> bytes:
+        return struct.pack("=I", length) + address.to_bytes(self._size, "big")
+
+    def _destination(self, route: Any) -> tuple[int, int]:
+        text = route.get_attr("RTA_DST")
+        return (_number(text) if text else 0), route["dst_len"]
+
+
+def _address(message: Any) -> OwnAddress:
+    flags = message.get_attr("IFA_FLAGS") or message["flags"]
+    # IPv6 calls its own address IFA_ADDRESS where there is no peer.
+    text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
+    return OwnAddress(
+        index=message["index"],
+        value=_number(text),
+        length=message["prefixlen"],
+        scope=message["scope"],
+        secondary=bool(flags & _IFA_F_SECONDARY),
+        usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
+        aging=bool(flags & _IFA_F_DEPRECATED),
+    )
+
+
+_PORTS: Final = frozenset({"bridge", "bond", "team", "openvswitch"})
+_ETHERNET: Final = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
+_IFF_UP: Final = 1
+
+
+def _attached(links: list[Any]) -> Iterator[int]:
+    """The devices where netfilter sees packets. Raises MachineError for one that cannot be attached to.
+
+    A port's packets are taken from it (``rx_handler``) before IP sees them, and come up on its master.
+    """
+    for link in links:
+        info = link.get_attr("IFLA_LINKINFO")
+        if info is not None and info.get_attr("IFLA_INFO_SLAVE_KIND") in _PORTS:
+            continue
+        if link["ifi_type"] in _ETHERNET:
+            yield link["index"]
+        elif link["flags"] & _IFF_UP:
+            name = link.get_attr("IFLA_IFNAME")
+            raise MachineError(
+                f"device {name} carries packets without an Ethernet header; the tc program reads one"
+            )
+
+
+def _is_bridge(link: Any, family: Family) -> bool:
+    """Whether what comes in by this device has passed ``br_netfilter`` at one of its ports."""
+    info = link.get_attr("IFLA_LINKINFO")
+    if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
+        return False
+    tables = "iptables" if family is Family.IP else "ip6tables"
+    try:
+        return Path(f"/proc/sys/net/bridge/bridge-nf-call-{tables}").read_text().strip() != "0"
+    except OSError:
+        return False  # no br_netfilter
+
+
+def _mac(text: str | None) -> bytes:
+    return bytes.fromhex((text or "").replace(":", ""))[:6].ljust(8, b"\0")
+
+
+def settings_of(node: Node, family: Family) -> bytes:
+    """Return ``struct settings``, as the program has it."""
+    # From the facts: these sysctls do not exist in a namespace that has no conntrack.
+    names = ("tcp_loose", "tcp_be_liberal", "checksum")
+    switches = [int(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0") for n in names]
+    t = timeouts_of(node)
+    seconds = (
+        *t.tcp,
+        t.tcp_retransmitted,
+        t.tcp_unacknowledged,
+        t.udp,
+        t.udp_stream,
+        t.icmp if family is Family.IP else t.icmpv6,
+        t.gre,
+        t.gre_stream,
+        t.generic,
+        t.sctp,
+        t.sctp_established,
+        t.dccp,
+        t.dccp_open,
+    )
+    return struct.pack("=26I", *switches, t.tcp_max_retrans, *seconds)
+
+
+def _crc_table() -> bytes:
+    """Castagnoli's CRC of every byte, bit-reversed (RFC 9260, appendix A)."""
+    after = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        after.append(value)
+    return struct.pack("=256I", *after)
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text), "big")
+
+
+def _conf(device: str, name: str) -> bool:
+    return Path("/proc/sys/net/ipv4/conf", device, name).read_text().strip() != "0"

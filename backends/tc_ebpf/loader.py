@@ -1,0 +1,69 @@
+"""The harness's loader: a dataplane in the namespace of a TAP node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backends.model.packet import Packet
+from backends.replay.loader import Loader
+from backends.tc_ebpf.dataplane import Dataplane
+from backends.tc_ebpf.sourcechecks import TAKEN
+from backends.testbed.quiet import Quiet
+from backends.testbed.tapnode import TapNode
+from translate.bpf import BpfOutput, MapChange
+from translate.ir import Family
+
+__all__ = ["TcEbpfLoader"]
+
+
+class TcEbpfLoader(Loader):
+    """Loads one :class:`~translate.bpf.BpfOutput`; without ``direct``, all packets go through the stack.
+
+    Without ``cached``, the program is compiled in any case.
+    """
+
+    # Conntrack stays off, and REJECT answers from the program never meet the quiet table.
+    quiet = Quiet.ALL
+
+    def __init__(self, output: BpfOutput, *, direct: bool = True, cached: bool = True) -> None:
+        self._output = output
+        self._direct = direct
+        self._cached = cached
+        self.lists = output.lists
+        self.family = output.family
+        self.dataplane: Dataplane | None = None
+
+    def load(self, tap: TapNode) -> None:
+        """Load the program; raises MachineError with what BCC or the verifier said."""
+        dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct, cached=self._cached)
+        dataplane.load()
+        if self.family is Family.IP:
+            # They are the program's now: the node's must not be set again.
+            others = {k: v for k, v in tap.node.sysctls.items() if not k.endswith(TAKEN)}
+            tap.node = replace(tap.node, sysctls=others)
+        self.dataplane = dataplane
+
+    def forget_connections(self, tap: TapNode) -> None:
+        """Empty the program's own connection tables."""
+        self._loaded().forget_connections()
+
+    def forget_lists(self) -> None:
+        """Empty the lists of ``-m recent``."""
+        self._loaded().forget_lists()
+
+    def forget_one(self, tap: TapNode, sent: Packet) -> bool:
+        """Say no: of the program's tables, what belongs to one connection is the program's to know."""
+        return False
+
+    def change(self, steps: tuple[MapChange, ...]) -> None:
+        """Change the maps of the loaded program (:meth:`BpfChange.live`).
+
+        Connections and lists of ``-m recent`` stay. Raises ValueError when nothing is loaded,
+        MachineError with what the kernel said.
+        """
+        self._loaded().change(steps)
+
+    def _loaded(self) -> Dataplane:
+        if self.dataplane is None:
+            raise ValueError("nothing is loaded")
+        return self.dataplane

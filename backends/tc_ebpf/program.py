@@ -1,0 +1,148 @@
+"""A compiled program in the kernel: descriptors of its functions, and its maps. It ends with them."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Self
+
+from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.cache import Cache, cache_folder, program_key
+from backends.tc_ebpf.compiled import CompiledProgram, Descriptors
+from backends.tc_ebpf.compiler import compile_program, explain_refusal
+from backends.tc_ebpf.filters import Side
+from translate.bpf import BpfOutput, declared_maps
+from translate.errors import MachineError
+
+__all__ = ["STAGES", "LoadedProgram", "compiled"]
+
+STAGES: Final = (
+    "track",
+    "prerouting",
+    "arrived",
+    "input",
+    "deliver",
+    "output",
+    "routed",
+    "forward",
+    "postrouting",
+    "leave",
+    "bind",
+    "port",
+    "sctp_verify",
+    "sctp_sum",
+    "reject",
+    "answer",
+)
+"""The programs that ``programs`` jumps to, in the order of ``enum program``."""
+
+
+_NOTHING: Final = struct.pack("=BBhi BBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
+"""``r0 = 0; exit``"""
+
+_FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *STAGES))
+
+
+def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
+    """Return a translation's program from the cache, or compile it and keep it there.
+
+    How many entries a map takes is no part of it. Raises MachineError with what matters of what the compiler
+    said; ``log`` is where all of it goes.
+    """
+    if cache is not None:
+        key = program_key(output.shape)
+        found = cache.get(key)
+        if found is not None and _fits(found, output):
+            return found
+    made = compile_program(output.shape, _FUNCTIONS, tuple(declared_maps(output.source)), log)
+    if cache is not None:
+        cache.put(key, made)
+    return made
+
+
+def _fits(program: CompiledProgram, output: BpfOutput) -> bool:
+    maps = tuple(one.name for one in program.maps)
+    functions = tuple(one.name for one in program.functions)
+    return (maps, functions) == (tuple(declared_maps(output.source)), _FUNCTIONS)
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(4, sys.byteorder)
+
+
+class LoadedProgram:
+    """Loads a translation, compiled before or now.
+
+    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is where the compiler's or the
+    verifier's whole log goes when they refuse. Without ``cached``, it is compiled in any case. Raises
+    MachineError with what matters of what was said.
+    """
+
+    def __init__(
+        self,
+        output: BpfOutput,
+        log: Path | None = None,
+        *,
+        kept: Mapping[str, Path] | None = None,
+        cached: bool = True,
+    ) -> None:
+        _insist_on_permission()
+        program = compiled(output, log, cache=Cache(cache_folder()) if cached else None)
+        self._descriptors = _load(program, output, kept or {}, log)
+        functions = self._descriptors.functions
+        self.entries = {side: functions[f"nfparity_{side.word}"] for side in Side}
+        """Descriptors of what is attached to the two sides of a device."""
+        programs = self._descriptors.maps["programs"]
+        for number, name in enumerate(STAGES):
+            bpfcall.update(programs, _number(number), _number(functions[f"nfparity_{name}"]))
+
+    def __enter__(self) -> Self:
+        """Return it, to be closed at the end."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all descriptors; what is attached or pinned stays."""
+        for descriptor in (*self._descriptors.maps.values(), *self._descriptors.functions.values()):
+            os.close(descriptor)
+        self._descriptors = Descriptors({}, {})
+
+    def map(self, name: str) -> BpfMap:
+        """Return one of its maps. Raises KeyError."""
+        return BpfMap(name, self._descriptors.maps[name])
+
+
+def _insist_on_permission() -> None:
+    """Load a program that does nothing: who may not is told so before anything is compiled."""
+    try:
+        os.close(bpfcall.load_program("nfparity_nothing", _NOTHING))
+    except OSError as e:
+        raise MachineError(f"no permission to load BPF programs: {e.strerror}; root is needed") from e
+
+
+def _load(
+    program: CompiledProgram, output: BpfOutput, kept: Mapping[str, Path], log: Path | None
+) -> Descriptors:
+    rooms = {name: one.room for name, one in declared_maps(output.source).items() if one.room is not None}
+    with ExitStack() as opened:
+        there = {}
+        for name, path in kept.items():
+            try:
+                there[name] = bpfcall.open_pinned(path)
+            except OSError as e:
+                raise MachineError(f"cannot open {path}: {e.strerror}") from e
+            opened.callback(os.close, there[name])
+        try:
+            return program.load(rooms, there)
+        except ValueError as e:
+            raise MachineError(f"the tc program does not load: {e}") from e
+        except OSError as e:
+            raise explain_refusal(output.source, _FUNCTIONS, log) from e

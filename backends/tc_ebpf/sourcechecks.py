@@ -1,0 +1,71 @@
+"""The checks of a packet's source, which pass from the kernel to the program (IPv4).
+
+A reply to a packet made here has its source translated back at ingress, before the kernel routes it,
+where netfilter does so in INPUT, after the check. So the kernel is told to accept any source, and the
+program checks (``martian_source``). IPv6 has no such checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from backends.tc_ebpf.facts import SourceChecks
+from translate.errors import MachineError
+
+__all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl"]
+
+TAKEN: Final = ("rp_filter", "accept_local")
+"""Last parts of the names of the sysctls that say what sources a device accepts."""
+
+_NOTHING: Final[Mapping[tuple[str, str], str]] = {}
+_CONF: Final = Path("/proc/sys/net/ipv4/conf")
+
+
+def read_checks(
+    devices: Iterable[str], saved: Mapping[tuple[str, str], str] = _NOTHING
+) -> dict[str, SourceChecks]:
+    """Return what each device of the current network namespace accepts, in effect.
+
+    ``saved`` has the values of sysctls, by device and name, that have been changed for the program.
+    """
+
+    def number(device: str, name: str) -> int:
+        value = saved.get((device, name))
+        return int(read_sysctl(device, name) if value is None else value)
+
+    return {
+        device: SourceChecks(
+            rp_filter=max(number(device, "rp_filter"), number("all", "rp_filter")),
+            accept_local=bool(number(device, "accept_local") or number("all", "accept_local")),
+        )
+        for device in devices
+    }
+
+
+def taken_sysctls(devices: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Return the values that the program needs, by device and sysctl."""
+    wanted = {}
+    for name in ("all", *devices):
+        wanted[name, "rp_filter"] = "0"
+        wanted[name, "accept_local"] = "1"
+    # What was made here and sent here by DNAT comes in on lo without a route attached.
+    wanted["lo", "route_localnet"] = "1"
+    return wanted
+
+
+def read_sysctl(device: str, name: str) -> str:
+    """Return the value of a device's sysctl. Raises MachineError."""
+    try:
+        return (_CONF / device / name).read_text().strip()
+    except OSError as e:
+        raise MachineError(f"cannot read {name} of {device}: {e.strerror}") from e
+
+
+def write_sysctl(device: str, name: str, value: str) -> None:
+    """Set a device's sysctl. Raises MachineError."""
+    try:
+        (_CONF / device / name).write_text(value)
+    except OSError as e:
+        raise MachineError(f"cannot set {name} of {device}: {e.strerror}") from e

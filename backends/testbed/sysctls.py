@@ -1,0 +1,87 @@
+"""The sysctls of the node under test, in this process's network namespace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from backends.model.node import DEFAULT_SYSCTLS, Node
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["set_node_sysctls", "set_own_sysctls"]
+
+_OWN: Final = {
+    # Echo requests must show as delivered, not as answered.
+    "net.ipv4.icmp_echo_ignore_all": "1",
+    # Errors are limited per peer and per namespace; both limits turn rejects into drops.
+    "net.ipv4.icmp_ratelimit": "0",
+    "net.ipv4.icmp_msgs_per_sec": "1000000000",
+    "net.ipv4.icmp_msgs_burst": "1000000000",
+    # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
+    "net.ipv4.conf.{dev}.accept_local": "0",
+    "net.ipv4.conf.{dev}.send_redirects": "0",
+    "net.ipv4.conf.{dev}.log_martians": "0",
+    "net.ipv4.conf.{dev}.src_valid_mark": "0",
+    "net.ipv4.conf.{dev}.rp_filter": "0",
+    "net.ipv4.conf.{dev}.route_localnet": "0",
+}
+_OF_FAMILY: Final = {
+    Family.IP: {
+        # No neighbour discovery, no MLD, in the middle of somebody's outcome.
+        "net.ipv6.conf.{dev}.disable_ipv6": "1",
+    },
+    Family.IP6: {
+        "net.ipv6.conf.{dev}.disable_ipv6": "0",
+        "net.ipv6.conf.{dev}.addr_gen_mode": "1",  # no link-local addresses
+        "net.ipv6.conf.{dev}.accept_dad": "0",
+        "net.ipv6.conf.{dev}.accept_ra": "0",
+        "net.ipv6.conf.{dev}.accept_redirects": "0",
+        "net.ipv6.conf.{dev}.router_solicitations": "0",
+        "net.ipv6.icmp.echo_ignore_all": "1",
+        "net.ipv6.icmp.ratelimit": "0",
+        "net.ipv6.flowlabel_reflect": "2",  # see backends.testbed.quiet
+    },
+}
+
+
+def set_own_sysctls(family: Family) -> None:
+    """Set what a replay of ``family`` needs, on every device that there is and that will be."""
+    # Switching ip_forward resets others (inet_forward_change), so the defaults come first.
+    for name, value in DEFAULT_SYSCTLS.items():
+        _set(name, value, missing_ok=True)
+    for name, value in (_OWN | _OF_FAMILY[family]).items():
+        for device in ("all", "default", "lo") if "{dev}" in name else ("",):
+            _set(name.format(dev=device), value, missing_ok=True)
+
+
+def set_node_sysctls(node: Node) -> None:
+    """Set those of the node. Raises MachineError for one that this kernel does not have or take."""
+    for name, value in DEFAULT_SYSCTLS.items():
+        _set(name, value, missing_ok=True)
+    dotted = [i.name for i in node.interfaces if "." in i.name]
+    for name, value in node.sysctls.items():
+        for device in dotted:
+            # A Node has the device's name as it is; a path of sysctl(8) has "/" for its dots (eth0/100).
+            if name.startswith((f"net.ipv4.conf.{device}.", f"net.ipv6.conf.{device}.")):
+                name = name.replace(device, device.replace(".", "/"), 1)
+        _set(name, value, missing_ok=name.startswith("net.netfilter."))
+
+
+def _set(name: str, value: str, *, missing_ok: bool) -> None:
+    # As sysctl(8): where the first separator is a dot, dots separate, and "/" stands for a dot.
+    first = min((i for i in (name.find("."), name.find("/")) if i >= 0), default=0)
+    path = name.translate(_SWAPPED) if name[first : first + 1] == "." else name
+    parts = path.split("/")
+    if parts[0] != "net" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in path:
+        raise MachineError(f"sysctl {name}: only net.* belongs to a network namespace")
+    try:
+        Path("/proc/sys", path).write_text(value)
+    except FileNotFoundError as e:
+        if not missing_ok:
+            raise MachineError(f"this kernel has no sysctl {name}") from e
+    except OSError as e:
+        raise MachineError(f"cannot set sysctl {name} to {value!r}: {e.strerror}") from e
+
+
+_SWAPPED: Final = str.maketrans("./", "/.")

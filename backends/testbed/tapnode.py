@@ -1,0 +1,354 @@
+"""The node under test: TAP devices in this process's network namespace, and eyes on all of them.
+
+A TAP per interface, its other end held here, makes this process the rest of the world. Writing a
+frame runs the stack to the end before ``write`` returns (``tun_get_user`` calls
+``netif_receive_skb`` itself, and no TAP has a queueing discipline, in which packets would wait for another
+CPU that is sending a listener report), so what came of it is already waiting:
+
+* frames that left are read from the TAPs, and once more from a packet socket, which knows the
+  mark (``SO_RCVMARK``) with which they passed the device;
+* packets delivered to the node are read from raw sockets, which get them after INPUT;
+* packets made on the node are sent through a raw socket with ``IP_HDRINCL``.
+
+Raw sockets of IPv6 do not hand out the header; it is put together again from what they tell beside
+the data (``IPV6_PKTINFO``, ``IPV6_HOPLIMIT``, the sender), so that a delivered packet shows no
+extension headers.
+
+Only what crosses ``lo``, or is redirected to a device's ingress, takes the detour of the per-CPU
+backlog. :meth:`TapNode.settle` waits for that without sleeping.
+
+The devices have no ARP (``IFF_NOARP``): neighbours are valid at once (``ndisc_constructor``, too, looks
+at that flag), nothing ages, and the machine-wide limit of the neighbour table does not bound the
+number of addresses in a corpus. A node of IPv6 has the addresses given and no others: link-local
+ones are not made, nobody is solicited, and its multicast listener reports, which no sysctl stops,
+are not counted as packets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from backends.model.node import Node, Route
+from backends.testbed.netlink import Conntrack, Routing
+from backends.testbed.offloads import Offload, switch_off
+from backends.testbed.sniffer import SO_RCVMARK, Sniffer
+from backends.testbed.sysctls import set_node_sysctls, set_own_sysctls
+from backends.wire.ipv6header import pack_ipv6
+from translate.errors import MachineError
+from translate.ir import Family, Protocol, parse_address
+
+__all__ = ["QUEUE", "Sighting", "TapNode", "mac_of_device"]
+
+_TUNSETIFF: Final = 0x400454CA
+_IFF_TAP_NO_PI: Final = 0x1002
+_SOL_RAW: Final = 255
+_ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
+_ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
+QUEUE: Final = 1000
+"""How many packets can wait at a device to be read."""
+_FENCE_SECONDS: Final = 5.0
+
+
+class Sighting(NamedTuple):
+    """An IP packet that came out: on device ``out``, or delivered to the node when None.
+
+    ``mark`` is the packet mark there; None when the device's packet socket did not see it pass.
+    """
+
+    data: bytes
+    out: str | None
+    mark: int | None
+
+
+def mac_of_device(number: int) -> bytes:
+    """Return the hardware address of the node's interface ``number`` (from 1, in order)."""
+    return bytes((2, 0, 0, 0, 1, number & 0xFF))
+
+
+class TapNode:
+    """A Node, built in the current network namespace, which must be a fresh and private one.
+
+    It has the addresses and routes of one family, and carries packets of that family only.
+    Raises MachineError, with what the kernel said, for whatever cannot be set up.
+    """
+
+    def __init__(self, node: Node, family: Family = Family.IP) -> None:
+        self.node = node
+        self.family = family
+        self.conntrack = Conntrack()
+        self.indexes: dict[str, int] = {}
+        """The interface index of every device."""
+        self._ethertype = _ETHERTYPES[family].to_bytes(2, "big")
+        self._names: dict[int, str] = {}
+        self._taps: dict[str, int] = {}
+        self._tap_names: dict[int, str] = {}
+        self._headers: dict[str, bytes] = {}
+        self._raw: dict[int, socket.socket] = {}
+        self._listening: dict[int, socket.socket] = {}
+        self._poll = select.epoll()
+        set_own_sysctls(family)
+        self._links()
+        self._sniffer = Sniffer(_ETHERTYPES[family])
+        self._poll.register(self._sniffer.fileno(), select.EPOLLIN)
+        self._sender = self._open_sender()
+        self._sender_mark = 0
+        self._fence = self._open_fence()
+        icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+        for proto in (Protocol.TCP, Protocol.UDP, icmp):
+            self.listen(proto)
+
+    # What is sent
+
+    def inject(self, device: str, data: bytes) -> None:
+        """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown."""
+        os.write(self._taps[device], self._headers[device] + data)
+
+    def originate(self, data: bytes, *, mark: int) -> int:
+        """Send an IP packet from the node itself; return the errno of ``sendto``, or 0."""
+        sender = self._sender
+        if mark != self._sender_mark:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, struct.pack("=I", mark))
+            self._sender_mark = mark
+        try:
+            at, end = (16, 20) if self.family is Family.IP else (24, 40)
+            sender.sendto(data, (socket.inet_ntop(self.family.socket_family, data[at:end]), 0))
+        except OSError as e:
+            return e.errno or errno.EIO
+        return 0
+
+    def listen(self, proto: int) -> None:
+        """See packets of protocol ``proto`` that are delivered to the node, from now on."""
+        if proto in self._listening or proto == socket.IPPROTO_RAW:
+            return
+        family = self.family.socket_family
+        raw = socket.socket(family, socket.SOCK_RAW | socket.SOCK_NONBLOCK, proto)
+        raw.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+        if self.family is Family.IP6:
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+            if proto == Protocol.ICMPV6:
+                # A wrong checksum is ours to see (rawv6_rcv would hold the packet back).
+                raw.setsockopt(_SOL_RAW, socket.IPV6_CHECKSUM, -1)
+        self._listening[proto] = raw
+        self._raw[raw.fileno()] = raw
+        self._poll.register(raw.fileno(), select.EPOLLIN)
+
+    # What is seen
+
+    def drain(self, at_most: int = 1) -> list[Sighting]:
+        """Return what has come out since the last call, in order of each device.
+
+        ``at_most`` packets are read of a device before the others are looked at: many save time when
+        there are many, and one when there is one.
+        """
+        left: dict[str, list[bytes]] = {}
+        seen: dict[str, list[tuple[bytes, int]]] = {}
+        sightings: list[Sighting] = []
+        sniffer, names = self._sniffer.fileno(), self._names
+        while ready := self._poll.poll(0):
+            for fd, _ in ready:
+                if (name := self._tap_names.get(fd)) is not None:
+                    left.setdefault(name, []).extend(self._packets(fd, at_most))
+                elif fd == sniffer:
+                    for index, data, mark in self._sniffer.read():
+                        seen.setdefault(names[index], []).append((data, mark))
+                else:
+                    sightings += self._delivered(self._raw[fd], at_most)
+        for name, packets in left.items():
+            marks = _marks(packets, seen.get(name, []))
+            sightings += [Sighting(data, name, mark) for data, mark in zip(packets, marks, strict=True)]
+        return sightings
+
+    def _packets(self, fd: int, at_most: int) -> list[bytes]:
+        """Read the IP packets that have left by a device, of not more than so many frames."""
+        frames: list[bytes] = []
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(at_most):
+                frames.append(os.read(fd, 65536))
+        ethertype, six = self._ethertype, self.family is Family.IP6
+        return [f[14:] for f in frames if f[12:14] == ethertype and not (six and _is_listener_report(f))]
+
+    def _delivered(self, raw: socket.socket, at_most: int) -> Iterator[Sighting]:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(at_most):
+                data, extra, _, address = raw.recvmsg(65536, 256)
+                if self.family is Family.IP6:
+                    data = _with_header(data, raw.proto, address[0], extra)
+                yield Sighting(data, None, _mark(extra))
+
+    def settle(self) -> list[Sighting]:
+        """Wait until nothing sent before is under way in the stack, and drain.
+
+        A frame of our own through ``lo`` stands in the backlog behind everything else of this CPU;
+        when it is back, the rest has been dealt with. Twice, because what waited may have been
+        answered through ``lo``.
+        """
+        for _ in range(2):
+            self._fence.send(bytes(12) + _ETH_P_FENCE.to_bytes(2, "big"))
+            try:
+                self._fence.recv(64)
+            except TimeoutError as e:
+                raise MachineError("the kernel keeps a frame on lo for seconds; is it overloaded?") from e
+        return self.drain()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and throw away what comes out meanwhile."""
+        deadline = _now() + seconds
+        while (left := deadline - _now()) > 0:
+            self._poll.poll(left, 1)
+            self.drain()
+
+    # For many packets of which little is asked
+
+    def inject_all(self, device: str, packets: Iterable[bytes | bytearray]) -> None:
+        """Let IP packets come in at ``device`` one after the other, each before the next is asked for.
+
+        What leaves waits in the queue of its device, which holds :data:`QUEUE` packets, and is lost beyond.
+        """
+        write, fd, header = os.writev, self._taps[device], self._headers[device]
+        for packet in packets:
+            write(fd, (header, packet))
+
+    def left(self) -> Iterator[bytes]:
+        """Yield the IP packets that have left, device by device; their marks stay where they are."""
+        for fd in self._taps.values():
+            yield from self._packets(fd, QUEUE)
+
+    # For measurements
+
+    def stop_watching(self) -> None:
+        """Tell nothing more of what comes out, and spare the stack a copy of each packet for it."""
+        self._poll.unregister(self._sniffer.fileno())
+        self._sniffer.close()
+
+    def flood(self, device: str, packets: Sequence[bytes]) -> float:
+        """Let IP packets come in at ``device`` one after the other; return the CPU seconds of that alone.
+
+        What goes out waits to be drained, and is lost once the queue of its device is full.
+        """
+        fd, header = self._taps[device], self._headers[device]
+        frames = [header + packet for packet in packets]
+        write, began = os.write, time.thread_time()
+        for frame in frames:
+            write(fd, frame)
+        return time.thread_time() - began
+
+    # How it is built
+
+    def apply_sysctls(self) -> None:
+        """Set the node's sysctls, once more, so that those that rules bring with them count too.
+
+        Conntrack's exist only after something has asked for conntrack.
+        """
+        set_node_sysctls(self.node)
+
+    def _links(self) -> None:
+        with Routing() as routing:
+            routing.set_up(1)
+            for number, interface in enumerate(self.node.interfaces, 1):
+                name = interface.name
+                index = self._open_tap(name)
+                try:
+                    routing.set_up(index, mac=mac_of_device(number), queue=QUEUE, arp=False)
+                    routing.send_at_once(index)
+                except OSError as e:
+                    raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
+                self._headers[name] = (
+                    mac_of_device(number) + bytes((2, 0, 0, 0, 2, number & 0xFF)) + self._ethertype
+                )
+                for address in interface.addresses:
+                    if address.family is not self.family:
+                        continue
+                    try:
+                        routing.add_address(index, address.family, address.value, address.prefix_length)
+                    except OSError as e:
+                        raise MachineError(f"cannot give {name} the address {address}: {e.strerror}") from e
+            self.apply_sysctls()
+            # A gateway must be reachable when its route is added: those on the link come first.
+            for route in sorted(self.node.routes, key=lambda r: r.via is not None):
+                if route.family is self.family:
+                    self._add_route(routing, route)
+
+    def _add_route(self, routing: Routing, route: Route) -> None:
+        length = route.dst.prefix_length(route.family.bits)
+        if length is None:
+            raise MachineError(f"route {route}: not a prefix")
+        try:
+            routing.add_route(self.indexes[route.dev], route.family, route.dst.low, length, route.via)
+        except OSError as e:
+            raise MachineError(f"cannot add the route {route}: {e.strerror}") from e
+
+    def _open_tap(self, name: str) -> int:
+        try:
+            fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            fcntl.ioctl(fd, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP_NO_PI))
+        except PermissionError as e:
+            raise MachineError(f"no permission to open /dev/net/tun: {e.strerror}; root is needed") from e
+        except OSError as e:
+            raise MachineError(f"cannot make the TAP device {name}: {e.strerror}") from e
+        switch_off(name, *Offload)
+        index = socket.if_nametoindex(name)
+        self.indexes[name] = index
+        self._names[index] = name
+        self._taps[name] = fd
+        self._tap_names[fd] = name
+        self._poll.register(fd, select.EPOLLIN)
+        return index
+
+    def _open_sender(self) -> socket.socket:
+        return socket.socket(self.family.socket_family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+
+    def _open_fence(self) -> socket.socket:
+        fence = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_FENCE))
+        fence.bind(("lo", _ETH_P_FENCE))
+        fence.settimeout(_FENCE_SECONDS)
+        return fence
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _mark(extra: list[tuple[int, int, bytes]]) -> int:
+    for level, kind, value in extra:
+        if level == socket.SOL_SOCKET and kind == socket.SO_MARK:
+            return int.from_bytes(value[:4], "little" if _LITTLE else "big")
+    return 0
+
+
+_LITTLE: Final = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | None]:
+    """Return the marks with which packets that left by a device were seen to pass there; None if not seen."""
+    if packets == [data for data, _ in seen]:
+        return [mark for _, mark in seen]
+    marks: dict[bytes, list[int]] = {}
+    for data, mark in seen:
+        marks.setdefault(data, []).append(mark)
+    return [of.pop(0) if (of := marks.get(data)) else None for data in packets]
+
+
+def _is_listener_report(frame: bytes) -> bool:
+    """Whether a frame of IPv6 is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
+    return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
+
+
+def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
+    src = parse_address(Family.IP6, sender.partition("%")[0])
+    dst = ttl = 0
+    for level, kind, value in extra:
+        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
+            dst = int.from_bytes(value[:16], "big")
+        elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_HOPLIMIT:
+            ttl = int.from_bytes(value[:4], "little" if _LITTLE else "big")
+    return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, length=len(data)) + data

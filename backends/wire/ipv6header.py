@@ -1,0 +1,80 @@
+"""The IPv6 header and its extension headers as bytes: built plain, read with whatever is there.
+
+What stands before the transport header is walked as ``ipv6_skip_exthdr`` walks it, so that an
+extension header never passes for ports.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["FLOW_LABEL", "IPV6_HEADER_SIZE", "Ipv6Header", "pack_ipv6", "unpack_ipv6"]
+
+IPV6_HEADER_SIZE: Final = 40
+FLOW_LABEL: Final = 0xF1A70
+"""The flow label of every packet that is sent; what it is for stands in ``backends.testbed.quiet``."""
+
+_HEADER: Final = struct.Struct("!IHBB16s16s")
+_HOP_BY_HOP, _ROUTING, _FRAGMENT, _AH, _DESTINATION = 0, 43, 44, 51, 60
+_OPTIONS: Final = frozenset({_HOP_BY_HOP, _ROUTING, _DESTINATION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ipv6Header:
+    """What the headers before the transport header say.
+
+    ``length`` is what the header claims for the whole packet; ``offset`` is where ``proto`` begins.
+    ``fragment``: it is a part of a packet (an "atomic" fragment is not); ``cut``: the extension
+    headers go on beyond the data.
+    """
+
+    src: int
+    dst: int
+    proto: int
+    ttl: int
+    length: int
+    offset: int
+    fragment: bool = False
+    cut: bool = False
+
+
+def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int) -> bytes:
+    """Return the header of a packet with ``length`` bytes after it, and no extension headers."""
+    packed = src.to_bytes(16, "big"), dst.to_bytes(16, "big")
+    return _HEADER.pack(6 << 28 | FLOW_LABEL, length, proto, ttl, *packed)
+
+
+def unpack_ipv6(data: bytes) -> Ipv6Header | None:
+    """Return the headers of the packet in ``data``; None when there is no whole IPv6 header."""
+    if len(data) < IPV6_HEADER_SIZE or data[0] >> 4 != 6:
+        return None
+    _, length, following, ttl, src, dst = _HEADER.unpack_from(data)
+    offset, fragment, cut = IPV6_HEADER_SIZE, False, False
+    later = False
+    while following in _OPTIONS or following in (_FRAGMENT, _AH):
+        if later:
+            break  # what follows in a later fragment is no header
+        if len(data) < offset + 8:
+            cut = True
+            break
+        kind, size = following, data[offset + 1]
+        if kind == _FRAGMENT:
+            where = int.from_bytes(data[offset + 2 : offset + 4], "big")
+            fragment, later = fragment or bool(where & 0xFFF9), where & 0xFFF8 != 0
+        following = data[offset]
+        if kind == _FRAGMENT:
+            offset += 8
+        else:
+            offset += (size + 2) * 4 if kind == _AH else (size + 1) * 8
+    return Ipv6Header(
+        src=int.from_bytes(src, "big"),
+        dst=int.from_bytes(dst, "big"),
+        proto=following,
+        ttl=ttl,
+        length=IPV6_HEADER_SIZE + length,
+        offset=offset,
+        fragment=fragment,
+        cut=cut or offset > len(data),
+    )

@@ -1,0 +1,109 @@
+"""Which rules a corpus hits, and which it does not, and which nothing can.
+
+A rule is hit when a packet matches it. Hits are counted by the simulator's trace (on every branch),
+or by iptables-legacy on the real kernel (:mod:`harness.diff.kernelcounts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backends.model.contract import Job
+from backends.model.flow import Flow
+from backends.simulator import RuleVisited, Simulation
+from harness.corpus.reachability import RuleId, dead_ends, unreachable_rules
+from translate.ir import Rule, Ruleset
+
+__all__ = ["CoverageReport", "CoveredRule", "count_in_simulator", "coverage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoveredRule:
+    """A rule with how often it matched, and how often it was looked at and did not (None: unknown).
+
+    Where the kernel counted, it matched once or not at all.
+
+    ``unreachable`` is the proof that no packet matches it; ``idle`` says why it changes nothing.
+    """
+
+    table: str
+    chain: str
+    number: int
+    rule: Rule
+    matched: int
+    passed: int | None
+    unreachable: str | None = None
+    idle: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageReport:
+    """All rules of one ruleset in the order in which they were written."""
+
+    source: str
+    counted_by: str
+    flows: int
+    rules: tuple[CoveredRule, ...]
+
+    @property
+    def missed(self) -> tuple[CoveredRule, ...]:
+        """Rules that the corpus does not hit, though nothing proves that it cannot."""
+        return tuple(r for r in self.rules if not r.matched and r.unreachable is None)
+
+    @property
+    def unreachable(self) -> tuple[CoveredRule, ...]:
+        """Rules that no packet can match."""
+        return tuple(r for r in self.rules if r.unreachable is not None)
+
+
+def count_in_simulator(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
+    """Return for each rule how often it matched and how often it did not, over every branch."""
+    simulation = Simulation(job)
+    counts: dict[RuleId, tuple[int, int | None]] = {}
+    for flow in flows:
+        for branch in simulation.trace(flow):
+            for step in branch.steps:
+                for event in step.events:
+                    if isinstance(event, RuleVisited):
+                        key = event.table.value, event.chain, event.index - 1
+                        yes, no = counts.get(key, (0, 0))
+                        assert no is not None
+                        counts[key] = (yes + event.matched, no + (not event.matched))
+    return counts
+
+
+def coverage(
+    ruleset: Ruleset,
+    counts: Iterable[dict[RuleId, tuple[int, int | None]]],
+    *,
+    counted_by: str,
+    flows: int,
+) -> CoverageReport:
+    """Return the report for one ruleset from one or more counts."""
+    total: dict[RuleId, tuple[int, int | None]] = {}
+    for one in counts:
+        for key, (yes, no) in one.items():
+            before, missed = total.get(key, (0, 0))
+            total[key] = (before + yes, None if no is None or missed is None else missed + no)
+    proofs, idle = unreachable_rules(ruleset), dead_ends(ruleset)
+    rules = []
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for index, rule in enumerate(chain.rules):
+                key = table.name.value, chain.name, index
+                yes, no = total.get(key, (0, 0))
+                rules.append(
+                    CoveredRule(
+                        table=key[0],
+                        chain=chain.name,
+                        number=index + 1,
+                        rule=rule,
+                        matched=yes,
+                        passed=no,
+                        unreachable=proofs.get(key),
+                        idle=idle.get(key),
+                    )
+                )
+    rules.sort(key=lambda r: r.rule.origin.line)
+    return CoverageReport(source=ruleset.source, counted_by=counted_by, flows=flows, rules=tuple(rules))

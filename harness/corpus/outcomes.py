@@ -1,0 +1,231 @@
+"""Outcomes as JSON Lines: what ``simulate`` prints and what ``expect.jsonl`` holds.
+
+One flow a line. Each branch is the outcome of the flow's first packet; the outcomes of its later
+steps (pauses have none) stand in ``then``::
+
+    {"id": "dns", "outcomes": [{"probability": 0.5, "verdict": "forward", "out": "pod0", …,
+      "then": [{"verdict": "forward", …}]}, …]}
+
+A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
+every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
+What is absent, None or False in an outcome is left out. ``"guessed": true`` beside the outcomes says that
+their probabilities depend on the kernel's version.
+
+Where the rules hide something that decides, a branch says what it assumes, and its probability is
+that where this holds; a branch whose end is hidden has the verdict ``unknown``::
+
+    {"probability": 1, "assuming": [{"line": 12, "matches": true, "packet": "in eth0",
+      "hidden": ["the listing hides interfaces (iptables -L without -v)"]}], "verdict": …}
+
+Expectations assume nothing: :func:`read_results` does not take such branches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from fractions import Fraction
+
+from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.model.packet import Port, PortClass
+from translate.ir import Family, format_address
+from translate.jsoninput import MISSING, JsonObject, Problems, json_lines
+
+__all__ = [
+    "assumption_to_json",
+    "outcome_to_json",
+    "probability_text",
+    "read_results",
+    "result_to_json",
+    "write_results",
+]
+
+
+def probability_text(probability: Fraction) -> float | int | str:
+    """Return the probability as JSON can hold it exactly: a number, or a fraction as text."""
+    if probability.denominator == 1:
+        return int(probability)
+    number = float(probability)
+    return number if Fraction(number) == probability else str(probability)
+
+
+def _port(port: Port) -> object:
+    return {"min": port.low, "max": port.high} if isinstance(port, PortClass) else port
+
+
+def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
+    """Return one outcome as a plain dictionary, in the order in which people read it."""
+    out: dict[str, object] = {"verdict": outcome.verdict.value}
+    if outcome.reject_with is not None:
+        out["with"] = outcome.reject_with
+    if outcome.hidden is not None:
+        out["hidden"] = outcome.hidden
+    if outcome.out is not None:
+        out["out"] = outcome.out
+    for key, address in (("src", outcome.src), ("dst", outcome.dst)):
+        if address is not None:
+            out[key] = format_address(family, address)
+    for key, port in (("sport", outcome.sport), ("dport", outcome.dport)):
+        if port is not None:
+            out[key] = _port(port)
+    if outcome.ttl is not None:
+        out["ttl"] = outcome.ttl
+    if outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL):
+        out["dnat"], out["snat"] = outcome.dnat, outcome.snat
+    if outcome.mark is not None:
+        out["mark"] = outcome.mark
+    if outcome.quoted is not None:
+        quoted = outcome.quoted
+        inner: dict[str, object] = {
+            "src": format_address(family, quoted.src),
+            "dst": format_address(family, quoted.dst),
+        }
+        for key, port in (("sport", quoted.sport), ("dport", quoted.dport)):
+            if port is not None:
+                inner[key] = _port(port)
+        out["quoted"] = inner
+    return out
+
+
+def assumption_to_json(assumption: Assumption) -> dict[str, object]:
+    """Return an assumption as a plain dictionary; ``packet`` is left out when empty."""
+    out: dict[str, object] = {"line": assumption.line, "matches": assumption.matches}
+    if assumption.packet:
+        out["packet"] = assumption.packet
+    return {**out, "hidden": list(assumption.hidden)}
+
+
+def result_to_json(result: FlowResult, family: Family) -> dict[str, object]:
+    """Return a flow's result as the JSON object that :func:`read_results` reads."""
+    branches = []
+    for branch in result.branches:
+        outcomes = [outcome_to_json(o, family) for o in branch.outcomes]
+        one: dict[str, object] = {"probability": probability_text(branch.probability)}
+        if branch.assuming:
+            one["assuming"] = [assumption_to_json(a) for a in branch.assuming]
+        one.update(outcomes[0] if outcomes else {})
+        if len(outcomes) > 1:
+            one["then"] = outcomes[1:]
+        branches.append(one)
+    out: dict[str, object] = {"id": result.flow_id, "outcomes": branches}
+    if result.guessed:
+        out["guessed"] = True
+    if result.notes:
+        out["notes"] = list(result.notes)
+    return out
+
+
+def write_results(results: Iterable[tuple[FlowResult, Family]]) -> str:
+    """Return results as JSON Lines; each comes with the family of its flow."""
+    lines = [json.dumps(result_to_json(r, f), ensure_ascii=False) for r, f in results]
+    return "".join(line + "\n" for line in lines)
+
+
+def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
+    """Read results; ParseError with every problem, also when probabilities do not sum to 1."""
+    problems = Problems()
+    found: dict[str, FlowResult] = {}
+    for obj in json_lines(data, name=name, problems=problems):
+        flow_id = obj.text("id", None)
+        if not flow_id:
+            obj.problem("id" if obj.has("id") else None, "id is missing or empty")
+        branches = [_read_branch(one) for one in obj.objects("outcomes")]
+        if not branches and obj.ok:
+            obj.problem("outcomes" if obj.has("outcomes") else None, "outcomes are missing")
+        notes = obj.take("notes")
+        if notes is MISSING:
+            notes = []
+        if not isinstance(notes, list) or not all(isinstance(n, str) for n in notes):
+            obj.problem("notes", "expected a list of strings")
+        guessed = obj.flag("guessed")
+        obj.finish()
+        if obj.ok and sum(b.probability for b in branches) != 1:
+            total = sum((b.probability for b in branches), Fraction(0))
+            obj.problem("outcomes", f"probabilities sum to {total}, not to 1")
+        if flow_id in found:
+            obj.problem("id", f"{flow_id!r} is given twice")
+        if obj.ok and flow_id and isinstance(notes, list):
+            found[flow_id] = FlowResult(flow_id, tuple(branches), tuple(notes), guessed=guessed)
+    problems.raise_if_any()
+    return tuple(found.values())
+
+
+def _read_branch(obj: JsonObject) -> OutcomeBranch:
+    probability = _read_probability(obj)
+    outcomes = [_read_outcome(obj)]
+    for one in obj.objects("then"):
+        outcomes.append(_read_outcome(one))
+        one.finish()
+    obj.finish()
+    return OutcomeBranch(probability, tuple(outcomes))
+
+
+def _read_probability(obj: JsonObject) -> Fraction:
+    value = obj.take("probability")
+    if value is MISSING:
+        return Fraction(1)
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            probability = Fraction(value)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            probability = Fraction(0)
+        if 0 < probability <= 1:
+            return probability
+    obj.problem("probability", 'expected a number or a fraction like "1/3", above 0 and up to 1')
+    return Fraction(1)
+
+
+def _read_outcome(obj: JsonObject) -> Outcome:
+    text = obj.text("verdict", None)
+    verdict = Verdict.DROP
+    known = [v for v in Verdict if v is not Verdict.UNKNOWN]
+    if text in known:
+        verdict = Verdict(text)
+    else:
+        obj.problem("verdict" if obj.has("verdict") else None, f"expected one of {', '.join(known)}")
+    src, dst = obj.address("src"), obj.address("dst")
+    return Outcome(
+        verdict=verdict,
+        out=obj.text("out", None),
+        src=None if src is None else src[1],
+        dst=None if dst is None else dst[1],
+        sport=_read_port(obj, "sport"),
+        dport=_read_port(obj, "dport"),
+        ttl=obj.integer("ttl", None, low=0, high=255),
+        mark=obj.integer("mark", None, low=0, high=0xFFFFFFFF),
+        dnat=obj.flag("dnat"),
+        snat=obj.flag("snat"),
+        reject_with=obj.text("with", None),
+        quoted=_read_quoted(obj),
+    )
+
+
+def _read_port(obj: JsonObject, key: str) -> Port | None:
+    value = obj.data.get(key)
+    if not isinstance(value, dict):
+        return obj.integer(key, None, low=0, high=65535)
+    obj.take(key)
+    inner = obj.child(key, value)
+    low = inner.integer("min", 0, low=0, high=65535)
+    high = inner.integer("max", 65535, low=0, high=65535)
+    inner.finish()
+    if low > high:
+        inner.problem(None, f"min {low} is above max {high}")
+    return PortClass(low, high)
+
+
+def _read_quoted(obj: JsonObject) -> QuotedTuple | None:
+    value = obj.take("quoted")
+    if value is MISSING:
+        return None
+    if not isinstance(value, dict):
+        obj.problem("quoted", "expected an object")
+        return None
+    inner = obj.child("quoted", value)
+    src, dst = inner.address("src"), inner.address("dst")
+    sport, dport = _read_port(inner, "sport"), _read_port(inner, "dport")
+    inner.finish()
+    if src is None or dst is None:
+        inner.problem(None, "src and dst are needed")
+        return None
+    return QuotedTuple(src[1], dst[1], sport, dport)

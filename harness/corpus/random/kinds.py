@@ -1,0 +1,77 @@
+"""The kinds of packets that random flows are made of: protocols, ICMP messages, and odd addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.packet import GRE, NO_NEXT_HEADER, Icmp6Type, IcmpType
+from translate.ir import Family, Protocol, parse_address
+
+__all__ = ["ICMP", "LOOPBACK", "MULTICAST", "ODD_ADDRESSES", "OTHER_PROTOCOLS", "Icmp", "is_of_link"]
+
+_LISTENER, _ESP, _OSPF, _NOBODY = 2, 50, 89, 99
+OTHER_PROTOCOLS: Final = {
+    Family.IP: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, _LISTENER, _OSPF, _NOBODY),
+    Family.IP6: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, NO_NEXT_HEADER, _OSPF, _NOBODY),
+}
+"""Those beside TCP, UDP and ICMP: what conntrack follows in its own way, and what it knows nothing of."""
+
+ODD_ADDRESSES: Final = {
+    Family.IP: tuple(
+        parse_address(Family.IP, text)
+        for text in (
+            *("0.0.0.0", "127.0.0.1", "127.0.0.53", "8.8.8.8", "192.168.1.1", "203.0.113.7"),
+            *("224.0.0.9", "239.255.255.250", "255.255.255.255"),
+        )
+    ),
+    Family.IP6: tuple(
+        parse_address(Family.IP6, text)
+        for text in (
+            *("::", "::1", "::9", "::ffff:10.0.0.1", "2001:4860:4860::8888", "fd99::1", "2002:a00:1::1"),
+            *("fe80::9", "fec0::1", "ff01::1", "ff02::1", "ff02::2", "ff02::1:ff00:1", "ff05::2", "ff0e::1"),
+        )
+    ),
+}
+"""Of every kind that a stack tells from the others."""
+
+MULTICAST: Final = {Family.IP: 0xE0000000, Family.IP6: 0xFF << 120}
+LOOPBACK: Final = {Family.IP: 0x7F000001, Family.IP6: 1}
+
+
+def is_of_link(family: Family, address: int) -> bool:
+    """Whether an IPv6 address is a group's, or means another host on each link."""
+    return family is Family.IP6 and (address >> 118 == 0xFE80 >> 6 or address >= MULTICAST[family])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Icmp:
+    """The messages to draw: queries and answers, ones without an identifier, errors about a flow's packet.
+
+    ``quoting`` are those of ``errors`` that are also sent about a packet that never was, and ``types``
+    those that a stack tells from each other, which are sent without a packet inside.
+    """
+
+    proto: Protocol
+    queries: tuple[int, ...]
+    types: tuple[int, ...]
+    errors: tuple[tuple[int, int], ...]
+    quoting: tuple[int, ...]
+
+
+ICMP: Final = {
+    Family.IP: Icmp(
+        proto=Protocol.ICMP,
+        queries=(8, 8, 8, 8, 0, 14, 17, 15),
+        types=(*range(13), *range(14, 20), 30, 40, 41),  # 13 is answered on a kernel
+        errors=((3, 3), (3, 1), (3, 13), (11, 0), (4, 0), (12, 0)),
+        quoting=(IcmpType.DEST_UNREACHABLE, IcmpType.TIME_EXCEEDED),
+    ),
+    Family.IP6: Icmp(
+        proto=Protocol.ICMPV6,
+        queries=(128, 128, 128, 128, 129),
+        types=(*range(1, 6), 100, 127, *range(130, 161), 200),
+        errors=((1, 4), (1, 0), (1, 1), (3, 0), (4, 0)),
+        quoting=(Icmp6Type.DEST_UNREACHABLE, Icmp6Type.TIME_EXCEEDED),
+    ),
+}

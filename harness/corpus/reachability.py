@@ -1,0 +1,313 @@
+"""Rules that no packet can reach, each with the proof.
+
+What is proven here: a chain that nothing calls, or only chains that nothing reaches; a rule behind
+one that takes every packet; a rule that asks for a member of an empty ipset; a rule whose tests
+contradict each other, or those of every way into its chain; a rule that an earlier, wider one, in the
+same chain, in one called before or in a caller, keeps all packets from. Fields that change on the way
+through a table (the mark) prove nothing. What is not named here may still be unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from harness.corpus.intervals import common, minus, passing
+from harness.corpus.ruletext import test_text
+from translate.ir import (
+    Accept,
+    Action,
+    Chain,
+    ConnectionState,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Masquerade,
+    Redirect,
+    Reject,
+    Return,
+    Rule,
+    Ruleset,
+    SetTest,
+    Snat,
+    Table,
+    TableName,
+    Test,
+)
+
+__all__ = ["RuleId", "WalkEnds", "dead_ends", "unreachable_rules"]
+
+RuleId = tuple[str, str, int]
+"""Table, chain, and index in the chain, from 0."""
+
+_Context = tuple[FieldTest, ...]
+_MOST_CONTEXTS = 64  # ways into one chain; above that nothing is proven from them
+_MOST_FACTS = 64  # tests on the way into a chain; more are not added, and prove nothing
+_SHOWN = 20
+_MOST_TAKERS = 64  # rules whose packets do not come into a called chain; above that, none is known
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """A rule that ends the walk of all packets that pass ``tests``, its callers' among them."""
+
+    tests: tuple[Test, ...]
+    rule: Rule
+    chain: str
+
+
+_Takers = tuple[_Taker, ...]
+
+
+def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
+    """Return every rule that provably no packet matches, with the reason."""
+    empty = frozenset(one.name for one in ruleset.sets if all(e.nomatch for e in one.elements))
+    found: dict[RuleId, str] = {}
+    for table in ruleset.tables:
+        found.update(_Table(table, ruleset.family, empty).unreachable())
+    return found
+
+
+def dead_ends(ruleset: Ruleset) -> dict[RuleId, str]:
+    """Return rules that change nothing when they match, because they jump into an empty chain."""
+    found: dict[RuleId, str] = {}
+    for table in ruleset.tables:
+        empty = {c.name for c in table.chains if c.hook is None and not c.rules}
+        for chain in table.chains:
+            for index, rule in enumerate(chain.rules):
+                target = _called(rule)
+                if target in empty and isinstance(rule.actions[0], Jump):
+                    found[table.name.value, chain.name, index] = f"chain {target} is empty"
+    return found
+
+
+def _called(rule: Rule) -> str | None:
+    action = rule.actions[0] if rule.actions else None
+    return action.chain if isinstance(action, Jump | Goto) else None
+
+
+@dataclass(slots=True)
+class _Table:
+    """Walks the calls of one table from its built-in chains."""
+
+    table: Table
+    family: Family
+    empty_sets: frozenset[str] = frozenset()
+    _ends: WalkEnds = field(init=False)
+    _callers: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ends = WalkEnds(self.table)
+        for chain in self.table.chains:
+            for rule in chain.rules:
+                target = _called(rule)
+                if target is not None:
+                    place = f"{chain.name} (line {rule.origin.line})"
+                    self._callers.setdefault(target, []).append(place)
+
+    def unreachable(self) -> dict[RuleId, str]:
+        """Return the unreachable rules of this table."""
+        contexts: dict[str, set[tuple[_Context, tuple[tuple[Test, ...], ...]]] | None] = {}
+        start: _Context = ()
+        if self.table.name is TableName.NAT:
+            # nf_nat_inet_fn: only packets that begin a connection walk the chains
+            states = (ConnectionState.NEW, ConnectionState.RELATED)
+            values = tuple(Interval.point(s) for s in states)
+            start = (FieldTest(field=Field.CT_STATE, values=values),)
+        reached: dict[tuple[str, int], bool] = {}
+        reasons: dict[tuple[str, int], str] = {}
+        bases = [c for c in self.table.chains if c.hook is not None]
+        pending: list[tuple[Chain, _Context, _Takers]] = [(c, start, ()) for c in bases]
+        while pending:
+            chain, context, takers = pending.pop()
+            seen = contexts.setdefault(chain.name, set())
+            way = context, tuple(t.tests for t in takers)
+            if seen is None or way in seen:
+                continue
+            seen.add(way)
+            if len(seen) > _MOST_CONTEXTS:
+                contexts[chain.name], context, takers = None, start, ()
+            walked = zip(chain.rules, self._walk(chain, context, takers), strict=True)
+            for index, (rule, (reason, before)) in enumerate(walked):
+                key = chain.name, index
+                if reason is not None:
+                    reasons.setdefault(key, reason)
+                    continue
+                reached[key] = True
+                target = _called(rule)
+                callee = None if target is None else self.table.chain(target)
+                if callee is not None:
+                    inherited = tuple(before) if len(before) <= _MOST_TAKERS else ()
+                    pending.append((callee, _context(context, rule.tests), inherited))
+        found: dict[RuleId, str] = {}
+        for chain in self.table.chains:
+            for index in range(len(chain.rules)):
+                key = chain.name, index
+                if key not in reached:
+                    reason = reasons.get(key) or self._uncalled(chain.name)
+                    found[self.table.name.value, chain.name, index] = reason
+        return found
+
+    def _uncalled(self, name: str) -> str:
+        callers = self._callers.get(name)
+        if callers is None:
+            return f"no rule jumps to chain {name}"
+        more = f" and {len(callers) - _SHOWN} more" if len(callers) > _SHOWN else ""
+        return f"chain {name} is called only where no packet comes: {', '.join(callers[:_SHOWN])}{more}"
+
+    def _walk(
+        self, chain: Chain, context: _Context, inherited: _Takers
+    ) -> Iterator[tuple[str | None, list[_Taker]]]:
+        """For each rule: why no packet of this context matches it (or None), and who takes packets before."""
+        takers = list(inherited)
+        for rule in chain.rules:
+            known = _merged(context, rule.tests)
+            reason = self._contradiction(known, rule, context)
+            if reason is None:
+                all_known = (*known, *_others(rule))
+                wider = next((t for t in takers if _implies(all_known, t.tests, self.family)), None)
+                if wider is not None:
+                    what = "every packet" if not wider.tests else "every such packet"
+                    where = "out of the chain" if wider.chain == chain.name else f"in {wider.chain}"
+                    reason = f"line {wider.rule.origin.line} before it takes {what} {where}"
+            yield reason, takers
+            takers += self._takers(rule, chain)
+
+    def _takers(self, rule: Rule, chain: Chain) -> Iterator[_Taker]:
+        """Which packets do not come past this rule."""
+        if self._ends.at(rule):
+            yield _Taker(rule.tests, rule, chain.name)
+            return
+        target = _called(rule)
+        callee = None if target is None else self.table.chain(target)
+        if callee is None or not isinstance(rule.actions[0], Jump):
+            return
+        for inner in callee.rules[:_MOST_TAKERS]:
+            action = inner.actions[0] if inner.actions else None
+            if isinstance(action, Return | Goto):
+                return  # what leaves the chain here, the rules below do not take
+            if not isinstance(action, Jump) and self._ends.at(inner):
+                yield _Taker((*rule.tests, *inner.tests), inner, callee.name)
+
+    def _contradiction(self, known: _Context, rule: Rule, context: _Context) -> str | None:
+        for test in rule.tests:
+            if isinstance(test, SetTest) and not test.negated and test.name in self.empty_sets:
+                return f"ipset {test.name} is empty"
+        for one in {t.field for t in known}:
+            if passing(known, one, self.family):
+                continue
+            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, one)]
+            given = [test_text(t, self.family) for t in context if t.field is one]
+            if not passing(tuple(t for t in known if t not in context), one, self.family):
+                return f"its own tests contradict each other: {' and '.join(own)}"
+            return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
+        return None
+
+
+class WalkEnds:
+    """Which rules of a table end the walk, so that no packet that matches them goes on to the next rule.
+
+    A rule that jumps does so where the chain, or one that it calls in turn, takes every packet.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._never_returns: dict[str, bool] = {}
+
+    def at(self, rule: Rule) -> bool:
+        """Whether ``rule`` is one."""
+        action: Action | None = rule.actions[0] if rule.actions else None
+        if isinstance(action, Jump):
+            if action.chain not in self._never_returns:
+                self._settle(action.chain)
+            return self._never_returns[action.chain]
+        return isinstance(action, _ENDING)
+
+    def _settle(self, name: str) -> None:
+        """Say of a chain, and first of those that it calls, whether a packet ever returns from it."""
+        pending = [name]
+        while pending:
+            one = pending[-1]
+            if one not in self._never_returns:
+                self._never_returns[one] = False  # also where a chain calls itself
+                pending += self._asked(one)
+            else:
+                self._never_returns[pending.pop()] = self._takes_all(one)
+
+    def _asked(self, name: str) -> list[str]:
+        chain = self._table.chain(name)
+        called = (_called(rule) for rule in (() if chain is None else chain.rules) if not rule.tests)
+        return [one for one in called if one is not None and one not in self._never_returns]
+
+    def _takes_all(self, name: str) -> bool:
+        chain = self._table.chain(name)
+        for rule in () if chain is None else chain.rules:
+            action = rule.actions[0] if rule.actions else None
+            if isinstance(action, Return | Goto):
+                return False
+            if not rule.tests and (
+                self._never_returns.get(action.chain, False)
+                if isinstance(action, Jump)
+                else isinstance(action, _ENDING)
+            ):
+                return True
+        return False
+
+
+_ENDING = Accept | Drop | Return | Reject | Goto | Dnat | Snat | Masquerade | Redirect
+
+
+def _on(test: Test, field: Field) -> bool:
+    return isinstance(test, FieldTest) and test.field is field
+
+
+def _stable(test: Test) -> bool:
+    """Whether a test's answer stays the same while the packet is in one table."""
+    if isinstance(test, SetTest):
+        return True
+    return isinstance(test, FieldTest) and test.field not in (Field.MARK, Field.CT_MARK)
+
+
+def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
+    """The context and those tests that say something about plain intervals."""
+    more = tuple(
+        t for t in tests if isinstance(t, FieldTest) and _stable(t) and t.mask is None and not t.field.is_name
+    )
+    return tuple(dict.fromkeys((*context, *more)))
+
+
+def _context(context: _Context, tests: Iterable[Test]) -> _Context:
+    """What holds of packets that come into a chain by a rule with these tests."""
+    return context if len(context) >= _MOST_FACTS else _merged(context, tests)
+
+
+def _others(rule: Rule) -> tuple[Test, ...]:
+    """The rule's tests that :func:`_merged` leaves out, but that do not change on the way."""
+    return tuple(t for t in rule.tests if _stable(t))
+
+
+def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -> bool:
+    """Whether a packet for which all of ``known`` hold passes every one of ``tests``."""
+    plain = tuple(t for t in known if isinstance(t, FieldTest) and t.mask is None and not t.field.is_name)
+    for test in tests:
+        if not _stable(test):
+            return False
+        if test in known:
+            continue
+        if isinstance(test, SetTest):
+            return False
+        assert isinstance(test, FieldTest)
+        # A field that may be absent passes no test; being tested by ``known`` shows it is there.
+        if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
+            return False
+        left = passing(plain, test.field, family)
+        values = sorted(v for v in test.values if isinstance(v, Interval))
+        outside = common(left, values) if test.negated else minus(left, values)
+        if outside:
+            return False
+    return True

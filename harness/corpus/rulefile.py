@@ -1,0 +1,94 @@
+"""Text of rules as one ruleset: how it is to be read, and the ipsets beside it.
+
+Rules that test ipsets need their members: from a file that is named, or else from one called ``ipset-save``
+beside the rules, where a snapshot of a node has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from harness.files.userfiles import STDIN_NAME, read_bytes
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Origin, Ruleset, TableName
+from translate.read import InputForm, SetForm, read_ipsets, read_ruleset, with_sets
+
+if TYPE_CHECKING:
+    from backends.model.stack import Stack
+
+__all__ = ["AS_FOUND", "IPSETS_FILE", "InputOptions", "give_ipsets", "read_some"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """How an input is to be read; None: as recognised.
+
+    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found. ``ipsets`` is the
+    file with the ipsets, ``ipset_form`` its form. ``stack`` says whose rules of a snapshot are meant.
+    """
+
+    family: Family | None = None
+    form: InputForm | None = None
+    table: TableName | None = None
+    extract: bool = False
+    piece: int | None = None
+    ipsets: str | None = None
+    ipset_form: SetForm | None = None
+    stack: Stack | None = None
+
+    def words(self) -> tuple[str, ...]:
+        """Return the words of a command line that say the same."""
+        words: list[str] = []
+        named = (
+            ("--family", self.family),
+            ("--input", self.form),
+            ("--table", self.table),
+            ("--ipsets", self.ipsets),
+            ("--ipset-form", self.ipset_form),
+            ("--rules-of", self.stack),
+        )
+        for option, value in named:
+            if value is not None:
+                words += [option, value]
+        if self.extract:
+            words.append("--extract")
+        if self.piece is not None:
+            words += ["--piece", str(self.piece)]
+        return tuple(words)
+
+
+AS_FOUND = InputOptions()
+"""Everything is recognised."""
+
+IPSETS_FILE: Final = "ipset-save"
+"""The file beside the rules that holds the ipsets when none is named."""
+
+
+def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Read one ruleset; ParseError also when there is no table in it.
+
+    An iptables-save that prints nothing at all has most likely failed, or was not root.
+    """
+    ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
+    if ruleset.is_empty:
+        hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
+        raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))
+    return ruleset
+
+
+def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Return the ruleset with the ipsets that it asks; as it is, where no file has them.
+
+    ``rules`` is where the rules were read. Raises ParseError, and InputError for a named file that
+    cannot be read.
+    """
+    path = options.ipsets
+    if path is None and str(rules) != "-" and any(ruleset.set_tests()):
+        beside = Path(rules).with_name(IPSETS_FILE)
+        path = str(beside) if beside.is_file() else None
+    if path is None:
+        return ruleset
+    name = STDIN_NAME if path == "-" else path
+    return with_sets(ruleset, read_ipsets(read_bytes(path), name=name, form=options.ipset_form))

@@ -1,0 +1,53 @@
+"""Flows with the rules and the node that they are meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from backends.model.flow import Flow
+from backends.model.node import Node
+from translate.errors import InputError
+from translate.ir import Ruleset
+
+__all__ = ["Batch", "select"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
+
+    ``corpus`` is None when all flows are drawn.
+    """
+
+    rules_path: str
+    ruleset: Ruleset
+    node: Node
+    flows: tuple[Flow, ...]
+    corpus: str | None
+    node_path: str | None = None
+
+
+def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
+    """Keep the flows named in ``only`` (``case/flow`` or just ``flow``); all when it is empty.
+
+    InputError names what no flow is called.
+    """
+    wanted = list(only)
+    if not wanted:
+        return tuple(batches)
+    found: set[str] = set()
+    kept = []
+    for batch in batches:
+        flows = []
+        for flow in batch.flows:
+            names = [w for w in wanted if flow.id == w or flow.id.rpartition("/")[2] == w]
+            found.update(names)
+            if names:
+                flows.append(flow)
+        if flows:
+            kept.append(replace(batch, flows=tuple(flows)))
+    missing = [w for w in wanted if w not in found]
+    if missing:
+        raise InputError(f"no flow is called {', '.join(repr(m) for m in missing)}")
+    return tuple(kept)

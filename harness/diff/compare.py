@@ -1,0 +1,390 @@
+"""Whether a flow went as the reference says, and if not, where it differs.
+
+The reference gives a set of branches. A backend agrees when all that it showed is in the set; ports
+that the kernel picks by itself are there as classes. Otherwise the differences are taken to
+the *closest* branch, the one with the fewest different fields. Where a backend has run a flow often
+enough, what it never showed is a difference, too.
+
+One tie is broken here: a masquerade may pick the very port (and address) that the packet already
+had. Then nothing shows that source NAT applied, so the ``snat`` of that packet, and the ``dnat`` of
+what answers it, are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Final
+
+from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.model.packet import Port, PortClass
+from harness.corpus.outcomes import outcome_to_json
+from harness.diff.ways import told_ways
+from translate.ir import Family, TcpFlag
+
+__all__ = [
+    "DifferentWay",
+    "Mismatch",
+    "compare",
+    "differing_ways",
+    "matching_branches",
+    "mismatches",
+    "step_text",
+]
+
+_PLAIN = ("verdict", "out", "src", "dst", "ttl", "mark", "dnat", "snat", "reject_with")
+_PORTS = ("sport", "dport")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One field of one step that is not as expected; values are plain JSON values or None.
+
+    ``step`` is an index into the flow's steps, or None for the flow as a whole (``field`` is then
+    ``note``). ``branch`` is the index of the expected branch that it was compared with.
+    """
+
+    step: int | None
+    field: str
+    expected: object
+    observed: object
+    branch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentWay:
+    """A way that a flow went and should not have, or, with ``way`` None, something else that is not right."""
+
+    way: OutcomeBranch | None
+    mismatches: tuple[Mismatch, ...]
+
+
+def compare(
+    flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
+) -> tuple[Mismatch, ...]:
+    """Return every way in which ``observed`` is not what ``expected`` allows; empty: parity.
+
+    Each is told once, however many ways show it. A way that was expected and never seen is a mismatch when
+    the chance of that is ``miss`` at most. Notes that a backend made (a wrong checksum, a stray frame) are
+    mismatches too.
+    """
+    return mismatches(differing_ways(flow, expected, observed, miss=miss))
+
+
+def mismatches(ways: Iterable[DifferentWay]) -> tuple[Mismatch, ...]:
+    """Return what is not as expected of some ways; what several have in common is told of the first."""
+    found: dict[str, Mismatch] = {}
+    for one in ways:
+        for mismatch in one.mismatches:
+            found.setdefault(repr(replace(mismatch, branch=None)), mismatch)
+    return tuple(found.values())
+
+
+def differing_ways(
+    flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
+) -> Iterator[DifferentWay]:
+    """Yield what :func:`compare` tells, way by way, in the same order whatever chance has drawn."""
+    seen: set[int] = set()
+    strange: list[OutcomeBranch] = []
+    moved: dict[str, Mismatch] = {}
+    wanted = len(_acting(flow))
+    known = _Known(expected)
+    comes_again = any(isinstance(step, Again) for step in flow.steps)
+    for branch in observed.branches:
+        if len(branch.outcomes) != wanted:
+            cut = Mismatch(step=None, field="outcomes", expected=wanted, observed=len(branch.outcomes))
+            yield DifferentWay(None, (cut,))
+            return
+        matching = known.matching(branch) or matching_branches(flow, expected, branch)
+        seen.update(matching)
+        if not matching:
+            strange.append(branch)
+        elif comes_again:
+            likeliest = min(matching, key=lambda i: (-expected.branches[i].probability, i))
+            found = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
+            moved.update((repr(one), one) for one in found)
+    for branch in told_ways(flow, strange, runs=observed.runs, expected=expected):
+        closest = _closest(flow, expected, branch)
+        if closest is None:
+            none = Mismatch(step=None, field="branches", expected=0, observed=1)
+            yield DifferentWay(branch, (none,))
+            continue
+        yield DifferentWay(branch, tuple(_differences(flow, expected.branches[closest], branch, closest)))
+    for key in sorted(moved):
+        yield DifferentWay(None, (moved[key],))
+    if not strange:
+        # Else they may be what has become of it.
+        for one in _never_seen(flow, expected, observed, seen, miss):
+            yield DifferentWay(None, (one,))
+    for note in observed.notes:
+        yield DifferentWay(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
+
+
+class _Known:
+    """The expected branches by all of their outcomes but source ports, which may be any of a class."""
+
+    def __init__(self, expected: FlowResult) -> None:
+        self._branches = expected.branches
+        self._places: dict[tuple[object, ...], list[int]] = {}
+        for place, branch in enumerate(expected.branches):
+            self._places.setdefault(_but_source_ports(branch), []).append(place)
+
+    def matching(self, observed: OutcomeBranch) -> tuple[int, ...]:
+        """Return the places of the branches that this is, but for the tie that this module breaks."""
+        return tuple(
+            place
+            for place in self._places.get(_but_source_ports(observed), ())
+            if all(
+                _port_agrees(want.sport, got.sport)
+                for want, got in zip(self._branches[place].outcomes, observed.outcomes, strict=True)
+            )
+        )
+
+
+_BUT_SOURCE_PORT: Final = attrgetter(
+    "verdict", "out", "src", "dst", "dport", "ttl", "mark", "dnat", "snat", "reject_with", "quoted", "hidden"
+)
+
+
+def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
+    return tuple([_BUT_SOURCE_PORT(outcome) for outcome in branch.outcomes])
+
+
+def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int | None:
+    """The expected branch with the fewest different fields, of several the likeliest; None without any."""
+    return min(
+        range(len(expected.branches)),
+        key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),
+        default=None,
+    )
+
+
+def _never_seen(
+    flow: Flow, expected: FlowResult, observed: FlowResult, seen: set[int], miss: float
+) -> Iterator[Mismatch]:
+    """Ways that would have been seen in so many runs, were they taken as often as they should be.
+
+    Not asked where no run is independent of the one before, nor where only a guess says how likely they are.
+    """
+    if not miss or expected.dependent or expected.guessed or observed.dependent:
+        return
+    unseen = [i for i in range(len(expected.branches)) if i not in seen]
+    for index in unseen:
+        branch = expected.branches[index]
+        if float(1 - branch.probability) ** observed.runs > miss:
+            continue
+        step, outcome = _first_apart(flow, branch, [expected.branches[i] for i in sorted(seen)])
+        yield Mismatch(
+            step=step,
+            field="way",
+            expected=_readable(outcome, flow.family),
+            observed="never seen",
+            branch=index,
+        )
+
+
+def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
+    """The first step at which a branch is like none of the others, or else the last one."""
+    steps = [i for i, _ in _acting(flow)]
+    place = 0
+    for place, outcome in enumerate(branch.outcomes):
+        if all(other.outcomes[place] != outcome for other in others):
+            break
+    return steps[place], branch.outcomes[place]
+
+
+def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> tuple[int, ...]:
+    """Return the indices of the expected branches that ``observed`` can be."""
+    return tuple(i for i, branch in enumerate(expected.branches) if not _distance(flow, branch, observed))
+
+
+def step_text(flow: Flow, step: int | None) -> str:
+    """Return what a step of a flow is, in a few words."""
+    if step is None:
+        return "the flow"
+    one = flow.steps[step]
+    kind = "first packet" if step == 0 else type(one).__name__.lower()
+    return f"{kind} {one.packet}" if isinstance(one, Send) else f"{kind} (step {step})"
+
+
+def _acting(flow: Flow) -> list[tuple[int, Step]]:
+    """The steps that have an outcome, with their index."""
+    return [(i, s) for i, s in enumerate(flow.steps) if not isinstance(s, Pause)]
+
+
+def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> int:
+    """How many fields differ; a different verdict weighs more than any field."""
+    if len(expected.outcomes) != len(observed.outcomes):
+        return 1000
+    total = 0
+    for (_, want, got), ignored in zip(
+        _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=True
+    ):
+        if want == got:
+            continue
+        total += 20 * (want.verdict is not got.verdict)
+        total += sum(getattr(want, f) != getattr(got, f) for f in _PLAIN if f not in ignored)
+        total += sum(not _port_agrees(getattr(want, f), getattr(got, f)) for f in _PORTS)
+        total += not _quoted_agrees(want, got)
+    return total
+
+
+def _paired(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
+) -> list[tuple[int, Outcome, Outcome]]:
+    steps = [i for i, _ in _acting(flow)]
+    return list(zip(steps, expected.outcomes, observed.outcomes, strict=False))
+
+
+def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
+    if isinstance(expected, PortClass):
+        if isinstance(observed, PortClass):
+            return expected.low <= observed.low and observed.high <= expected.high
+        return observed is not None and observed in expected
+    return expected == observed
+
+
+def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
+    want, got = expected.quoted, observed.quoted
+    if want is None or got is None:
+        return want is got
+    return (
+        (want.src, want.dst) == (got.src, got.dst)
+        and _port_agrees(want.sport, got.sport)
+        and _port_agrees(want.dport, got.dport)
+    )
+
+
+def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> list[frozenset[str]]:
+    """For each outcome the fields that chance has made invisible (see the module)."""
+    ignored = []
+    sent: Send | None = None
+    coincided = False
+    for (_, step), want, got in zip(_acting(flow), expected.outcomes, observed.outcomes, strict=False):
+        if isinstance(step, Send):
+            sent = step
+        if isinstance(step, Send | Again):
+            packet = None if sent is None else sent.packet
+            coincided = (
+                packet is not None
+                and isinstance(want.sport, PortClass)
+                and (got.src, got.sport) == (packet.src, packet.icmp_id if packet.is_icmp else packet.sport)
+            )
+            ignored.append(frozenset({"snat"}) if coincided else frozenset[str]())
+        else:
+            ignored.append(frozenset({"dnat"}) if coincided else frozenset[str]())
+    return ignored
+
+
+def _moved_ports(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
+) -> Iterator[Mismatch]:
+    """A port that the kernel picked stays the connection's: a later packet must show the same.
+
+    Not asked after a pause, an RST or another SYN, when the kernel may begin a new connection.
+    """
+    bound: Outcome | None = None
+    outcomes = iter(zip(expected.outcomes, observed.outcomes, strict=True))
+    for i, step in enumerate(flow.steps):
+        if isinstance(step, Pause):
+            bound = None
+            continue
+        want, got = next(outcomes)
+        if isinstance(step, Again | Reply) and _restarts(step):
+            bound = None
+        elif isinstance(step, Send):
+            bound = got if isinstance(want.sport, PortClass) else None
+        elif isinstance(step, Again) and bound is not None and isinstance(want.sport, PortClass):
+            yield from _moved(i, bound, got, index)
+
+
+def _moved(step: int, before: Outcome, now: Outcome, index: int) -> Iterator[Mismatch]:
+    if before.sport != now.sport:
+        yield Mismatch(
+            step=step,
+            field="sport",
+            expected="the port of the packet before",
+            observed="another one",
+            branch=index,
+        )
+
+
+def _restarts(step: Again | Reply) -> bool:
+    flags = step.flags
+    if flags is None:
+        return False
+    return bool(flags & TcpFlag.RST) or (isinstance(step, Again) and bool(flags & TcpFlag.SYN))
+
+
+def _differences(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
+) -> Iterator[Mismatch]:
+    from deepdiff import DeepDiff
+
+    wanted, got = _plain(flow, expected, observed)
+    tree = DeepDiff(wanted, got, view="tree")
+    found: list[tuple[int, str, object, object]] = []
+    for items in tree.values():
+        for item in items:
+            step, field = item.path(output_format="list")
+            found.append((int(step), field, _present(item.t1), _present(item.t2)))
+    if not found:
+        raise AssertionError(f"{flow.id}: no branch agrees, yet nothing differs from branch {index}")
+    for step, field, want, have in sorted(found, key=lambda f: (f[0], _order(f[1]), f[1])):
+        yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
+
+
+def _present(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | dict | list) else None
+
+
+def _order(field: str) -> int:
+    names = ("verdict", "with", "out", "src", "sport", "dst", "dport", "dnat", "snat", "mark", "ttl")
+    head = field.partition(".")[0]
+    return names.index(head) if head in names else len(names)
+
+
+def _plain(
+    flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
+) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
+    """Both branches as plain dictionaries by step, of the same keys, with what agrees made equal.
+
+    The same keys, because deepdiff takes two dictionaries that share few of them as one value each.
+    Where the verdicts differ, only they are left: how the packet looked follows from where it went.
+    """
+    wanted: dict[str, dict[str, object]] = {}
+    got: dict[str, dict[str, object]] = {}
+    family = flow.family
+    ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
+    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=True):
+        one, other = _readable(want, family), _readable(_with_classes(want, have), family)
+        moved = want.verdict is not have.verdict
+        keys = {"verdict"} if moved else (one.keys() | other.keys()) - unseen
+        wanted[str(step)] = {key: one.get(key) for key in keys}
+        got[str(step)] = {key: other.get(key) for key in keys}
+    return wanted, got
+
+
+def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
+    for field in _PORTS:
+        want = getattr(expected, field)
+        if isinstance(want, PortClass) and _port_agrees(want, getattr(observed, field)):
+            observed = replace(observed, sport=want) if field == "sport" else replace(observed, dport=want)
+    if observed.quoted is not None and _quoted_agrees(expected, observed):
+        observed = replace(observed, quoted=expected.quoted)
+    return observed
+
+
+def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
+    """The outcome as one flat dictionary, port classes as text: one field, one value."""
+    flat: dict[str, object] = {}
+    for key, value in outcome_to_json(outcome, family).items():
+        inner = value.items() if key == "quoted" and isinstance(value, dict) else ()
+        flat |= {f"quoted.{name}": _port_text(one) for name, one in inner} or {key: _port_text(value)}
+    return flat
+
+
+def _port_text(value: object) -> object:
+    return f"{value['min']}-{value['max']}" if isinstance(value, dict) else value

@@ -1,0 +1,45 @@
+"""The rules that decided what became of a packet, on the side of the reference."""
+
+from __future__ import annotations
+
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.simulator import PolicyApplied, RuleVisited, TracedBranch, simulate, trace
+from harness.corpus.ruletext import place
+from harness.diff.compare import Mismatch
+from translate.ir import Goto, Jump, Policy, Return, Rule, TableName
+
+__all__ = ["deciding_rules", "find_branch"]
+
+
+def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str, ...]:
+    """Return the rules that made the expected outcome of a step, and in words what is no rule.
+
+    Those are the rules that matched and did more than jump; for a later packet of a connection also
+    the NAT rules that its first packet met, because they bound the connection.
+    """
+    if mismatch.branch is None or mismatch.step is None:
+        return ()
+    branch = find_branch(job, flow, mismatch.branch)
+    first = max(i for i in range(mismatch.step + 1) if isinstance(flow.steps[i], Send))
+    found: dict[str, Rule | str] = {}
+    for index in (first, mismatch.step):
+        for event in branch.steps[index].events:
+            if isinstance(event, RuleVisited):
+                effect = event.matched and event.rule.actions
+                earlier = index != mismatch.step and event.table is not TableName.NAT
+                if effect and not earlier and not isinstance(event.rule.actions[0], Jump | Goto | Return):
+                    found[place(event.rule)] = event.rule
+            elif isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
+                told = f"policy DROP of {event.hook} in table {event.table}"
+                found[told] = told
+    return tuple(found.values()) or ("no rule: every chain that it passed let it go on",)
+
+
+def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:
+    """Return the traced branch that ends as branch ``index`` of the reference's result does."""
+    wanted = simulate(job, flow).branches[index].outcomes
+    for branch in trace(job, flow):
+        if tuple(s.outcome for s in branch.steps if s.outcome is not None) == wanted:
+            return branch
+    raise AssertionError(f"{flow.id}: the trace has no branch {index}")

@@ -1,0 +1,396 @@
+"""The differential test: every backend against the reference, flow by flow and share by share.
+
+The reference says first what may happen. Then every other backend runs the same flows, those that chance
+decides so often that each way is seen (:mod:`harness.diff.sampling`), and if asked so often that the shares
+can be tested.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow
+from backends.model.outcome import FlowResult
+from harness.corpus.outcomes import probability_text
+from harness.corpus.ruletext import place
+from harness.diff.backends import REFERENCE, backend
+from harness.diff.batch import Batch
+from harness.diff.compare import Mismatch, mismatches, step_text
+from harness.diff.replay import Progress, Replayed, replay
+from harness.diff.sampling import MISS, Sampling
+from harness.diff.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
+from harness.diff.tallies import share_tallies
+from harness.status import DIFFERENCES, DONE, NOT_TESTED
+from translate.errors import InputError, MachineError, Note, UnsupportedError
+from translate.ir import Family, Origin, Rule
+
+__all__ = [
+    "BackendReport",
+    "Case",
+    "Difference",
+    "ParityReport",
+    "Plan",
+    "Result",
+    "Rules",
+    "choose_backends",
+    "run_parity",
+]
+
+Rules = Callable[[Job, Flow, Mismatch], tuple[Rule | str, ...]]
+"""Finds the rules that decided the reference's side of a mismatch; text stands for what is no rule."""
+
+_EXPLAINED = 50  # tracing every one of thousands of differences would help nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing that a backend did differently, ready to be printed.
+
+    ``rules`` are the reference's deciding rules, each as ``file:line: rule``, and ``origins`` where they
+    stand in ``rules_path`` or what it brings; ``command`` replays just this flow.
+    """
+
+    backend: str
+    flow_id: str
+    flow_source: str
+    step: int | None
+    step_text: str
+    field: str
+    expected: object
+    observed: object
+    rules: tuple[str, ...]
+    command: str
+    rules_path: str = ""
+    origins: tuple[Origin, ...] = ()
+
+
+class Result(StrEnum):
+    """What the whole run comes to."""
+
+    PARITY = "parity"
+    DIFFERENCES = "differences"
+    NOT_TESTED = "not tested"
+    """No difference was seen, but a backend that was to run did not run all flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One flow on one backend: how long its runs took, or why it was not run."""
+
+    flow_id: str
+    seconds: float = 0.0
+    untested: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendReport:
+    """What one backend came to.
+
+    ``untested`` says why it did not run some flows, or any, though it was to. ``skipped`` says why it cannot
+    run here, of one that nobody has named. ``cases`` are all flows that it was to run.
+    """
+
+    name: str
+    flows: int = 0
+    differing: int = 0
+    untested: tuple[str, ...] = ()
+    skipped: str | None = None
+    cases: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityReport:
+    """The whole result. ``differences`` are in the order of backends and flows.
+
+    ``chancy`` of the flows were run ``repeated`` times more because chance decides them; ``miss`` is the
+    chance, for each of them and each backend, that a way which it goes was not seen.
+    ``notes`` are differences that are known without a packet. ``level`` is None when nothing was
+    translated: all that ran was a given ruleset.
+    """
+
+    level: int | None
+    flows: int
+    chancy: int
+    repeated: int
+    miss: float
+    share_tests: int
+    false_alarm_rate: float
+    backends: tuple[BackendReport, ...]
+    differences: tuple[Difference, ...]
+    assumed: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def result(self) -> Result:
+        """What it comes to: a difference that was seen is one, whatever was not tested."""
+        if self.differences:
+            return Result.DIFFERENCES
+        return Result.NOT_TESTED if any(one.untested for one in self.backends) else Result.PARITY
+
+    @property
+    def status(self) -> int:
+        """The exit status that it comes to."""
+        match self.result:
+            case Result.PARITY:
+                return DONE
+            case Result.DIFFERENCES:
+                return DIFFERENCES
+            case Result.NOT_TESTED:
+                return NOT_TESTED
+
+    @property
+    def parity(self) -> bool:
+        """Whether everything was tested, and no difference was seen."""
+        return self.result is Result.PARITY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do. ``options`` are words of the command line that a replay of one flow needs.
+
+    Flows that chance decides are run until the chance that a way of one is not seen is ``miss`` at most;
+    with ``repeat`` at least so often, and their shares are tested. ``against`` is the file of a given
+    nftables ruleset, which is also the name of its backend, and ``beside`` that of the iptables rules which
+    are loaded with it.
+    """
+
+    batches: tuple[Batch, ...]
+    level: int = 2
+    repeat: int = 0
+    miss: float = MISS
+    false_alarm_rate: float = FALSE_ALARM_RATE
+    options: tuple[str, ...] = ()
+    against: str | None = None
+    beside: str | None = None
+
+    @property
+    def sampling(self) -> Sampling:
+        """How often flows are run."""
+        return Sampling(self.miss, max(1, self.repeat))
+
+
+@dataclass(slots=True)
+class _Bench:
+    """A batch with the reference's word on it."""
+
+    batch: Batch
+    job: Job
+    flows: tuple[Flow, ...]
+    expected: tuple[FlowResult, ...]
+
+
+def choose_backends(
+    names: Sequence[str], *, requested: bool, make: Callable[[str], Backend] = backend
+) -> tuple[tuple[Backend, ...], tuple[BackendReport, ...]]:
+    """Return the backends that can run here, and a report for each that cannot.
+
+    One that was ``requested`` by name, and cannot run, is reported as not tested; others as skipped.
+    Raises MachineError when none can run; InputError when there is none but the reference.
+    """
+    if not [n for n in names if n != REFERENCE]:
+        raise InputError(f"nothing to compare the {REFERENCE} with; name another backend")
+    able: list[Backend] = []
+    others: list[BackendReport] = []
+    reasons: list[str] = []
+    for name in names:
+        if name == REFERENCE:
+            continue
+        one = make(name)
+        availability = one.probe()
+        if availability.ok:
+            able.append(one)
+            continue
+        reasons.append(f"{name} cannot run here: {availability.reason}")
+        if requested:
+            told = f"cannot run here: {availability.reason}"
+            others.append(BackendReport(name=name, untested=(told,)))
+        else:
+            others.append(BackendReport(name=name, skipped=availability.reason))
+    if not able:
+        raise MachineError("\n".join((*reasons, "nfparity doctor says what to install")))
+    return tuple(able), tuple(others)
+
+
+def run_parity(
+    plan: Plan,
+    backends: Sequence[Backend],
+    *,
+    reference: Backend,
+    rules: Rules,
+    requested: bool = False,
+    progress: Progress,
+) -> ParityReport:
+    """Run the plan and return what was found.
+
+    A backend that refuses the rules of a batch has not tested its flows, unless it was ``requested``:
+    then its UnsupportedError is raised. Raises MachineError when the machine fails.
+    """
+    benches = [_ask_reference(b, plan, reference, progress) for b in plan.batches]
+    total = sum(len(b.flows) for b in benches)
+    seen: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
+    notes: dict[Note, None] = {}
+    done = 0
+    for bench in benches:
+        report = _shifted(progress, done, total)
+        for one in replay(
+            backends,
+            bench.job,
+            bench.flows,
+            progress=report,
+            expected=bench.expected,
+            sampling=plan.sampling,
+        ):
+            if one.refusal is not None and requested:
+                raise one.refusal
+            seen[one.backend].append((bench, one))
+            notes.update(dict.fromkeys(one.limits))
+        done += len(bench.flows)
+    differences: list[Difference] = []
+    reports: list[BackendReport] = []
+    tests = 0
+    for name, runs in seen.items():
+        found, tested = _judge(name, runs, plan, rules, explained=len(differences))
+        tests += tested
+        reports.append(_reported(name, runs, found))
+        differences.extend(found)
+    times = [plan.sampling.first(f, e) for b in benches for f, e in zip(b.flows, b.expected, strict=True)]
+    return ParityReport(
+        level=None if all(b.name == plan.against for b in backends) else plan.level,
+        flows=total,
+        chancy=sum(n > 1 for n in times),
+        repeated=sum(times) - total,
+        miss=plan.miss,
+        share_tests=tests,
+        false_alarm_rate=plan.false_alarm_rate,
+        backends=tuple(reports),
+        differences=tuple(differences),
+        notes=tuple(notes),
+        assumed=tuple(dict.fromkeys(a for b in plan.batches for a in b.node.assumed)),
+    )
+
+
+def _reported(
+    name: str, runs: Sequence[tuple[_Bench, Replayed]], differences: Sequence[Difference]
+) -> BackendReport:
+    cases: list[Case] = []
+    untested: dict[str, None] = {}
+    for bench, one in runs:
+        if one.refusal is None:
+            cases += (Case(result.flow_id, result.seconds) for result in one.results)
+            continue
+        reason = _refusal(one.refusal)
+        untested.setdefault(reason)
+        cases += (Case(flow.id, untested=reason) for flow in bench.flows)
+    return BackendReport(
+        name=name,
+        flows=sum(case.untested is None for case in cases),
+        differing=len({one.flow_id for one in differences}),
+        untested=tuple(untested),
+        cases=tuple(cases),
+    )
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda name, done, _: progress(name, before + done, total)
+
+
+def _refusal(error: UnsupportedError) -> str:
+    first, rest = error.refusals[0].render(), len(error.refusals) - 1
+    return f"cannot express the rules: {first}" + (f"\nand {rest} more" if rest else "")
+
+
+def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
+    job = Job(ruleset=batch.ruleset, node=batch.node, level=plan.level)
+    (one,) = replay([reference], job, batch.flows, progress=progress)
+    if one.refusal is not None:
+        raise one.refusal
+    return _Bench(batch, job, batch.flows, one.results)
+
+
+def _judge(
+    name: str,
+    runs: Sequence[tuple[_Bench, Replayed]],
+    plan: Plan,
+    rules: Rules,
+    *,
+    explained: int,
+) -> tuple[list[Difference], int]:
+    found: list[Difference] = []
+    tallies: list[tuple[_Bench, Tally]] = []
+    for bench, one in runs:
+        if one.refusal is not None:
+            continue
+        for flow, ways in zip(bench.flows, one.differing, strict=True):
+            for mismatch in mismatches(ways):
+                deciding: tuple[Rule | str, ...] = ()
+                if explained + len(found) < _EXPLAINED and mismatch.branch is not None:
+                    deciding = rules(bench.job, flow, mismatch)
+                found.append(_difference(name, bench, flow, mismatch, deciding, plan))
+        if plan.repeat:
+            tallies.extend((bench, t) for t in share_tallies(bench.flows, bench.expected, one.results))
+    for unfair in unfair_shares([t for _, t in tallies], false_alarm_rate=plan.false_alarm_rate):
+        bench = next(b for b, t in tallies if t.flow_id == unfair.flow_id)
+        found.append(_share_difference(name, bench, unfair, plan))
+    return found, sum(len(t.probabilities) for _, t in tallies)
+
+
+def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int = 0) -> str:
+    words = ["nfparity", "diff", batch.rules_path]
+    if batch.ruleset.family is not Family.IP and "--family" not in plan.options:
+        words += ["--family", batch.ruleset.family.value]
+    if batch.corpus is not None:
+        words += ["--corpus", batch.corpus]
+    if batch.node_path is not None:
+        words += ["--node", batch.node_path]
+    words += ["--only", flow_id]
+    if name == plan.against:
+        words += ["--against", name]
+        words += [] if plan.beside is None else ["--beside", plan.beside]
+    else:
+        words += ["--backends", name, "-O", str(plan.level)]
+    words += plan.options
+    if repeat:
+        words += ["--repeat", str(repeat)]
+    return shlex.join(words)
+
+
+def _difference(
+    name: str, bench: _Bench, flow: Flow, mismatch: Mismatch, rules: tuple[Rule | str, ...], plan: Plan
+) -> Difference:
+    return Difference(
+        backend=name,
+        flow_id=flow.id,
+        flow_source=flow.source,
+        step=mismatch.step,
+        step_text=step_text(flow, mismatch.step),
+        field=mismatch.field,
+        expected=mismatch.expected,
+        observed=mismatch.observed,
+        rules=tuple(one if isinstance(one, str) else place(one) for one in rules),
+        command=_command(name, bench.batch, flow.id, plan),
+        rules_path=bench.batch.rules_path,
+        origins=tuple(one.origin for one in rules if isinstance(one, Rule)),
+    )
+
+
+def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> Difference:
+    """A share that is not as it should be: how often it was seen is chance, and is not told."""
+    flow = next(f for f in bench.flows if f.id == unfair.flow_id)
+    seldom = unfair.count < unfair.runs * unfair.expected
+    return Difference(
+        backend=name,
+        flow_id=flow.id,
+        flow_source=flow.source,
+        step=None,
+        step_text=f"{unfair.what} {unfair.way + 1}",
+        field="share",
+        expected=probability_text(unfair.expected),
+        observed=f"{'less' if seldom else 'more'} often, at p < {unfair.threshold:.1e}",
+        rules=(),
+        command=_command(name, bench.batch, flow.id, plan, repeat=plan.repeat),
+        rules_path=bench.batch.rules_path,
+    )

@@ -1,0 +1,169 @@
+"""Runs flows through several backends, each in its own session, and keeps what came out.
+
+Kernel backends work in child processes of their own, so threads are enough to run them side by
+side. Whatever ends the replay (an error, Ctrl-C) closes every session before it goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from backends.model.contract import Backend, Job, Session
+from backends.model.flow import Flow, Repeated
+from backends.model.outcome import FlowResult
+from backends.replay.worker import end_workers
+from harness.diff.compare import DifferentWay
+from harness.diff.sampling import ONCE, Sampling
+from translate.errors import MachineError, Note, UnsupportedError
+
+__all__ = ["Progress", "Replayed", "replay"]
+
+Progress = Callable[[str, int, int], None]
+"""Told now and then: the backend's name, flows done, flows in all. Called from several threads."""
+
+_WORKERS = 2
+_PATIENCE = 5.0
+"""Seconds to let backends end properly when the replay has failed, or was interrupted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What one backend did: one result per flow in order, or why it refused the rules.
+
+    ``differing`` is by what each flow differs from what was expected of it, if anything was. ``limits`` is
+    what the backend says of itself (:attr:`Session.limits`).
+    """
+
+    backend: str
+    results: tuple[FlowResult, ...] = ()
+    differing: tuple[tuple[DifferentWay, ...], ...] = ()
+    refusal: UnsupportedError | None = None
+    limits: tuple[Note, ...] = ()
+
+
+def _quiet(backend: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def replay(
+    backends: Sequence[Backend],
+    job: Job,
+    flows: Sequence[Flow],
+    *,
+    progress: Progress = _quiet,
+    expected: Sequence[FlowResult | None] = (),
+    sampling: Sampling = ONCE,
+) -> tuple[Replayed, ...]:
+    """Run all flows through all backends and return what each did, in the order of ``backends``.
+
+    With ``expected``, one for each flow, those that chance decides are run as often as ``sampling`` wants;
+    a flow of which nothing is expected (None) is run once. A backend that cannot express the rules is an
+    answer, not an error. Raises MachineError when the machine fails one, after every session has been
+    closed; also when a backend returns results for other flows than it was given.
+    """
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
+    try:
+        wanted = expected or (None,) * len(flows)
+        asked = _Asked(flows, wanted, sampling)
+        futures = [pool.submit(_run, b, job, asked, progress, stop) for b in backends]
+        try:
+            _wait(futures)
+        except BaseException:
+            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. One that
+            # waits for a child which does not come back sees nothing.
+            stop.set()
+            if wait(futures, timeout=_PATIENCE).not_done:
+                end_workers()
+            raise
+        return tuple(f.result() for f in futures)
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _wait(futures: Sequence[Future[Replayed]]) -> None:
+    # Waiting without a timeout would keep Ctrl-C from being seen on some platforms.
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The flows, what is expected of them, and how often they are run."""
+
+    flows: Sequence[Flow]
+    expected: Sequence[FlowResult | None]
+    sampling: Sampling
+
+    def first(self) -> Iterator[Flow | Repeated]:
+        for flow, expected in zip(self.flows, self.expected, strict=True):
+            yield flow if expected is None else self.sampling.repeated(flow, expected)
+
+    def differing(self, place: int, seen: FlowResult) -> tuple[DifferentWay, ...]:
+        """By what the flow at a place differs."""
+        expected = self.expected[place]
+        return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
+
+    def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
+        """How often the flow at a place is to be run again, if it is."""
+        flow, expected = self.flows[place], self.expected[place]
+        times = 0 if expected is None else self.sampling.more(flow, expected, seen, differs=differs)
+        return (
+            Repeated(flow, times, seen.lists or (expected is not None and expected.lists)) if times else None
+        )
+
+
+def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: threading.Event) -> Replayed:
+    results: list[FlowResult] = []
+    differing: list[tuple[DifferentWay, ...]] = []
+    limits: tuple[Note, ...] = ()
+    total = len(asked.flows)
+    if stop.is_set():
+        return Replayed(backend=backend.name)
+    progress(backend.name, 0, total)
+    try:
+        with backend.open(job) as session:
+            limits = session.limits
+            for result in _answers(backend, session, asked.flows, asked.first()):
+                results.append(result)
+                differing.append(asked.differing(len(differing), result))
+                progress(backend.name, len(results), total)
+                if stop.is_set():
+                    return Replayed(backend=backend.name)
+            places: Iterable[int] = range(total)
+            while again := {
+                place: more
+                for place in places
+                if (more := asked.again(place, results[place], differs=bool(differing[place])))
+            }:
+                flows = [one.flow for one in again.values()]
+                answers = _answers(backend, session, flows, again.values())
+                for place, result in zip(again, answers, strict=True):
+                    results[place] = results[place].joined(result)
+                    differing[place] = asked.differing(place, results[place])
+                    if stop.is_set():
+                        return Replayed(backend=backend.name)
+                places = tuple(again)
+    except UnsupportedError as e:
+        return Replayed(backend=backend.name, refusal=e)
+    return Replayed(backend=backend.name, results=tuple(results), differing=tuple(differing), limits=limits)
+
+
+def _answers(
+    backend: Backend, session: Session, flows: Sequence[Flow], asked: Iterable[Flow | Repeated]
+) -> Iterator[FlowResult]:
+    """The results for some flows, each checked to be for that flow."""
+    answers = iter(session.replay(asked))
+    for flow in flows:
+        result = next(answers, None)
+        if result is None or result.flow_id != flow.id:
+            got = "nothing" if result is None else repr(result.flow_id)
+            raise MachineError(f"{backend.name}: flow {flow.id!r} was answered by {got}")
+        yield result

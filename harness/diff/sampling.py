@@ -1,0 +1,121 @@
+"""How often a flow is run, so that what is told of it does not depend on what chance draws.
+
+The reference knows every way that a flow can go, and how likely each is. The chance that some number of runs
+has not shown all of them is at most the sum of ``(1 - probability) ** runs`` over the ways: so many runs are
+made that it is :attr:`Sampling.miss` at most. A backend whose rules the reference does not know says itself
+how likely the least likely way through its choices is (:attr:`FlowResult.rarest`). Where a flow went another
+way than it should, there may be as many ways again.
+
+Ways rarer than :data:`RAREST` are not waited for, no flow sends more than :data:`MOST_PACKETS`, and a flow
+that waits (``Pause``) is run once, because the time really passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from backends.model.flow import Flow, Pause, Repeated
+from backends.model.outcome import FlowResult
+from harness.diff.compare import DifferentWay, differing_ways
+from harness.diff.ways import told_ways
+
+__all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "runs_needed"]
+
+MISS: Final = 1e-9
+"""The chance, for each flow and backend, that a way which it can go is not seen."""
+
+RAREST: Final = Fraction(1, 1000)
+"""Ways that are less likely are not waited for."""
+
+MOST_PACKETS: Final = 32_768
+"""How many packets one flow sends in all its runs: those to a service of 1,000 endpoints need 27,600."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many runs are enough. With ``miss`` 1 every flow is run once.
+
+    ``least`` is how often flows are run at least which chance decides.
+    """
+
+    miss: float = MISS
+    least: int = 1
+
+    def first(self, flow: Flow, expected: FlowResult) -> int:
+        """Return how often to run a flow, as far as the reference's word on it goes."""
+        if _waits(flow) or len(expected.branches) < 2:
+            return 1
+        odds = tuple(sorted(branch.probability for branch in expected.branches))
+        return max(self.least, self._bounded(flow, runs_needed(odds, self.miss)))
+
+    def repeated(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
+        """Return a flow as it is first given to a backend."""
+        times = self.first(flow, expected)
+        return flow if times == 1 else Repeated(flow, times, expected.lists)
+
+    def differing(self, flow: Flow, expected: FlowResult, seen: FlowResult) -> tuple[DifferentWay, ...]:
+        """Return by what a flow that was run differs from what is expected of it."""
+        return tuple(differing_ways(flow, expected, seen, miss=self.miss if self.miss < 1 else 0.0))
+
+    def more(self, flow: Flow, expected: FlowResult, seen: FlowResult, *, differs: bool) -> int:
+        """Return how often to run it again after what was seen of it; 0 when that is enough."""
+        if self.miss >= 1 or _waits(flow):
+            return 0
+        wanted = seen.runs
+        if seen.rarest < 1:
+            wanted = max(wanted, runs_needed(_alike(math.ceil(1 / seen.rarest)), self.miss))
+        if differs:
+            # Twice as often, so that each way is seen more than once: what differs between two is chance.
+            ways = told_ways(flow, seen.branches, runs=seen.runs, expected=expected)
+            wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(ways))), self.miss))
+            odds = (branch.probability for branch in expected.branches)
+            wanted = max(wanted, 2 * runs_needed(tuple(sorted(odds)), self.miss))
+        return max(0, self._bounded(flow, wanted) - seen.runs)
+
+    def _bounded(self, flow: Flow, runs: int) -> int:
+        return max(1, min(runs, MOST_PACKETS // len(flow.steps)))
+
+
+CERTAIN: Final = Sampling()
+"""Until every way is seen, but for a chance of :data:`MISS`."""
+ONCE: Final = Sampling(miss=1.0)
+"""Every flow once, whatever chance draws."""
+
+
+def _waits(flow: Flow) -> bool:
+    return any(isinstance(step, Pause) for step in flow.steps)
+
+
+def _alike(ways: int) -> tuple[Fraction, ...]:
+    return (Fraction(1, ways),) * ways
+
+
+@lru_cache(maxsize=1024)
+def runs_needed(odds: tuple[Fraction, ...], miss: float) -> int:
+    """Return in how many runs every way is seen but with a chance of ``miss`` at most.
+
+    ``odds`` are the probabilities of the ways. Those below :data:`RAREST` count as that, or not at all if
+    it is not reached by all of them together.
+    """
+    if sum(one for one in odds if one < RAREST) < RAREST:
+        odds = tuple(one for one in odds if one >= RAREST)
+    left = [float(1 - max(one, RAREST)) for one in odds if one < 1]
+    if not left or miss >= 1:
+        return 1
+    low, high = 1, math.ceil(math.log(miss / len(left)) / math.log(max(left)))
+    while low < high:
+        middle = (low + high) // 2
+        if _missed(left, middle) <= miss:
+            high = middle
+        else:
+            low = middle + 1
+    return max(1, low)
+
+
+def _missed(left: Iterable[float], runs: int) -> float:
+    return math.fsum(one**runs for one in left)

@@ -1,0 +1,64 @@
+"""Counting chance: which branch each repetition took, and whether drawn ports are drawn at all.
+
+Two questions are asked of the repetitions of one flow. Which of the reference's branches did each
+take? And where the reference says that the kernel draws the source port from a class of n ports:
+how often did the packet keep the port that it came with, which has probability 1/n? A masquerade that
+has lost its ``--random-fully`` keeps every port, and each kept port by itself is in the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from backends.model.flow import Flow
+from backends.model.outcome import FlowResult
+from backends.model.packet import Port, PortClass
+from harness.diff.compare import matching_branches
+from harness.diff.shares import Tally
+
+__all__ = ["share_tallies"]
+
+
+def share_tallies(
+    flows: Sequence[Flow],
+    expected: Sequence[FlowResult],
+    results: Sequence[FlowResult],
+    repeats: Mapping[str, str] | None = None,
+) -> tuple[Tally, ...]:
+    """Count what ``results`` did, per flow that was run several times.
+
+    With ``repeats``, which maps a flow to the one that it repeats, those are the runs. A repetition counts
+    for the branches if the reference gives it the same odds as its original.
+    """
+    odds = {f.id: tuple(b.probability for b in e.branches) for f, e in zip(flows, expected, strict=True)}
+    branches: dict[str, list[int]] = {}
+    kept: dict[tuple[str, PortClass], list[int]] = {}
+    for flow, want, got in zip(flows, expected, results, strict=True):
+        original = flow.id if repeats is None and got.runs > 1 else (repeats or {}).get(flow.id)
+        if original is None or want.guessed:
+            continue
+        for branch in got.branches:
+            times = int(branch.probability * got.runs)
+            matches = matching_branches(flow, want, branch)
+            if len(matches) == 1 and odds[flow.id] == odds[original] and len(odds[original]) > 1:
+                branches.setdefault(original, [0] * len(odds[original]))[matches[0]] += times
+            classes = {want.branches[m].outcomes[0].sport for m in matches}
+            for drawn in classes:
+                if isinstance(drawn, PortClass):
+                    same = branch.outcomes[0].sport == _sent_port(flow)
+                    kept.setdefault((original, drawn), [0, 0])[not same] += times
+    found = [
+        Tally(flow_id=original, what="branch", probabilities=odds[original], counts=tuple(counts))
+        for original, counts in branches.items()
+    ]
+    for (original, drawn), counts in kept.items():
+        one = Fraction(1, drawn.high - drawn.low + 1)
+        what = f"port of {drawn} kept, drawn:"
+        found.append(Tally(flow_id=original, what=what, probabilities=(one, 1 - one), counts=tuple(counts)))
+    return tuple(found)
+
+
+def _sent_port(flow: Flow) -> Port | None:
+    packet = flow.first.packet
+    return packet.sport if packet.has_ports else packet.icmp_id

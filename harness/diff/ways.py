@@ -1,0 +1,202 @@
+"""The ways that a flow went, told so that chance does not show: the same ways, the same words.
+
+The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that is another in each
+run of a flow is told as the range that it comes from, wherever it turns up again; one that is always the
+same is told as it is. A pick may fall on a port that was sent, and is told as the other picks are. Ways are
+put into an order that does not depend on which of them came first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from backends.model.flow import Again, Flow, Pause, Reply, Send
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.model.packet import Packet, Port, PortClass
+from harness.corpus.outcomes import outcome_to_json
+
+__all__ = ["PICKED", "told_ways", "way_key"]
+
+PICKED: Final = PortClass(1024, 65535)
+"""Where the kernel picks a source port from in the place of one from there, if no rule says it."""
+_CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
+"""The same, for those below 512, below 1024, and all others."""
+_ALL: Final = PortClass(0, 65535)
+
+_Ports = dict[Port | None, Port]
+"""What is told in the place of a port."""
+
+_Ways = dict[tuple[Outcome, ...], list["_Way"]]
+"""Ways by what they are but for the ports that were picked, which marks stand for."""
+
+
+def told_ways(
+    flow: Flow, branches: Iterable[OutcomeBranch], *, runs: int, expected: FlowResult | None = None
+) -> tuple[OutcomeBranch, ...]:
+    """Return the ways of ``branches``, which ``runs`` runs have shown, as they are told.
+
+    ``expected`` knows other ranges of ports that a rule may have given. What went one way in a single run
+    is told by what the kernel does where no rule says more: a source port that was changed, and stands
+    in the range of the one that was sent, was picked.
+    """
+    known = frozenset(_sent_ports(flow))
+    ranges = _ranges(expected)
+    groups: _Ways = {}
+    for branch in branches:
+        way = _Way.of(branch, known)
+        groups.setdefault(way.shape, []).append(way)
+    told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
+    for shape, ways in _without_coincidences(groups).items():
+        columns = zip(*(one.picks for one in ways), strict=True)
+        alone = sum(int(way.branch.probability * runs) for way in ways) == 1
+        ports = (_told(flow, ways, values, ranges, alone=alone) for values in columns)
+        shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
+        outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
+        told.setdefault(outcomes, replace(ways[0].branch, outcomes=outcomes))
+    return tuple(sorted(told.values(), key=lambda branch: way_key(flow, branch.outcomes)))
+
+
+def way_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
+    """Return what ways of one flow are put in order by."""
+    return json.dumps([outcome_to_json(one, flow.family) for one in outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way with the source ports that nobody has sent taken out: ``picks``, as they first appear."""
+
+    branch: OutcomeBranch
+    shape: tuple[Outcome, ...]
+    picks: tuple[int, ...]
+
+    @classmethod
+    def of(cls, branch: OutcomeBranch, known: frozenset[int]) -> _Way:
+        picks: dict[int, None] = {}
+        for outcome in branch.outcomes:
+            for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
+                if isinstance(port, int) and port not in known:
+                    picks.setdefault(port)
+        marks: _Ports = {port: _mark(number) for number, port in enumerate(picks)}
+        shape = tuple(_with_ports(outcome, marks) for outcome in branch.outcomes)
+        return cls(branch, shape, tuple(picks))
+
+
+def _mark(number: int) -> PortClass:
+    """What stands in a shape for a port that was picked."""
+    return PortClass(-1 - number, -1)
+
+
+def _without_coincidences(groups: _Ways) -> _Ways:
+    """Put ways that seem to keep a port to those that are like them but that they pick it.
+
+    A pick that falls on the port that was sent from the same address has changed nothing.
+    """
+    found: _Ways = {}
+    alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
+    for shape in sorted(groups, key=lambda one: -len(groups[one][0].picks)):
+        others = alike.setdefault(tuple(map(_but_ports, shape)), [])
+        for way in groups[shape]:
+            fitting = ((one, _picks(one, way.branch.outcomes)) for one in others)
+            like, picks = next(((one, picks) for one, picks in fitting if picks), (shape, way.picks))
+            found.setdefault(like, []).append(replace(way, picks=picks))
+        others.append(shape)
+    return found
+
+
+def _but_ports(outcome: Outcome) -> Outcome:
+    return outcome.changed(sport=None, dport=None, quoted=None, snat=False, dnat=False)
+
+
+def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
+    """The ports that stand in the places of a shape's marks; none if the outcomes are of another shape."""
+    bound: _Ports = {}
+    for want, got in zip(shape, outcomes, strict=True):
+        for one, port in zip(_ports(want), _ports(got), strict=False):
+            if isinstance(one, PortClass) and one.low < 0 and isinstance(port, int):
+                bound.setdefault(one, port)
+        if _with_ports(want, bound).changed(snat=got.snat, dnat=got.dnat) != got:
+            return ()
+    return tuple(port for port in bound.values() if isinstance(port, int))
+
+
+def _told(
+    flow: Flow,
+    ways: Sequence[_Way],
+    values: Sequence[int],
+    ranges: Sequence[PortClass],
+    *,
+    alone: bool,
+) -> Port:
+    """What is told of a port that has a value in each of the ways: the number if it is the same in all."""
+    candidates = (_range_of(flow, way.branch, port) for way, port in zip(ways, values, strict=True))
+    own = next((one for one in candidates if one is not None), None)
+    if alone and own is not None and values[0] in own:
+        return own
+    if len(set(values)) == 1:
+        return values[0]
+    known = (*ranges, _ALL if own is None else own, _ALL)
+    fitting = [one for one in known if all(value in one for value in values)]
+    return min(fitting, key=lambda one: (one.high - one.low, one))
+
+
+def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
+    """The range that the kernel picks from in the place of the port that became ``port``; None: none did."""
+    outcomes = iter(branch.outcomes)
+    sent: Packet | None = None
+    arrived: Outcome | None = None
+    for step in flow.steps:
+        if isinstance(step, Pause):
+            continue
+        outcome = next(outcomes, None)
+        if outcome is None:
+            break
+        sent = step.packet if isinstance(step, Send) else sent
+        if outcome.sport == port and outcome.snat and sent is not None:
+            before = sent.sport
+            if isinstance(step, Reply):
+                before = None if arrived is None else arrived.dport
+            if sent.is_icmp or not isinstance(before, int):
+                return _ALL
+            return _CLASSES[(before >= 512) + (before >= 1024)]
+        if isinstance(step, Send | Again):
+            arrived = outcome
+    return None
+
+
+def _sent_ports(flow: Flow) -> Iterator[int]:
+    for step in flow.steps:
+        packet = step.packet if isinstance(step, Send) else None
+        while packet is not None:
+            ports = (packet.sport, packet.dport, packet.icmp_id)
+            yield from (port for port in ports if isinstance(port, int))
+            packet = packet.quoted
+
+
+def _ranges(expected: FlowResult | None) -> tuple[PortClass, ...]:
+    branches = () if expected is None else expected.branches
+    found = chain.from_iterable((o.sport, o.dport) for branch in branches for o in branch.outcomes)
+    return tuple(dict.fromkeys(port for port in found if isinstance(port, PortClass)))
+
+
+def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
+    quoted = outcome.quoted
+    return (outcome.sport, outcome.dport, *((quoted.sport, quoted.dport) if quoted is not None else ()))
+
+
+def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
+    """An outcome with some ports told as something else."""
+    changed: dict[str, object] = {}
+    for name in ("sport", "dport"):
+        port = getattr(outcome, name)
+        if port in shown:
+            changed[name] = shown[port]
+    quoted = outcome.quoted
+    if quoted is not None:
+        sport, dport = (shown.get(port, port) for port in (quoted.sport, quoted.dport))
+        if (sport, dport) != (quoted.sport, quoted.dport):
+            changed["quoted"] = replace(quoted, sport=sport, dport=dport)
+    return outcome.changed(**changed) if changed else outcome

@@ -1,0 +1,94 @@
+"""A ruleset in words, chain by chain: what each rule asks and does, and what the input hides of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.corpus.ruletext import action_text, test_text
+from translate.ir import Family, Rule, Ruleset
+
+__all__ = ["DescribedRule", "describe", "description_lines"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedRule:
+    """One rule in words. ``index`` counts from 1; ``action`` None: the rule only counts, or it is unknown."""
+
+    table: str
+    chain: str
+    index: int
+    line: int
+    tests: tuple[str, ...]
+    action: str | None
+    unknown: tuple[str, ...]
+    comment: str | None
+
+
+def describe(ruleset: Ruleset) -> Iterator[DescribedRule]:
+    """Yield every rule, in the order of the input."""
+    for table in ruleset.tables:
+        for chain in table.chains:
+            for index, rule in enumerate(chain.rules, 1):
+                yield DescribedRule(
+                    table=table.name.value,
+                    chain=chain.name,
+                    index=index,
+                    line=rule.origin.line,
+                    tests=tuple(test_text(test, ruleset.family) for test in rule.tests),
+                    action=_action(rule, ruleset.family),
+                    unknown=tuple(one.reason for one in rule.unknown),
+                    comment=rule.comment,
+                )
+
+
+def description_lines(ruleset: Ruleset) -> Iterator[str]:
+    """Yield the description as text."""
+    for note in ruleset.unknown:
+        yield f"unknown: {note}"
+    everywhere = _everywhere(ruleset)
+    for reason in everywhere:
+        yield f"unknown of every rule: {reason}"
+    rules: dict[tuple[str, str], list[DescribedRule]] = {}
+    for rule in describe(ruleset):
+        rules.setdefault((rule.table, rule.chain), []).append(rule)
+    for table in ruleset.tables:
+        for chain in table.chains:
+            policy = f" (policy {chain.policy})" if chain.policy is not None else ""
+            mine = rules.get((table.name.value, chain.name), [])
+            if chain.is_hidden:
+                yield f"{table.name} {chain.name}: unknown: {'; '.join(mine[0].unknown)}"
+                continue
+            yield f"{table.name} {chain.name}{policy}{':' if mine else ': no rules'}"
+            for one in mine:
+                yield from _rule_lines(one, everywhere)
+
+
+def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
+    """What is hidden of more than one rule, and of every rule that is shown: said once."""
+    shown = [
+        rule
+        for table in ruleset.tables
+        for chain in table.chains
+        for rule in chain.rules
+        if rule.actions or rule.tests or rule.matches
+    ]
+    first = shown[0].unknown if len(shown) > 1 else ()
+    return tuple(one.reason for one in first if all(one in rule.unknown for rule in shown))
+
+
+def _rule_lines(rule: DescribedRule, everywhere: tuple[str, ...]) -> Iterator[str]:
+    condition = " and ".join(rule.tests)
+    if rule.action is not None:
+        does = rule.action
+    else:
+        does = "does what is not known" if rule.unknown else "only counts"
+    where = f" where {condition}" if condition else "" if rule.unknown else " always"
+    yield f"  {rule.index}. line {rule.line}: {does}{where}"
+    for reason in rule.unknown:
+        if reason not in everywhere:
+            yield f"       unknown: {reason}"
+
+
+def _action(rule: Rule, family: Family) -> str | None:
+    return action_text(rule.actions[0], family) if rule.actions else None

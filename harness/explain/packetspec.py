@@ -1,0 +1,174 @@
+"""A packet in one line, as ``nfparity explain --packet`` takes it.
+
+::
+
+    udp 10.244.0.9:40000 > 10.96.0.10:53 in pod0
+    tcp 10.244.0.9 > 10.96.0.1:443 flags SA
+    icmp 10.244.0.9 > 10.244.1.4 type 8/0 id 7
+    tcp 172.18.0.2:40000 > 10.96.0.1:443 from node mark 0x4000
+
+Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``mark N``, ``flags
+SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the
+interface is where the route to the source leads; without a source port it is 40000.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from backends.model.flow import Flow, Send
+from backends.model.node import Node
+from backends.model.packet import Packet
+from harness.corpus.entry import entry_of
+from harness.corpus.packets import icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
+from translate.errors import Diagnostic, ParseError
+from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol
+from translate.jsoninput import parse_any_address
+
+__all__ = ["DEFAULT_SPORT", "parse_packet"]
+
+DEFAULT_SPORT: Final = 40000
+
+_NAME: Final = "--packet"
+_WITH_VALUE: Final = ("in", "from", "ttl", "mark", "flags", "type", "id", "payload")
+
+
+class _Words:
+    """The words of the line with their columns."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = [(m.group(), m.start() + 1) for m in re.finditer(r"\S+", text)]
+        self.at = 0
+
+    def error(self, message: str, *, back: int = 1, hint: str | None = None) -> ParseError:
+        """Return an error at a word already taken (``back`` words ago), or at the end."""
+        index = self.at - back
+        column = self.words[index][1] if index < len(self.words) else len(self.text) + 1
+        return ParseError((Diagnostic(Origin(_NAME, 1, column, self.text), message, hint),))
+
+    def take(self, what: str) -> str:
+        """Return the next word; ParseError when there is none."""
+        self.at += 1
+        if self.at > len(self.words):
+            raise self.error(f"expected {what} here")
+        return self.words[self.at - 1][0]
+
+    @property
+    def more(self) -> bool:
+        """Whether a word is left."""
+        return self.at < len(self.words)
+
+
+def parse_packet(text: str, node: Node) -> Flow:
+    """Return a flow of that one packet; ParseError with a caret says what is wrong."""
+    words = _Words(text)
+    try:
+        proto = parse_protocol(words.take("a protocol (udp, tcp, icmp, …)"))
+    except ValueError as e:
+        raise words.error(str(e)) from None
+    family, src, sport = _endpoint(words, "a source address")
+    if words.take("> between source and destination") != ">":
+        raise words.error("expected > between source and destination")
+    other, dst, dport = _endpoint(words, "a destination address")
+    if other is not family:
+        raise words.error("source and destination are of different families")
+    packet = Packet(family=family, src=src, dst=dst, proto=proto)
+    if proto in PORT_PROTOCOLS:
+        if dport is None:
+            raise words.error("the destination has no port", hint="write it as ADDRESS:PORT")
+        packet = packet.changed(sport=DEFAULT_SPORT if sport is None else sport, dport=dport)
+    elif sport is not None or dport is not None:
+        raise words.error("this protocol has no ports")
+    if packet.is_icmp:
+        kind, code = icmp_kinds(family)["echo-request"]
+        packet = packet.changed(icmp_type=kind, icmp_code=code, icmp_id=1)
+    entry: str | None = "auto"
+    while words.more:
+        option = words.take("an option")
+        if option == "bad-checksum":
+            packet = packet.changed(bad_checksum=True)
+            continue
+        if option not in _WITH_VALUE:
+            known = ", ".join((*_WITH_VALUE, "bad-checksum"))
+            raise words.error(f"unknown option {option!r}", hint=f"known are {known}")
+        value = words.take(f"a value for {option}")
+        if option == "from" and value != "node":
+            raise words.error("expected node after from")
+        if option in ("in", "from"):
+            entry = None if option == "from" or value == "-" else value
+            continue
+        packet = _with_option(words, packet, option, value)
+    return _placed(words, packet, entry, node)
+
+
+def _endpoint(words: _Words, what: str) -> tuple[Family, int, int | None]:
+    text = words.take(what)
+    address, port = text, None
+    if match := re.fullmatch(r"\[([^]]*)\](?::(.*))?", text):
+        address, port = match[1], match[2]
+    elif text.count(":") == 1:
+        address, port = text.split(":")
+    try:
+        family, value = parse_any_address(address)
+    except ValueError:
+        raise words.error(f"expected {what}, found {text!r}") from None
+    if port is None:
+        return family, value, None
+    return family, value, _number(words, port, "port", 65535)
+
+
+def _number(words: _Words, text: str, what: str, high: int) -> int:
+    try:
+        value = int(text, 16 if text.lower().startswith("0x") else 10)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= high:
+        raise words.error(f"{text!r} is not a {what} (0-{high})")
+    return value
+
+
+def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Packet:
+    match option:
+        case "ttl":
+            return packet.changed(ttl=_number(words, value, "ttl", 255))
+        case "mark":
+            return packet.changed(mark=_number(words, value, "mark", 0xFFFFFFFF))
+        case "payload":
+            try:
+                return packet.changed(payload=bytes.fromhex(value))
+            except ValueError:
+                raise words.error("expected bytes in hexadecimal") from None
+        case "flags":
+            if packet.proto != Protocol.TCP:
+                raise words.error("only tcp has flags", back=2)
+            try:
+                return packet.changed(flags=parse_flags(value))
+            except ValueError as e:
+                raise words.error(str(e)) from None
+    if not packet.is_icmp:
+        raise words.error(f"only icmp has {option}", back=2)
+    if option == "id":
+        return packet.changed(icmp_id=_number(words, value, "identifier", 65535))
+    kind, _, code = value.partition("/")
+    known = icmp_kinds(packet.family)
+    icmp_type, icmp_code = known.get(value, (-1, 0))
+    if icmp_type < 0:
+        icmp_type, icmp_code = _number(words, kind, "type", 255), _number(words, code or "0", "code", 255)
+    identifier = packet.icmp_id if icmp_has_identifier(packet.family, icmp_type) else None
+    return packet.changed(icmp_type=icmp_type, icmp_code=icmp_code, icmp_id=identifier)
+
+
+def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flow:
+    if entry == "auto":
+        try:
+            entry = entry_of(node, packet.family, packet.src)
+        except ValueError as e:
+            raise words.error(str(e), hint="say where it enters: in IFACE", back=0) from None
+    elif entry is not None and node.interface(entry) is None:
+        names = ", ".join(i.name for i in node.interfaces)
+        raise words.error(f"the node has no interface {entry!r}", hint=f"it has {names}")
+    if packet.mark and entry is not None:
+        raise words.error("only packets made on the node carry a mark", hint="add: from node")
+    return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

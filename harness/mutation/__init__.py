@@ -1,9 +1,0 @@
-"""Proof that the harness has teeth: faults planted in translated output, and whether packets show them.
-
-``nft_faults`` and ``bpf_faults`` derive single faults from an emitter's output, never from the IR;
-``hunt`` loads each into a real kernel and replays the regression corpus until something differs;
-``proofs`` lists the faults that cannot be seen because they change nothing, each with the reason.
-``python -m harness.mutation`` prints the table. Imported by nothing but the tests.
-"""
-
-__all__: list[str] = []

@@ -1,0 +1,130 @@
+"""The catalogue of known differences, read from ``catalogue.toml`` and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from nfparity.assess.ends import End
+
+__all__ = ["CATALOGUE", "Decided", "Entry", "Version", "catalogue", "entry", "read_catalogue"]
+
+CATALOGUE: Final = Path(__file__).with_name("catalogue.toml")
+
+Version = tuple[int, int]
+"""A Kubernetes minor: 1.30 is ``(1, 30)``."""
+
+_ANY: Final = "*"
+_KEYS: Final = ("title", "trigger", "versions", "today", "then", "advice", "source", "decided")
+
+
+class Decided(StrEnum):
+    """How it is found out whether a node exhibits a difference."""
+
+    REPLAY = "replay"
+    """Packets on the real kernel show it."""
+    FACTS = "facts"
+    """The snapshot says it, without a packet."""
+    OUT_OF_REACH = "out-of-reach"
+    """Neither can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One known difference. ``expects`` are pairs of ends, today's and then's; empty: any two.
+
+    ``last`` None: it still holds. ``reason`` says why it is out of reach, else it is empty.
+    """
+
+    id: str
+    title: str
+    trigger: str
+    first: Version
+    last: Version | None
+    today: str
+    then: str
+    advice: str
+    source: str
+    decided: Decided
+    reason: str = ""
+    expects: frozenset[tuple[End, End]] = frozenset()
+
+    def holds_at(self, version: Version | None) -> bool:
+        """Whether that Kubernetes has the difference; None: a version that is not known may have it."""
+        return version is None or (self.first <= version and (self.last is None or version <= self.last))
+
+    def allows(self, today: End, then: End) -> bool:
+        """Whether a packet that ends so today, and so then, ends as the catalogue expects."""
+        return not self.expects or (today, then) in self.expects
+
+
+@cache
+def catalogue() -> tuple[Entry, ...]:
+    """Return the entries in the order of their ids."""
+    return read_catalogue(CATALOGUE.read_text(encoding="utf-8"))
+
+
+def entry(k: str) -> Entry:
+    """Return the entry with that id; KeyError when there is none."""
+    for one in catalogue():
+        if one.id == k:
+            return one
+    raise KeyError(k)
+
+
+def read_catalogue(text: str) -> tuple[Entry, ...]:
+    """Read a catalogue. Raises ValueError for a key that is missing, not known, or has a bad value."""
+    return tuple(_entry(name, table) for name, table in sorted(tomllib.loads(text).items()))
+
+
+def _entry(name: str, table: dict[str, object]) -> Entry:
+    unknown = set(table) - {*_KEYS, "reason", "expects"}
+    missing = set(_KEYS) - set(table)
+    if unknown or missing:
+        raise ValueError(f"{name}: missing {sorted(missing)}, not known {sorted(unknown)}")
+    words = {key: table[key] for key in _KEYS if key != "versions"}
+    empty = [key for key, value in words.items() if not isinstance(value, str) or not value]
+    if empty:
+        raise ValueError(f"{name}: expected text for {empty}")
+    versions = table["versions"]
+    if not isinstance(versions, list) or len(versions) != 2:
+        raise ValueError(f"{name}: versions are the first and the last")
+    decided = Decided(str(table["decided"]))
+    reason = str(table.get("reason", ""))
+    if bool(reason) is not (decided is Decided.OUT_OF_REACH):
+        raise ValueError(f"{name}: a reason is for what is out of reach, and for that alone")
+    pairs = table.get("expects", [])
+    if not isinstance(pairs, list) or bool(pairs) is not (decided is Decided.REPLAY):
+        raise ValueError(f"{name}: what a replay decides has expectations, and nothing else has")
+    return Entry(
+        id=name,
+        title=str(table["title"]),
+        trigger=str(table["trigger"]),
+        first=_version(name, str(versions[0])),
+        last=_version(name, str(versions[1])) if versions[1] else None,
+        today=str(table["today"]),
+        then=str(table["then"]),
+        advice=str(table["advice"]),
+        source=str(table["source"]),
+        decided=decided,
+        reason=reason,
+        expects=frozenset() if _ANY in pairs else frozenset(_pair(name, str(p)) for p in pairs),
+    )
+
+
+def _version(name: str, text: str) -> Version:
+    major, dot, minor = text.partition(".")
+    if not (dot and major.isdigit() and minor.isdigit()):
+        raise ValueError(f"{name}: {text!r} is no Kubernetes minor")
+    return int(major), int(minor)
+
+
+def _pair(name: str, text: str) -> tuple[End, End]:
+    today, arrow, then = (part.strip() for part in text.partition(">"))
+    if not arrow:
+        raise ValueError(f"{name}: {text!r} is no pair of ends")
+    return End(today), End(then)

@@ -1,0 +1,105 @@
+"""Session affinity: how many clients are remembered (K25)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from backends.model.flow import Flow, Send
+from backends.model.outcome import FlowResult, Outcome
+from harness.diff.ways import PICKED, way_key
+from nfparity.assess.facts import Facts
+from nfparity.assess.seen import Claim, Detector, Measured, Seen, evidence
+from nfparity.kubeproxy.service import Part, Service
+from translate.ir import Family, parse_address
+
+__all__ = ["AFFINITY", "REMEMBERED"]
+
+REMEMBERED: Final = 100
+"""How many addresses a list of ``-m recent`` keeps unless the module was told otherwise (``ip_list_tot``)."""
+
+_CLIENTS: Final = {
+    Family.IP: parse_address(Family.IP, "198.18.0.0"),
+    Family.IP6: parse_address(Family.IP6, "2001:2::"),
+}
+"""Networks for benchmarks (RFC 2544, RFC 5180), where no cluster is."""
+
+_MORE: Final = 50
+"""Clients beyond what all lists hold; that each of them finds its old endpoint by chance is 2^-50 at most."""
+
+
+def _k25(facts: Facts) -> Iterator[Flow]:
+    """More clients than the lists hold come once, and then once more."""
+    outside = facts.client("outside")
+    if outside is None:
+        return
+    for service in facts.services:
+        if not service.affinity or service.cluster_ip is None or len(service.endpoints) < 2:
+            continue
+        count = REMEMBERED * len(service.endpoints) + _MORE
+        first = facts.packet(outside, service.cluster_ip, service, service.port)
+        rounds = tuple(
+            Send(packet=first.changed(src=_CLIENTS[facts.family] + number, sport=port), entry=outside.entry)
+            for port in (42000, 43000)
+            for number in range(1, count + 1)
+        )
+        if facts.places.behind(_CLIENTS[facts.family]) != outside.entry:
+            continue
+        flow = facts.flow(
+            "K25", outside, first, about=facts.label(service), why=f"{count} clients, each twice"
+        )
+        yield Flow(id=flow.id, steps=rounds, why=flow.why, source=flow.source)
+
+
+def _measure(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> Measured | None:
+    """Say that clients no longer come back to another endpoint; how many do today is chance."""
+    kept = [_kept(flow, result) for result in (today, then)]
+    clients = len(flow.steps) // 2
+    if kept[0] == kept[1] or kept[1] < clients:
+        return None
+    return Measured(
+        told=f"of {clients} clients, some come back to another endpoint; then each to its own",
+        step=len(flow.steps) - 1,
+        today=_any_of(flow, today),
+        then=_any_of(flow, then),
+    )
+
+
+def _kept(flow: Flow, result: FlowResult) -> int:
+    outcomes = result.branches[0].outcomes
+    half = len(outcomes) // 2
+    went = zip(outcomes[:half], outcomes[half:], strict=True)
+    return sum(before.dst is not None and before.dst == after.dst for before, after in went)
+
+
+def _any_of(flow: Flow, result: FlowResult) -> Outcome:
+    """What may become of the last packet: the same whatever each client has drawn."""
+    sends = [step.packet for step in flow.steps if isinstance(step, Send)]
+    sent = {packet.sport for packet in sends}
+    outcomes = result.branches[0].outcomes
+    changed = [one.sport for one in outcomes if one.snat]
+    # Of many picks, some fall on a port that was sent.
+    picked = 2 * sum(port in sent for port in changed) < len(changed)
+
+    def of_the_last(one: Outcome) -> Outcome:
+        if one.src is None:
+            return one
+        if one.snat:
+            return one.changed(sport=PICKED if picked else sends[-1].sport)
+        return one.changed(src=sends[-1].src, sport=sends[-1].sport)
+
+    return min(map(of_the_last, outcomes), key=lambda one: way_key(flow, (one,)))
+
+
+def _claim_k25(facts: Facts, seen: Seen) -> Claim | None:
+    service = _service(facts, seen)
+    if not seen.measured or service is None:
+        return None
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.AFFINITY)))
+
+
+def _service(facts: Facts, seen: Seen) -> Service | None:
+    return facts.by_cluster_ip(seen.packet)
+
+
+AFFINITY = (Detector(k="K25", witnesses=_k25, claims=_claim_k25, measure=_measure),)

@@ -1,0 +1,152 @@
+"""External and load balancer addresses: source ranges, and services without endpoints (K14-K16, K19, K24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from backends.model.flow import Flow
+from nfparity.assess.ends import End
+from nfparity.assess.facts import Client, Facts
+from nfparity.assess.seen import Claim, Detector, Seen, evidence
+from nfparity.kubeproxy.service import Part, Service
+from translate.ir import format_address
+
+__all__ = ["LOAD_BALANCERS"]
+
+_REFUSALS = (Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS)
+_ADDRESSES = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
+
+
+def _to_each_address(
+    facts: Facts, k: str, service: Service, clients: tuple[Client, ...], why: str
+) -> Iterator[Flow]:
+    for address in service.external_addresses:
+        for client in clients:
+            packet = facts.packet(client, address, service, service.port)
+            about = f"{facts.label(service)}/{format_address(facts.family, address)}"
+            yield facts.flow(k, client, packet, about=about, why=why)
+
+
+def _has_refusal(service: Service, part: Part) -> bool:
+    return any(service.lines_for(part))
+
+
+def _in_ranges(service: Service, address: int) -> bool:
+    return not service.source_ranges or any(address in r for r in service.source_ranges)
+
+
+def _k14(facts: Facts) -> Iterator[Flow]:
+    for service in facts.services:
+        if _has_refusal(service, Part.NO_ENDPOINTS):
+            yield from _to_each_address(
+                facts, "K14", service, facts.clients(), "a load balancer IP of a service without endpoints"
+            )
+
+
+def _k15(facts: Facts) -> Iterator[Flow]:
+    for service in facts.services:
+        strangers = [a for a in facts.places.outside if not _in_ranges(service, a)]
+        for address in strangers[:1]:
+            entry = facts.places.behind(address)
+            clients = (Client("outside", address, entry),) if entry else ()
+            for flow in _to_each_address(
+                facts, "K15", service, clients, "out of range, and its TTL ends here"
+            ):
+                send = flow.first
+                yield replace(flow, steps=(replace(send, packet=send.packet.changed(ttl=1)),))
+
+
+def _k16(facts: Facts) -> Iterator[Flow]:
+    node = facts.client("node")
+    for service in facts.services:
+        if node is not None and _has_refusal(service, Part.NO_ENDPOINTS):
+            yield from _to_each_address(
+                facts, "K16", service, (node,), "the node itself uses an external address"
+            )
+
+
+def _k19(facts: Facts) -> Iterator[Flow]:
+    for service in facts.services:
+        if _other_node_port(facts, service) is not None:
+            yield from _to_each_address(
+                facts,
+                "K19",
+                service,
+                facts.clients(),
+                "an external address and port that is another's node port",
+            )
+
+
+def _other_node_port(facts: Facts, service: Service) -> Service | None:
+    """The service whose node port this one shadows, on an address of the node."""
+    if not any(facts.is_own(a) for a in service.external_addresses):
+        return None
+    for other in facts.services:
+        if other is not service and other.node_port == service.port and other.protocol is service.protocol:
+            return other
+    return None
+
+
+def _k24(facts: Facts) -> Iterator[Flow]:
+    node = facts.client("node")
+    for service in facts.services:
+        if node is not None and _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+            yield from _to_each_address(
+                facts, "K24", service, (node,), "the node itself uses an external address"
+            )
+
+
+def _claim_k14(facts: Facts, seen: Seen) -> Claim | None:
+    service = facts.by_external(seen.packet)
+    if service is None or not _has_refusal(service, Part.NO_ENDPOINTS) or seen.packet.ttl <= 1:
+        return None
+    if service.source_ranges and _in_ranges(service, seen.packet.src):
+        return None
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(*_REFUSALS)))
+
+
+def _claim_k15(facts: Facts, seen: Seen) -> Claim | None:
+    service = facts.by_external(seen.packet)
+    if service is None or not service.source_ranges or _in_ranges(service, seen.packet.src):
+        return None
+    if not (seen.today.reject_with or "").startswith(("icmp-11", "icmp6-3")):
+        return None
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.OUT_OF_RANGE)))
+
+
+def _claim_k16(facts: Facts, seen: Seen) -> Claim | None:
+    service = facts.by_external(seen.packet)
+    if seen.entry is not None or service is None or not _has_refusal(service, Part.NO_ENDPOINTS):
+        return None
+    return Claim(subject=facts.label(service), lines=evidence(service.lines_for(*_REFUSALS)), counted=False)
+
+
+def _claim_k19(facts: Facts, seen: Seen) -> Claim | None:
+    service = facts.by_external(seen.packet)
+    other = None if service is None else _other_node_port(facts, service)
+    if service is None or other is None:
+        return None
+    if seen.today_end is End.SERVICE and seen.today.dst not in {e.address for e in other.endpoints}:
+        return None
+    subject = f"{facts.label(service)}, over {facts.label(other)}"
+    return Claim(
+        subject=subject, lines=evidence((*service.lines_for(*_ADDRESSES), *other.lines_for(Part.NODE_PORT)))
+    )
+
+
+def _claim_k24(facts: Facts, seen: Seen) -> Claim | None:
+    service = facts.by_external(seen.packet)
+    if seen.entry is not None or service is None or not _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+        return None
+    lines = [line for line in service.lines_for(*_ADDRESSES, *_REFUSALS) if line.address == seen.packet.dst]
+    return Claim(subject=facts.label(service), lines=evidence(lines))
+
+
+LOAD_BALANCERS = (
+    Detector(k="K19", witnesses=_k19, claims=_claim_k19),
+    Detector(k="K24", witnesses=_k24, claims=_claim_k24),
+    Detector(k="K16", witnesses=_k16, claims=_claim_k16),
+    Detector(k="K15", witnesses=_k15, claims=_claim_k15),
+    Detector(k="K14", witnesses=_k14, claims=_claim_k14),
+)

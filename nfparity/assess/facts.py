@@ -1,0 +1,191 @@
+"""What detectors know of a node: its rules, what kube-proxy serves by them, and where packets come from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.model.flow import Flow, Send
+from backends.model.node import Node
+from backends.model.packet import Packet
+from harness.corpus.generate.places import Places
+from nfparity.assess.catalogue import Version
+from nfparity.assess.foreign import Foreign, foreign_part
+from nfparity.assess.index import ServiceIndex, number_of
+from nfparity.kubeproxy.service import Service
+from nfparity.kubeproxy.state import KubeProxyState
+from translate.ir import Family, Interval, Ruleset, format_address
+
+__all__ = ["Client", "Facts", "gather", "range_text"]
+
+_SHOWN: Final = 5
+_SOURCE_PORT: Final = 41000
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Where a witness comes from: a word for ids, its address, and the interface (None: the node itself)."""
+
+    who: str
+    address: int
+    entry: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that is known of one family of a node.
+
+    ``version`` is the Kubernetes that it is to run, None when not said. ``meta`` is what the snapshot
+    says of itself. ``service_range`` holds every ClusterIP; ``assumed`` is what was inferred.
+    """
+
+    ruleset: Ruleset
+    foreign: Foreign
+    node: Node
+    state: KubeProxyState
+    places: Places
+    version: Version | None = None
+    meta: Mapping[str, object] = field(default_factory=dict)
+    service_range: Interval | None = None
+    assumed: tuple[str, ...] = ()
+    index: ServiceIndex = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", ServiceIndex.of(self.state))
+
+    @property
+    def family(self) -> Family:
+        """The family of the rules."""
+        return self.ruleset.family
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What kube-proxy serves."""
+        return self.state.services
+
+    @property
+    def cluster_ips(self) -> Collection[int]:
+        """Every ClusterIP, once."""
+        return self.index.cluster_ips.keys()
+
+    def is_loopback(self, address: int) -> bool:
+        """Whether an address is the node's own, and nobody else's."""
+        return address >> 24 == 127 if self.family is Family.IP else address == 1
+
+    def is_own(self, address: int) -> bool:
+        """Whether an address is on one of the node's interfaces."""
+        return address in self.places.own
+
+    def label(self, service: Service) -> str:
+        """Return the service's name, or what it is known by."""
+        return service.label(self.family)
+
+    def clients(self) -> tuple[Client, ...]:
+        """Return a client in the cluster, one outside, and the node itself, as far as there are such."""
+        found = []
+        for who, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
+            for address in addresses[:1]:
+                entry = self.places.behind(address)
+                if entry:
+                    found.append(Client(who, address, entry))
+        if self.places.own:
+            found.append(Client("node", self.places.own[0], None))
+        return tuple(found)
+
+    def client(self, who: str) -> Client | None:
+        """Return one of :meth:`clients`, or None."""
+        return next((c for c in self.clients() if c.who == who), None)
+
+    def packet(self, client: Client, dst: int, service: Service, port: int | None) -> Packet:
+        """Return the first packet of a client to an address, with the service's protocol."""
+        return Packet(
+            family=self.family,
+            src=client.address,
+            dst=dst,
+            proto=number_of(service),
+            sport=_SOURCE_PORT,
+            dport=port,
+        )
+
+    def flow(self, k: str, client: Client, packet: Packet, *, about: str, why: str) -> Flow:
+        """Return a witness of one packet; its id says difference, subject, place and client."""
+        return Flow(
+            id=f"{k}/{about}/{client.who}",
+            steps=(Send(packet=packet, entry=client.entry),),
+            why=why,
+            source="witness",
+        )
+
+    def by_node_port(self, packet: Packet) -> Service | None:
+        """Return the service whose node port a packet names."""
+        return self.index.by_node_port.get((packet.proto, _port(packet)))
+
+    def by_external(self, packet: Packet) -> Service | None:
+        """Return the service that a packet names by an external address."""
+        return self.index.by_external.get((packet.dst, packet.proto, _port(packet)))
+
+    def by_cluster_ip(self, packet: Packet) -> Service | None:
+        """Return the service that a packet names by its ClusterIP and port."""
+        return self.index.by_cluster_ip.get((packet.dst, packet.proto, _port(packet)))
+
+    def at_cluster_ip(self, address: int) -> tuple[Service, ...]:
+        """Return every service with that ClusterIP."""
+        return self.index.cluster_ips.get(address, ())
+
+
+def _port(packet: Packet) -> int | None:
+    return packet.dport if isinstance(packet.dport, int) else None
+
+
+def gather(
+    ruleset: Ruleset,
+    node: Node,
+    state: KubeProxyState,
+    *,
+    version: Version | None = None,
+    meta: Mapping[str, object] | None = None,
+    service_range: Interval | None = None,
+    assumed: tuple[str, ...] = (),
+) -> Facts:
+    """Put together what is known. ``service_range`` None: the smallest prefix with every ClusterIP.
+
+    ``assumed`` comes behind what was assumed of the node.
+    """
+    said = [*node.assumed, *assumed]
+    ips = [s.cluster_ip for s in state.services if s.cluster_ip is not None]
+    if service_range is None and len(ips) > 1:
+        service_range = _smallest(ips, ruleset.family)
+        prefix = range_text(service_range, ruleset.family)
+        said.append(f"services have addresses in {prefix}, where the ClusterIPs are")
+    foreign = foreign_part(ruleset, state)
+    return Facts(
+        ruleset=ruleset,
+        foreign=foreign,
+        node=node,
+        state=state,
+        places=Places.of(ruleset, node),
+        version=version,
+        meta=meta or {},
+        service_range=service_range,
+        assumed=(*said, *state.notes, *_not_understood(state), *foreign.notes),
+    )
+
+
+def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
+    lines = [str(one.origin.line) for one in state.remainder]
+    if not lines:
+        return ()
+    shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
+    what = "rule in kube-proxy's chains is" if len(lines) == 1 else "rules in kube-proxy's chains are"
+    return (f"{len(lines)} {what} not understood, and what they do ends with them (line {shown})",)
+
+
+def _smallest(addresses: list[int], family: Family) -> Interval:
+    differing = (min(addresses) ^ max(addresses)).bit_length()
+    return Interval.prefix(min(addresses) >> differing << differing, family.bits - differing, family.bits)
+
+
+def range_text(interval: Interval, family: Family) -> str:
+    """Return a prefix as people write it."""
+    return f"{format_address(family, interval.low)}/{interval.prefix_length(family.bits)}"

@@ -1,0 +1,150 @@
+"""Workers of dask.distributed: processes of this machine, or those of a scheduler that runs already.
+
+Each worker takes one snapshot at a time. Half of the work is the simulator's, in pure Python, so that
+processes are what helps; and the replay of a snapshot has network namespaces of its own, in children of the
+worker that end with it. A worker that dies is started anew (by its nanny), and what it had is given to
+another; whatever ends several workers is given up, and asked once more when all else is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from nfparity.assess.fleet.node import Answer, Failure
+from nfparity.assess.fleet.order import Order, answer
+from translate.errors import InputError, MachineError
+
+if TYPE_CHECKING:
+    from nfparity.assess.fleet.pool import Pool
+
+__all__ = ["Ask", "DaskPool", "dask_pool"]
+
+_DEATHS: Final = 2
+"""How many workers a snapshot may end before it is given up for now."""
+
+_SECONDS: Final = 30
+_SCHEMES: Final = ("tcp", "tls")
+
+Ask = Callable[[Order, str], Answer]
+"""As :func:`nfparity.assess.fleet.order.answer`; importable where the workers are."""
+
+
+def _same(order: Order) -> Order:
+    return order
+
+
+class DaskPool:
+    """A :class:`nfparity.assess.fleet.pool.Pool`. ``client`` is a ``distributed.Client``."""
+
+    def __init__(self, client: Any, order: Order, ask: Ask) -> None:
+        self._client = client
+        self._ask = ask
+        # A task is computed again when the worker that has its result is lost; scattered data would be gone.
+        self._order = client.submit(_same, order, pure=False)
+
+    def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
+        """Yield an answer for each path as it comes."""
+        from distributed import CancelledError, KilledWorker, as_completed
+
+        futures = {
+            self._client.submit(self._ask, self._order, os.path.abspath(path), pure=False): path
+            for path in paths
+        }
+        for future in as_completed(futures):
+            path = futures.pop(future)
+            try:
+                got = future.result()
+                yield Answer(
+                    path=path,
+                    found=got.found,
+                    titles=got.titles,
+                    flows=got.flows,
+                    failure=_renamed(got, path),
+                )
+            except CancelledError as e:
+                raise MachineError(f"the scheduler is gone, or forgot what it was asked: {e}") from e
+            except KilledWorker:
+                ended = f"given up: it has ended {_DEATHS + 1} workers (of too little memory?)"
+                yield Answer(path=path, failure=Failure(3, ended, again=True))
+            except Exception as e:
+                # Not the snapshot's: that is an answer. Pickle's, the scheduler's, another version there.
+                yield Answer(path=path, failure=Failure(3, f"{type(e).__name__}: {e}", again=True))
+            finally:
+                future.release()
+
+
+def _renamed(got: Answer, path: str) -> Failure | None:
+    """A failure that calls the snapshot as the user did, and not by where it lies."""
+    if got.failure is None:
+        return None
+    reason = got.failure.reason.replace(got.path, path)
+    return Failure(got.failure.status, reason, got.failure.again)
+
+
+@contextmanager
+def dask_pool(
+    order: Order, *, workers: int | None, scheduler: str | None, ask: Ask = answer
+) -> Iterator[Pool]:
+    """Yield a pool: of ``workers`` processes here, or of the workers that ``scheduler`` has.
+
+    None for both: a process for each processor. ``ask`` is what a worker does with a path.
+    Raises InputError for an address that is none, and MachineError when nobody answers there.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    # dask would leave a folder behind, and those of workers that were killed.
+    scratch = TemporaryDirectory(prefix="nfparity-fleet-", ignore_cleanup_errors=True)
+    settings = {
+        "temporary-directory": scratch.name,
+        "distributed.scheduler.allowed-failures": _DEATHS,
+        # One snapshot at a worker, and none waiting there: what waits would be blamed for its death, too.
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with scratch, dask.config.set(settings), ExitStack() as stack:
+        if scheduler is None:
+            count = workers or len(os.sched_getaffinity(0))
+            cluster = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            stack.enter_context(cluster)
+            client = Client(cluster)
+        else:
+            client = _connected(scheduler, Client)
+        stack.enter_context(client)
+        yield DaskPool(client, order, ask)
+
+
+def _connected(scheduler: str, client: Any) -> Any:
+    # Found out without dask: a Client that could not connect is taken apart by the garbage collector, and may
+    # then wait for ever for a lock that its own thread holds (distributed 2026.8).
+    parts = urlsplit(scheduler)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in _SCHEMES or not host or port is None:
+        raise InputError(f"--scheduler {scheduler}: no address such as tcp://host:8786")
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+        connected = client(scheduler, timeout=_SECONDS)
+    except OSError as e:
+        raise MachineError(f"--scheduler {scheduler}: no scheduler answers there: {e}") from e
+    try:
+        connected.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as e:
+        connected.close()
+        raise MachineError(f"--scheduler {scheduler}: it has no worker (dask worker {scheduler})") from e
+    return connected

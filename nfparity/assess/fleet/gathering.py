@@ -1,0 +1,53 @@
+"""Hands snapshots to a pool, tells of each as it comes, and tries again what a machine failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from nfparity.assess.fleet.node import Answer
+from nfparity.assess.fleet.pool import Pool
+from translate.errors import MachineError
+
+__all__ = ["TRIES", "Tell", "gather_answers"]
+
+TRIES: Final = 3
+"""How often a snapshot is tried, all in all."""
+
+Tell = Callable[[Answer, int, bool], None]
+"""Told of each answer: what it is, how many snapshots are done, and whether it is to be tried again."""
+
+
+def gather_answers(pool: Pool, paths: Sequence[str], tell: Tell, *, tries: int = TRIES) -> tuple[Answer, ...]:
+    """Return an answer for each path, in the order of ``paths``.
+
+    What the machine failed is tried again when all others are done: what it lacked it may have then. When
+    it fails everything in a round of several, that is no chance, and is not tried again.
+    Raises MachineError when the pool gives no answer for a path, or two.
+    """
+    done: dict[str, Answer] = {}
+    waiting = list(paths)
+    for left in range(tries - 1, -1, -1):
+        again: list[Answer] = []
+        round_ = list(waiting)
+        for answer in pool.answers(round_):
+            if answer.path not in waiting:
+                raise MachineError(f"{answer.path}: answered twice, or never asked for")
+            waiting.remove(answer.path)
+            if left and answer.failure is not None and answer.failure.again:
+                again.append(answer)
+                tell(answer, len(done), True)
+            else:
+                done[answer.path] = answer
+                tell(answer, len(done), False)
+        if waiting:
+            raise MachineError(f"no answer came for {waiting[0]} and {len(waiting) - 1} more")
+        if not again:
+            break
+        if len(again) == len(round_) > 1 and len({a.failure for a in again}) == 1:
+            for answer in again:
+                done[answer.path] = answer
+                tell(answer, len(done), False)
+            break
+        waiting = [answer.path for answer in again]
+    return tuple(done[path] for path in paths)

@@ -1,0 +1,64 @@
+"""The snapshots that words of the command line name: each by its path, or all in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.files.errors import reason
+from nfparity.capture.files import FILES
+from translate.errors import InputError
+
+__all__ = ["is_collection", "labels", "snapshot_paths"]
+
+_ARCHIVES: Final = (".tar.gz", ".tgz")
+
+
+def is_collection(path: str) -> bool:
+    """Whether ``path`` is a folder that is no snapshot itself, and so may hold some."""
+    return os.path.isdir(path) and not _is_snapshot_folder(Path(path))
+
+
+def snapshot_paths(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths of all snapshots, each once, those of a folder sorted by name.
+
+    In a folder of snapshots, folders with files of a snapshot and ``.tar.gz`` count, and nothing else; it
+    is not searched deeper. Whether a path is what it says is left to whoever reads it.
+    Raises InputError for a folder without any snapshot, or one that cannot be read.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        for path in _inside(word) if is_collection(word) else (word,):
+            found.setdefault(os.path.realpath(path), path)
+    return tuple(found.values())
+
+
+def _inside(folder: str) -> Iterator[str]:
+    try:
+        inside = sorted(Path(folder).iterdir())
+        paths = [one for one in inside if one.name.endswith(_ARCHIVES) or _is_snapshot_folder(one)]
+        led = [one for one in paths if one.is_symlink() and one.resolve().parent != Path(folder).resolve()]
+    except (OSError, RuntimeError) as e:
+        raise InputError(f"{folder}: cannot be read: {reason(e)}") from e
+    if led:
+        raise InputError(f"{led[0]}: a symbolic link that leads out of the folder; name what it leads to")
+    if not paths:
+        raise InputError(f"{folder}: no snapshot, and none in it: no .tar.gz, no folder with iptables-save")
+    yield from map(str, paths)
+
+
+def _is_snapshot_folder(path: Path) -> bool:
+    return path.is_dir() and any((path / name).is_file() for name in FILES)
+
+
+def labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return names to tell the snapshots by: the files', or the paths where these are not unique."""
+    short = tuple(_short(path) for path in paths)
+    return short if len(set(short)) == len(short) else tuple(paths)
+
+
+def _short(path: str) -> str:
+    name = os.path.basename(os.path.normpath(path))
+    return next((name.removesuffix(end) for end in _ARCHIVES if name.endswith(end)), name)

@@ -1,0 +1,170 @@
+"""The part of a node's rules that is not kube-proxy's: it stays when kube-proxy changes its mode.
+
+kube-proxy takes its own rules away when it starts in another mode (``CleanupLeftovers``): the jumps
+from the built-in chains, and its chains. What another component has put into one of these chains goes
+with it; where another component jumps to one of them, that rule finds nothing there any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from nfparity.kubeproxy.state import KubeProxyState
+from translate.ir import (
+    AnyOf,
+    Chain,
+    Drop,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Interval,
+    Jump,
+    Policy,
+    Reject,
+    Rule,
+    Ruleset,
+    SetMark,
+    Table,
+    TableName,
+)
+
+__all__ = ["Denial", "Foreign", "foreign_part", "is_kube_proxy_chain"]
+
+_OWN: Final = frozenset(
+    {
+        "KUBE-EXTERNAL-SERVICES",
+        "KUBE-FORWARD",
+        "KUBE-MARK-DROP",
+        "KUBE-MARK-MASQ",
+        "KUBE-NODEPORTS",
+        "KUBE-POSTROUTING",
+        "KUBE-PROXY-CANARY",
+        "KUBE-PROXY-FIREWALL",
+        "KUBE-SERVICES",
+    }
+)
+_OF_A_SERVICE: Final = re.compile(r"KUBE-(SVC|SVL|EXT|XLB|FW|SEP)-.+")
+_MARK: Final = "KUBE-MARK-MASQ"
+_GUARD: Final = "KUBE-FIREWALL"
+_KUBELET: Final = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY")
+"""Chains that only a kubelet makes: then it keeps :data:`_GUARD`, too (``pkg/kubelet``, ``iptables``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What denies by default in one hook of the filter table: the policy (``rule`` None), or a last rule."""
+
+    hook: Hook
+    chain: Chain
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """The rules that stay, and what of them is of interest.
+
+    ``intruders`` use a chain or the mark of kube-proxy's; ``askers`` are those that ask for the mark.
+    ``denials`` are firewalls that deny by default; ``drops`` is whether any rule that stays drops or
+    rejects. ``notes`` say what was assumed.
+    """
+
+    ruleset: Ruleset
+    intruders: tuple[Rule, ...] = ()
+    askers: tuple[Rule, ...] = ()
+    denials: tuple[Denial, ...] = ()
+    drops: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def is_kube_proxy_chain(name: str, *, kubelet: bool) -> bool:
+    """Whether a chain of that name is kube-proxy's, on a node with or without a kubelet's chains."""
+    if name == _GUARD:
+        return not kubelet
+    return name in _OWN or _OF_A_SERVICE.fullmatch(name) is not None
+
+
+def foreign_part(ruleset: Ruleset, state: KubeProxyState) -> Foreign:
+    """Return what stays of ``ruleset`` when the kube-proxy of ``state`` takes its rules away."""
+    names = {chain.name for table in ruleset.tables for chain in table.chains}
+    kubelet = any(name in names for name in _KUBELET)
+    notes: list[str] = []
+    intruders: list[Rule] = []
+    tables: list[Table] = []
+    for table in ruleset.tables:
+        wanted: dict[str, None] = {}
+        chains: list[Chain] = []
+        for chain in table.chains:
+            if is_kube_proxy_chain(chain.name, kubelet=kubelet):
+                continue
+            rules = []
+            for rule in chain.rules:
+                target = _target(rule)
+                own = target is not None and is_kube_proxy_chain(target, kubelet=kubelet)
+                if own and _is_entrance(chain, rule):
+                    continue
+                if own and target is not None:
+                    wanted[target] = None
+                    where = f"chain {target} of {table.name}"
+                    notes.append(f"{where} stays, without rules, where rules not of kube-proxy jump to it")
+                if own or _asks_mark(rule, state.mark) or _sets_mark(rule, state.mark):
+                    intruders.append(rule)
+                rules.append(rule)
+            chains.append(replace(chain, rules=tuple(rules)))
+        chains += [Chain(name=name, rules=()) for name in wanted]
+        if any(chain.rules or chain.policy is Policy.DROP for chain in chains):
+            tables.append(replace(table, chains=tuple(chains)))
+    rest = replace(ruleset, tables=tuple(tables))
+    if kubelet and _GUARD in names:
+        notes.append(f"chain {_GUARD} is the kubelet's, and stays")
+    return Foreign(
+        ruleset=rest,
+        intruders=tuple(intruders),
+        askers=tuple(rule for rule in intruders if _asks_mark(rule, state.mark)),
+        denials=tuple(_denials(rest)),
+        drops=any(_denies(rule) for table in rest.tables for c in table.chains for rule in c.rules),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _target(rule: Rule) -> str | None:
+    return next((a.chain for a in rule.actions if isinstance(a, Jump | Goto)), None)
+
+
+def _is_entrance(chain: Chain, rule: Rule) -> bool:
+    """Whether a jump to a chain of kube-proxy's is one of its own: of all new packets, or of all."""
+    asked = [t for test in rule.tests for t in (test.tests if isinstance(test, AnyOf) else (test,))]
+    plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in asked)
+    return chain.hook is not None and plain and _target(rule) != _MARK
+
+
+def _asks_mark(rule: Rule, mark: int | None) -> bool:
+    if mark is None:
+        return False
+    for test in rule.tests:
+        if isinstance(test, FieldTest) and test.field is Field.MARK:
+            mask = -1 if test.mask is None else test.mask
+            if mask & mark and any(isinstance(v, Interval) and v.high & mark for v in test.values):
+                return True
+    return False
+
+
+def _sets_mark(rule: Rule, mark: int | None) -> bool:
+    return mark is not None and any(isinstance(a, SetMark) and a.value & mark for a in rule.actions)
+
+
+def _denies(rule: Rule) -> bool:
+    return any(isinstance(a, Drop | Reject) for a in rule.actions)
+
+
+def _denials(ruleset: Ruleset) -> Iterator[Denial]:
+    table = ruleset.table(TableName.FILTER)
+    for chain in () if table is None else table.chains:
+        if chain.hook not in (Hook.INPUT, Hook.FORWARD):
+            continue
+        last = next((r for r in chain.rules if _denies(r) and not r.tests), None)
+        if chain.policy is Policy.DROP or last is not None:
+            yield Denial(chain.hook, chain, last)

@@ -1,0 +1,66 @@
+"""Differences that a snapshot states without a packet: versions that are too old, services that collide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nfparity.assess.facts import Facts
+from nfparity.assess.seen import Evidence, evidence
+from nfparity.kubeproxy.service import Service
+from translate.ir import format_address
+
+__all__ = ["Stated", "stated"]
+
+_KERNEL: Final = (5, 13)
+_NFT: Final = (1, 0, 1)
+_NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What the snapshot states: of which kind, about what, by which lines, in a sentence."""
+
+    k: str
+    subject: str
+    told: str
+    lines: tuple[Evidence, ...] = ()
+
+
+def stated(facts: Facts) -> Iterator[Stated]:
+    """Yield everything that needs no packet."""
+    yield from _too_old(facts)
+    yield from _collisions(facts)
+
+
+def _too_old(facts: Facts) -> Iterator[Stated]:
+    for subject, place, least in (("Linux", ("kernel", "release"), _KERNEL), ("nft", ("tools", "nft"), _NFT)):
+        found = _version(facts.meta, place)
+        if found is not None and found < least:
+            told = f"{subject} is {'.'.join(map(str, found))}, below {'.'.join(map(str, least))}"
+            yield Stated(k="K08", subject=subject, told=told)
+
+
+def _version(meta: Mapping[str, object], place: tuple[str, str]) -> tuple[int, ...] | None:
+    """What capture wrote of a version, if it did."""
+    inner = meta.get(place[0])
+    value = inner.get(place[1]) if isinstance(inner, Mapping) else None
+    found = _NUMBERS.search(value) if isinstance(value, str) else None
+    return None if found is None else tuple(int(n) for n in found[0].split("."))
+
+
+def _collisions(facts: Facts) -> Iterator[Stated]:
+    owners: dict[tuple[int, int, str], list[Service]] = {}
+    for service in facts.services:
+        for address in service.external_addresses:
+            if service.port is not None:
+                owners.setdefault((address, service.port, service.protocol.value), []).append(service)
+    for (address, port, protocol), services in owners.items():
+        if len(services) < 2:
+            continue
+        names = " and ".join(facts.label(s) for s in services)
+        where = f"{format_address(facts.family, address)}:{port}/{protocol}"
+        lines = evidence(line for s in services for line in s.lines if line.address == address)
+        yield Stated(k="K29", subject=names, told=f"both have {where}", lines=lines)

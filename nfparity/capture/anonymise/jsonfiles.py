@@ -1,0 +1,233 @@
+"""The JSON files of a snapshot, with what is someone's own replaced.
+
+Of what ``ip -j`` prints only the keys stay that say what becomes of packets; of API objects only those
+labels that kube-proxy looks at.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nfparity.capture.anonymise.mapping import Mapping
+from nfparity.capture.anonymise.words import KEYWORDS, NFT_NAMES
+
+__all__ = [
+    "anonymise_addresses",
+    "anonymise_meta",
+    "anonymise_nft",
+    "anonymise_objects",
+    "anonymise_routes",
+    "anonymise_rules_of_routing",
+    "anonymise_sysctls",
+]
+
+_DEVICE = frozenset("ifindex flags mtu operstate link_type link_index link_netnsid".split())
+_ENTRY = frozenset(
+    """family prefixlen scope valid_life_time preferred_life_time dynamic noprefixroute secondary deprecated
+    tentative dadfailed nodad home mngtmpaddr temporary permanent metric""".split()
+)
+_ROUTE = frozenset("type table protocol scope metric flags pref weight onlink".split())
+_RULE = frozenset(
+    """priority table fwmark fwmask not action goto suppress_prefixlen suppress_ifgrouplen l3mdev ipproto
+    sport dport srclen dstlen""".split()
+)
+_KNOWN_TABLES = ("local", "main", "default")
+_LABELS = ("kubernetes.io/service-name", "kubernetes.io/hostname", "topology.kubernetes.io/zone",
+           "topology.kubernetes.io/region", "service.kubernetes.io/headless",
+           "service.kubernetes.io/service-proxy-name")  # fmt: skip
+_ENUMS = frozenset(
+    """apiVersion kind type protocol appProtocol ipFamilies ipFamilyPolicy ipFamily sessionAffinity
+    addressType internalTrafficPolicy externalTrafficPolicy trafficDistribution status reason ipMode
+    resourceVersion""".split()
+)
+_NFT_KEPT = frozenset(
+    """family type hook policy op key protocol version release_name base mode result unit burst field level
+    rate_unit burst_unit direction flags per dir""".split()
+)
+
+_NFT_EXPRESSIONS = frozenset(
+    (
+        *("exthdr", "tcp option", "ip option", "sctp chunk", "dccp option", "fib", "meta", "ct", "rt"),
+        *("socket", "osf", "numgen", "jhash", "symhash", "ipsec", "payload", "limit", "log", "reject"),
+        *("queue", "tunnel"),
+    )
+)
+"""Expressions and statements whose words are nft's own, but for the prefix of a log."""
+
+
+def anonymise_addresses(data: Any, mapping: Mapping) -> Any:
+    """``addr.json``: the interfaces and their addresses."""
+    made = []
+    for device in data:
+        one = {k: v for k, v in device.items() if k in _DEVICE}
+        for key in ("ifname", "master", "link"):
+            if isinstance(device.get(key), str):
+                one[key] = mapping.interface(device[key])
+        kind = device.get("linkinfo", {}).get("info_kind")
+        if kind is not None:
+            one["linkinfo"] = {"info_kind": kind}
+        entries = []
+        for given in device.get("addr_info", []):
+            entry = {k: v for k, v in given.items() if k in _ENTRY}
+            for key in ("local", "address", "broadcast"):
+                if key in given:
+                    entry[key] = mapping.address(given[key])
+                    mapping.network(given[key], given.get("prefixlen", 0))
+            if "label" in given:
+                entry["label"] = mapping.interface(given["label"])
+            entries.append(entry)
+        one["addr_info"] = entries
+        made.append(one)
+    return made
+
+
+def anonymise_routes(data: Any, mapping: Mapping) -> Any:
+    """``route.json`` and ``route6.json``."""
+    return [_route(one, mapping) for one in data]
+
+
+def _route(given: Any, mapping: Mapping) -> Any:
+    one = {k: v for k, v in given.items() if k in _ROUTE}
+    if "table" in one:
+        one["table"] = _table(one["table"], mapping)
+    for key in ("dst", "gateway", "prefsrc", "src", "from"):
+        if key in given:
+            one[key] = mapping.address(given[key])
+    if isinstance(given.get("dev"), str):
+        one["dev"] = mapping.interface(given["dev"])
+    if isinstance(given.get("via"), dict):
+        via = given["via"]
+        one["via"] = {"family": via.get("family"), "host": mapping.address(str(via.get("host")))}
+    if isinstance(given.get("nexthops"), list):
+        one["nexthops"] = [_route(hop, mapping) for hop in given["nexthops"]]
+    return one
+
+
+def anonymise_rules_of_routing(data: Any, mapping: Mapping) -> Any:
+    """``rule.json`` and ``rule6.json``."""
+    made = []
+    for given in data:
+        one = {k: v for k, v in given.items() if k in _RULE}
+        if "table" in one:
+            one["table"] = _table(one["table"], mapping)
+        for key in ("src", "dst"):
+            if key in given:
+                length = given.get(f"{key}len")
+                text = given[key]
+                one[key] = mapping.address(text) if length is None else mapping.prefix(text, length)
+        for key in ("iif", "oif"):
+            if key in given:
+                one[key] = mapping.interface(given[key])
+        made.append(one)
+    return made
+
+
+def _table(value: Any, mapping: Mapping) -> Any:
+    text = str(value)
+    return value if text.isdigit() or text in _KNOWN_TABLES else mapping.name(text)
+
+
+def anonymise_sysctls(data: Any, mapping: Mapping) -> Any:
+    """``sysctl.json``: values stay, names of interfaces in the keys do not."""
+    made = {}
+    for key, value in data.items():
+        parts = key.split(".")
+        if len(parts) == 5 and parts[2] in ("conf", "neigh") and parts[3] not in ("all", "default"):
+            parts[3] = mapping.interface(parts[3].replace("/", ".")).replace(".", "/")
+        made[".".join(parts)] = value
+    return made
+
+
+def anonymise_meta(data: Any, mapping: Mapping) -> Any:
+    """``meta.json``: versions and times stay."""
+    kept = ("format", "time", "kernel", "tools", "stacks")
+    made = {key: data[key] for key in kept if key in data}
+    made["anonymised"] = True
+    if isinstance(data.get("hostname"), str):
+        made["hostname"] = mapping.name(data["hostname"])
+    notes = data.get("notes", [])
+    made["notes"] = [mapping.comment(one) for one in notes] if isinstance(notes, list) else []
+    return made
+
+
+def anonymise_objects(data: Any, mapping: Mapping, key: str = "") -> Any:
+    """``objects.json``: the API objects that kube-proxy was given."""
+    if isinstance(data, dict):
+        if key in ("labels", "annotations", "matchLabels", "selector"):
+            return {k: mapping.name(str(v)) for k, v in data.items() if k in _LABELS}
+        _learn_service(data, mapping)
+        return {k: anonymise_objects(v, mapping, k) for k, v in data.items() if k != "managedFields"}
+    if isinstance(data, list):
+        return [anonymise_objects(one, mapping, key) for one in data]
+    if not isinstance(data, str) or key in _ENUMS or key.endswith("Timestamp"):
+        return data
+    return mapping.address(data) if mapping.is_address(data) else mapping.name(data)
+
+
+def _learn_service(data: Any, mapping: Mapping) -> None:
+    """The names that kube-proxy makes hashes of, also where no comment has them."""
+    meta, spec = data.get("metadata"), data.get("spec")
+    if mapping.learning and isinstance(meta, dict) and isinstance(spec, dict) and "ports" in spec:
+        for port in spec["ports"] or ():
+            name = port.get("name", "")
+            colon = ":" if name else ""
+            mapping.service(f"{meta.get('namespace')}/{meta.get('name')}{colon}{name}")
+
+
+def anonymise_nft(data: Any, mapping: Mapping, key: str = "", device: bool = False) -> Any:
+    """``nft.json``: the listing of libnftables. ``device`` says that strings here are names of interfaces."""
+    if isinstance(data, dict):
+        return _nft_object(data, mapping, key, device)
+    if isinstance(data, list):
+        if key == "range" and len(data) == 2 and all(isinstance(one, str) for one in data):
+            return list(mapping.address_range(*data))
+        return [anonymise_nft(one, mapping, key, device) for one in data]
+    if not isinstance(data, str) or key in _NFT_KEPT:
+        return data
+    if device or key in ("dev", "devices"):
+        return mapping.interface(data)
+    if mapping.is_address(data):
+        return mapping.address(data)
+    if key in ("comment", "prefix"):
+        return mapping.comment(data)
+    if data.startswith("@"):
+        return "@" + mapping.chain(data[1:])
+    if key in ("name", "table", "chain", "target", "set", "map", "counter", "quota", "limit", "ct helper"):
+        return data if data in NFT_NAMES else mapping.chain(data)
+    if data in KEYWORDS or data in mapping.interfaces or re.fullmatch(r"[\d.:*-]*", data):
+        return mapping.interface(data) if data in mapping.interfaces - {"in", "out"} else data
+    return mapping.name(data)
+
+
+def _nft_object(data: Any, mapping: Mapping, of: str, device: bool) -> Any:
+    if set(data) == {"addr", "len"} and isinstance(data["addr"], str):
+        return {"addr": mapping.prefix(data["addr"], data["len"]), "len": data["len"]}
+    made = {}
+    of_match = "left" in data and _names_devices(data["left"])
+    of_set = data.get("type") in ("ifname", ["ifname"])
+    of_map = "key" in data and isinstance(data["key"], dict) and _names_devices(data["key"])
+    for key, value in data.items():
+        inner = device
+        inner = (
+            inner or (of_match and key == "right") or (of_set and key == "elem") or (of_map and key == "data")
+        )
+        if key == "xt" or (key == "map" and "type" in data):
+            made[key] = value  # the name of an extension, and of the type of a map's values
+            continue
+        if of in _NFT_EXPRESSIONS and key != "prefix" and _is_words(value):
+            made[key] = value
+            continue
+        if key in ("drop", "accept", "return", "jump", "goto", "counter", "name", "table", "chain", "target"):
+            inner = False
+        made[key] = anonymise_nft(value, mapping, key, inner)
+    return made
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+def _names_devices(expression: Any) -> bool:
+    text = expression.get("meta", {}).get("key") if isinstance(expression, dict) else None
+    return text in ("iifname", "oifname", "iif", "oif", "ibrname", "obrname", "sdifname")

@@ -1,0 +1,117 @@
+"""Names replaced so that equal ones stay equal, different ones different, and each is as long as before.
+
+A word keeps its shape: a letter becomes a letter of the same case, a digit a digit. So names of chains,
+sets and interfaces stay as long as the kernel takes them, and names of Kubernetes stay such. The mapping
+of words of one shape is one to one: each character is shifted by a keyed hash of those before it, from the
+left and then from the right, so that every character depends on all. Words that are kept are left out
+of it by going on until another one is reached, which leaves it one to one.
+
+Names of interfaces are prefix-preserving instead, from the left alone: ``-i cali+`` matches the same ones as
+before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+
+from nfparity.capture.anonymise.words import HASHED_INTERFACES, PLAIN_INTERFACES
+
+__all__ = ["Names"]
+
+_CLASSES = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_OTHERS = (
+    *(range(0xC0, 0x250), range(0x370, 0x800), range(0x3400, 0xA000), range(0x20000, 0x2A6E0)),
+    range(0xDC80, 0xDD00),
+)
+"""Letters beyond ASCII that stand for each other: those of a range are as long as each other in UTF-8.
+
+The last are bytes that are no UTF-8 (PEP 383). Anything else, such as a symbol, stays."""
+_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_WORD = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]+")
+_STEMS = (*PLAIN_INTERFACES, *HASHED_INTERFACES)
+
+
+class Names:
+    """Replaces words and names; the same key replaces them in the same way."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._words: dict[tuple[str, int], str] = {}
+
+    def word(self, text: str, kept: Collection[str] = ()) -> str:
+        """Return the word that stands for ``text``, which is none of those that are kept."""
+        if text in kept:
+            return text
+        made = self._cached(text, 0)
+        while made in kept:
+            made = self._cached(made, 0)
+        return made
+
+    def hash(self, text: str) -> str:
+        """Return what stands for a hash that is written in base32 (``A-Z2-7``)."""
+        return self._cached(text, 1)
+
+    def name(self, text: str, kept: Collection[str] = ()) -> str:
+        """Return the name that stands for ``text``: its words replaced, and what is between them kept."""
+        if text in kept:
+            return text
+        return _WORD.sub(lambda m: self.word(m.group(0)), text)
+
+    def interface(self, text: str) -> str:
+        """Return what stands for an interface's name, or for the beginning of some."""
+        made = ""
+        for at, char in enumerate(text):
+            made += self._shuffled(text[:at], char)
+        return made
+
+    def digest(self, text: str, size: int) -> bytes:
+        """Return bytes that stand for a text of another kind, such as a hardware address."""
+        return hashlib.blake2b(
+            text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=size
+        ).digest()
+
+    def _cached(self, text: str, alphabet: int) -> str:
+        found = self._words.get((text, alphabet))
+        if found is None:
+            once = self._shifted(text, f"l{len(text)}", alphabet)
+            found = self._shifted(once[::-1], f"r{len(text)}", alphabet)[::-1]
+            self._words[text, alphabet] = found
+        return found
+
+    def _shifted(self, text: str, salt: str, alphabet: int) -> str:
+        made = ""
+        for char in text:
+            chars = _BASE32 if alphabet else _class_of(char)
+            if char in chars:
+                by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
+                char = chars[(chars.index(char) + by) % len(chars)]
+            elif ord(char) > 0x7F:
+                others = next((one for one in _OTHERS if ord(char) in one), (ord(char),))
+                by = int.from_bytes(self.digest(f"{salt}/{made}", 4), "big")
+                char = chr(others[(ord(char) - others[0] + by) % len(others)])
+            made += char
+        return made
+
+    def _shuffled(self, before: str, char: str) -> str:
+        """Replace a character behind ``before`` by one of its class; those on the way to a stem stay."""
+        chars = _class_of(char)
+        if char not in chars:
+            return char
+        stems = [s for s in _STEMS if before.startswith(s)]
+        longest = max(stems, key=len) if stems else None
+        if longest in PLAIN_INTERFACES and char.isdigit() and before[len(longest) + 1 :] == "":
+            return char
+        free = [c for c in chars if not any(s.startswith(before + c) for s in _STEMS)]
+        if char not in free:
+            return char
+        order = sorted(free, key=lambda c: self.digest(f"i/{before}/{c}", 8))
+        return order[free.index(char)]
+
+
+def _class_of(char: str) -> str:
+    for chars in _CLASSES:
+        if char in chars:
+            return chars
+    return ""

@@ -1,0 +1,191 @@
+"""Snapshots as files: a folder, or a ``.tar.gz``, which is read and never unpacked.
+
+No name in an archive can lead anywhere, since nothing is written where it says. An archive may come
+from a machine that is not trusted, so its size is bounded while it is being decompressed.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import stat
+import sys
+import tarfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from harness.files.errors import CaptureError, reason, status_of
+from harness.files.output import Output
+from harness.files.wholefiles import new_folder, write_file
+from nfparity.capture.tarball import read_members
+
+__all__ = ["FILES", "MOST_BYTES", "RULE_FILES", "is_snapshot", "read_files", "write_files"]
+
+RULE_FILES = (
+    *("iptables-save", "iptables-legacy-save", "iptables-nft-save"),
+    *("ip6tables-save", "ip6tables-legacy-save", "ip6tables-nft-save"),
+)
+"""The files with rules: a family's in one file, or in one for each stack when both hold some."""
+
+FILES = frozenset(
+    {
+        *RULE_FILES,
+        *("ipset-save", "nft.json", "addr.json", "route.json", "route6.json", "rule.json", "rule6.json"),
+        *("sysctl.json", "meta.json", "objects.json"),
+    }
+)
+"""Every file that a snapshot can have; others in the folder are not looked at."""
+
+MOST_BYTES = 1 << 30
+"""How much an archive may hold, all in all. The rules of 10,000 services are some 30 MB."""
+
+_MOST_MEMBERS = 1000
+_GZIP = b"\x1f\x8b"
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether ``path`` is a folder or a ``.tar.gz`` (told by its first bytes), hence no file of rules."""
+    if path == "-":
+        return False
+    try:
+        if Path(path).is_dir():
+            return True
+        with open(path, "rb") as file:
+            return file.read(2) == _GZIP
+    except (OSError, ValueError):
+        return False  # whoever reads it says what is wrong
+
+
+def read_files(path: str) -> dict[str, bytes]:
+    """Return the files of a snapshot by name. CaptureError when it holds none, or cannot be read."""
+    found = _of_folder(Path(path)) if Path(path).is_dir() else _of_archive(path)
+    if not found:
+        raise CaptureError(f"{path}: no snapshot: none of {', '.join(sorted(FILES))} is in it")
+    return found
+
+
+def write_files(path: str, files: Mapping[str, bytes], *, now: float) -> None:
+    """Write a snapshot: to standard output (``-``), a ``.tar.gz`` or else a folder, which must not be there.
+
+    Nobody but the user can read it, and it is there as a whole or not at all. ``now`` is the time
+    that the files of an archive bear. Raises CaptureError.
+    """
+    try:
+        if path == "-":
+            _to_standard_output(_packed(files, now))
+        elif path.endswith((".tar.gz", ".tgz")):
+            if os.path.lexists(path):
+                raise CaptureError(f"{path}: is there already")
+            write_file(path, _packed(files, now), mode=0o600)
+        else:
+            with new_folder(path, mode=0o700) as made:
+                for name, data in files.items():
+                    write_file(str(made / name), data, mode=0o600)
+    except OSError as e:
+        raise CaptureError(f"{path}: cannot be written: {reason(e)}", status_of(e)) from e
+
+
+def _to_standard_output(data: bytes) -> None:
+    if isinstance(sys.stdout, Output):
+        sys.stdout.write_exactly(data)
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def _packed(files: Mapping[str, bytes], now: float) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode, member.mtime = len(data), 0o600, int(now)
+            archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def _of_folder(folder: Path) -> dict[str, bytes]:
+    found = {}
+    for name in sorted(FILES):
+        path = str(folder / name)
+        try:
+            # Without waiting, should it be a FIFO.
+            opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            if e.errno == errno.ELOOP:
+                raise CaptureError(f"{path}: a symbolic link; it is not followed") from e
+            raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
+        with open(opened, "rb") as file:
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode):
+                raise CaptureError(f"{path}: no regular file")
+            try:
+                found[name] = file.read(MOST_BYTES + 1)
+            except OSError as e:
+                raise CaptureError(f"{path}: cannot be read: {reason(e)}") from e
+        if sum(map(len, found.values())) > MOST_BYTES:
+            raise CaptureError(f"{folder}: holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+    return found
+
+
+def _of_archive(path: str) -> dict[str, bytes]:
+    try:
+        with gzip.open(path) as unpacked:
+            bounded = _Bounded(unpacked)
+            found = _members(bounded)
+            # The check sum stands at the very end: without it, an archive that was cut could pass.
+            while bounded.read(1 << 20):
+                pass
+            return found
+    except (OSError, EOFError, zlib.error) as e:
+        raise CaptureError(f"{path}: not a .tar.gz that can be read: {reason(e)}") from e
+    except CaptureError as e:
+        raise CaptureError(f"{path}: not a .tar.gz that can be read: {e}", e.status) from e
+
+
+def _members(unpacked: _Bounded) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    folders: set[str] = set()
+    for name, content in read_members(unpacked, _is_wanted, most_members=_MOST_MEMBERS):
+        place = PurePosixPath(name)
+        folders.add(str(place.parent))
+        if len(folders) > 1:
+            raise CaptureError(f"snapshots in {' and '.join(sorted(folders))}; an archive holds one")
+        if place.name in found:
+            raise CaptureError(f"{place.name} is in it twice")
+        found[place.name] = content
+    return found
+
+
+def _is_wanted(name: str) -> bool:
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts:
+        raise CaptureError(f"{name!r} leads out of the archive; it is not read")
+    return place.name in FILES and len(place.parts) <= 2
+
+
+class _Bounded(io.RawIOBase):
+    """Hands on what a file holds, up to :data:`MOST_BYTES`; CaptureError beyond.
+
+    Counted here and not by what the headers say: a header can itself be long, or lie.
+    """
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self._left = MOST_BYTES
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        data = self._file.read(min(self._left + 1, size) if size >= 0 else self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
+            raise CaptureError(f"it holds more than {MOST_BYTES >> 20} MiB: this is no snapshot")
+        return data

@@ -1,0 +1,59 @@
+"""All that a snapshot has of a node, by the names of its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from harness.files.errors import MACHINE, CaptureError
+from nfparity.capture.network import read_network
+from nfparity.capture.rules import Rules
+from nfparity.capture.switches import read_switches
+from nfparity.capture.tools import Notes, Tools
+
+__all__ = ["FORMAT", "capture_node"]
+
+FORMAT = 1
+"""Counts up when the meaning of a file changes."""
+
+
+def capture_node(
+    *,
+    now: float,
+    path: str | None = None,
+    proc: Path = Path("/proc"),
+    sys: Path = Path("/sys"),
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the files of a snapshot of this network namespace, and what must be known of it.
+
+    ``now`` is the time, ``path`` where to look for tools. Raises CaptureError when no rules can be read.
+    """
+    notes = Notes()
+    tools = Tools(notes, path)
+    rules = Rules(tools, notes, proc)
+    rules.read()
+    files = {**rules.files, **read_network(tools, notes, sys)}
+    if rules.unread and not rules.files and "nft.json" not in files:
+        why = "; ".join(notes.lines)
+        raise CaptureError(f"no rules can be read here (as root, with iptables?): {why}", MACHINE)
+    files["sysctl.json"] = _text(read_switches(proc))
+    node = os.uname()
+    files["meta.json"] = _text(
+        {
+            "format": FORMAT,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "hostname": node.nodename,
+            "kernel": {"release": node.release, "version": node.version, "machine": node.machine},
+            "tools": tools.versions,
+            "stacks": rules.stacks,
+            "anonymised": False,
+            "notes": notes.lines,
+        }
+    )
+    return files, tuple(notes.lines)
+
+
+def _text(data: object) -> bytes:
+    return (json.dumps(data, indent=2) + "\n").encode()

@@ -1,0 +1,100 @@
+"""The command, for ``nfparity capture`` and for the single file that does the same."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import time
+
+from harness.files.errors import BAD_INPUT, CaptureError
+from harness.files.output import standard_streams
+from nfparity.capture.anonymise.snapshot import anonymise
+from nfparity.capture.files import read_files, write_files
+from nfparity.capture.node import capture_node
+
+__all__ = ["EXAMPLE", "configure", "main", "run"]
+
+EXAMPLE = """\
+example:
+  nfparity capture -o node-7.tar.gz
+  nfparity capture --from node-7.tar.gz --anonymise -o anonymous.tar.gz
+  kubectl exec -i POD -- sh -c 'cat > /tmp/capture && python3 /tmp/capture -o -' \\
+    < build/nfparity-capture.pyz > node-7.tar.gz
+
+Reads the rules of iptables-legacy and of iptables-nft, IPv4 and IPv6, ipsets, nftables, addresses,
+routes, routing rules, sysctls and versions, and changes nothing: no module is loaded and no table is made by
+looking. Needs root in the node's network namespace. What cannot be read is said here and in meta.json.
+
+--anonymise: prefixes, ranges and equal addresses stay such, and private addresses private; loopback,
+link-local IPv4 and multicast addresses stay as they are. Names of namespaces, services, hosts,
+interfaces, sets and chains, and comments, are replaced word by word in all files alike; words that every
+cluster has are not. Ports, marks, versions, counters and times stay. The key is random and kept nowhere.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="DIR|FILE.tar.gz",
+        help="a new folder, a new .tar.gz, or - for a .tar.gz on standard output; "
+        "default: snapshot-HOST-TIME.tar.gz",
+    )
+    parser.add_argument(
+        "--anonymise",
+        action="store_true",
+        help="replace addresses and names, so that the snapshot says the same of what packets do; see below",
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="SNAPSHOT", help="take this snapshot, instead of looking at the node"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Capture, write, and say what is missing. Raises CaptureError."""
+    now = time.time()
+    output = arguments.output
+    if output == "-" and sys.stdout.isatty():
+        raise CaptureError("an archive is nothing for a terminal; give -o FILE.tar.gz")
+    if arguments.source is None:
+        files, notes = capture_node(now=now)
+    else:
+        files, notes = read_files(arguments.source), ()
+    if arguments.anonymise:
+        files, mapping = anonymise(files, secrets.token_bytes(32))
+        if mapping.unchanged():
+            notes = (*notes, f"{mapping.unchanged()} addresses could not be replaced; are ranges too close?")
+    if output is None:
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+        host = "" if arguments.anonymise or arguments.source is not None else f"{os.uname().nodename}-"
+        output = f"snapshot-{host}{stamp}.tar.gz"
+    write_files(output, files, now=now)
+    for line in notes:
+        print(f"nfparity: {line}", file=sys.stderr)
+    if output != "-":
+        print(output)
+    return 0
+
+
+def main() -> int:
+    """Run as a program of its own; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="nfparity-capture",
+        description="A snapshot of this node for nfparity.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    configure(parser)
+    with standard_streams():
+        try:
+            status = run(parser.parse_args())
+            sys.stdout.flush()
+            return status
+        except CaptureError as e:
+            print(f"nfparity-capture: {e}", file=sys.stderr)
+            return e.status
+        except BrokenPipeError:
+            return BAD_INPUT

@@ -1,0 +1,113 @@
+"""The rules of both stacks, both families.
+
+A node can hold rules of ``iptables-legacy`` (x_tables) and of ``iptables-nft`` (nf_tables) at once, and a
+packet meets both. Which tool a node's plain ``iptables-save`` is, is what its version says.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nfparity.capture.tools import Notes, Tool, Tools
+
+__all__ = ["COMMANDS", "STACKS", "Rules", "holds_rules"]
+
+COMMANDS = {"ip": "iptables", "ip6": "ip6tables"}
+STACKS = ("legacy", "nft")
+_NAMES = {"ip": "ip_tables_names", "ip6": "ip6_tables_names"}
+_RULE = re.compile(rb"^(?:\[\d+:\d+\] )?-A ", re.MULTILINE)
+_POLICY = re.compile(rb"^:\S+ DROP\b", re.MULTILINE)
+_INCOMPATIBLE = re.compile(rb"^# Table [`'](\S+)' is incompatible", re.MULTILINE)
+
+
+def holds_rules(text: bytes) -> bool:
+    """Whether what ``iptables-save`` printed can do something: a rule, or a policy that drops."""
+    return bool(_RULE.search(text) or _POLICY.search(text))
+
+
+class Rules:
+    """Reads rules with the tools that there are.
+
+    After :meth:`read`, ``files`` has the texts by the names that a snapshot has for them, ``stacks`` says for
+    each family which stack holds rules (``legacy``, ``nft`` or ``both``), and ``unread`` how many of the four
+    could not be asked.
+    """
+
+    def __init__(self, tools: Tools, notes: Notes, proc: Path) -> None:
+        self.files: dict[str, bytes] = {}
+        self.stacks: dict[str, str] = {}
+        self.unread = 0
+        self._tools = tools
+        self._notes = notes
+        self._proc = proc
+
+    def read(self) -> None:
+        """Read everything; what cannot be read is noted."""
+        for family, command in COMMANDS.items():
+            texts: dict[str, bytes] = {}
+            for stack in STACKS:
+                text = self._read(family, stack)
+                if text is None:
+                    self.unread += 1
+                elif text.strip():
+                    texts[stack] = text
+            held = [stack for stack in texts if holds_rules(texts[stack])]
+            if len(held) > 1:
+                self.stacks[family] = "both"
+                self._notes.add(
+                    f"both {command}-legacy and {command}-nft hold rules, and a packet meets both"
+                )
+                self.files.update({f"{command}-{stack}-save": texts[stack] for stack in held})
+            elif texts:
+                stack = held[0] if held else list(texts)[-1]
+                self.stacks[family] = stack
+                self.files[f"{command}-save"] = texts[stack]
+
+    def _read(self, family: str, stack: str) -> bytes | None:
+        """What the tool of one stack prints; None when it cannot be asked."""
+        tool = self._tool(COMMANDS[family], stack)
+        if stack == "legacy":
+            # iptables-legacy -L, and -save -t TABLE, make the table when it is not there, and load the
+            # modules for it: from then on every packet passes its hooks, and loading NAT's brings conntrack.
+            # What is there without that stands in this file; no file, no x_tables.
+            names = self._names(family)
+            if names is None:
+                return None
+            if not names:
+                return b""
+            if tool is None:
+                tables = ", ".join(names)
+                self._notes.add(f"{COMMANDS[family]}-legacy has tables ({tables}), and no tool reads them")
+                return None
+        if tool is None:
+            self._notes.add(f"{COMMANDS[family]}-{stack}-save is missing")
+            return None
+        # Without -t it goes by that very file. The nft tools ask by netlink, for which the kernel may load
+        # nf_tables; by itself that is no table and no hook.
+        text = self._tools.read(tool, "-c")
+        for match in _INCOMPATIBLE.finditer(text or b""):
+            table = match.group(1).decode("ascii", "replace")
+            self._notes.add(f"{tool.name} cannot show table {table}, which other tools use; see nft.json")
+        return text
+
+    def _names(self, family: str) -> list[str] | None:
+        try:
+            return (self._proc / "net" / _NAMES[family]).read_text().split()
+        except FileNotFoundError:
+            return []
+        except OSError as e:
+            self._notes.add(f"/proc/net/{_NAMES[family]} cannot be read: {e.strerror}")
+            return None
+
+    def _tool(self, command: str, stack: str) -> Tool | None:
+        candidates = ((f"{command}-{stack}-save",), (f"xtables-{stack}-multi", f"{command}-save"))
+        for words in candidates:
+            tool = self._tools.find(*words)
+            if tool is not None:
+                return tool
+        plain = self._tools.find(f"{command}-save")
+        # Versions before 1.8 know one stack, and do not say which.
+        if plain is not None and ("nf_tables" in self._tools.versions[plain.name]) == (stack == "nft"):
+            return plain
+        return None

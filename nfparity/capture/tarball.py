@@ -1,0 +1,151 @@
+"""Regular files out of a tar archive that may come from anybody.
+
+POSIX.1-1988 (ustar), POSIX.1-2001 (pax) and GNU archives (tar(5) of libarchive describes all three).
+Python's ``tarfile`` is not used for this: it gives a sparse member as much memory as its header claims, reads
+headers of any length, and does not end on a sparse map that is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from harness.files.errors import CaptureError
+
+__all__ = ["read_members"]
+
+_BLOCK = 512
+_PIECE = 1 << 20
+_MOST_HEADER = 1 << 16
+"""Bytes of a pax header or a long name; a path has at most 4,096."""
+_REGULAR = b"07\0"
+_WITHOUT_DATA = b"123456"
+_PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_LINK, _SPARSE = b"x", b"g", b"L", b"K", b"S"
+
+
+class Source(Protocol):
+    """What an archive is read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to ``size`` bytes, none at the end."""
+
+
+def read_members(
+    file: Source, wanted: Callable[[str], bool], *, most_members: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every regular file whose name is ``wanted``; no others are held.
+
+    How much is read is for ``file`` to bound. Raises CaptureError for more than ``most_members`` headers, for
+    sparse members, and for what is no archive.
+    """
+    name: str | None = None
+    length: int | None = None
+    for _ in range(most_members):
+        header = _exactly(file, _BLOCK)
+        if header is None or not any(header):
+            return
+        kind, size = _kind(header), _number(header[124:136])
+        if kind in (_PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_LINK):
+            if size > _MOST_HEADER:
+                raise CaptureError(f"a header of {size} bytes; {_MOST_HEADER} is the most")
+            data = _data(file, size)
+            if kind == _PAX:
+                name, length = _pax(data, name)
+            elif kind == _LONG_NAME:
+                name = _text(data.split(b"\0", 1)[0])
+            continue
+        if kind == _SPARSE:
+            raise CaptureError("a sparse member, of which any size can be claimed: pack it without --sparse")
+        name = _name(header) if name is None else name
+        size = 0 if kind in _WITHOUT_DATA else size if length is None else length
+        if kind in _REGULAR and not name.endswith("/") and wanted(name):
+            yield name, _data(file, size)
+        else:
+            _skip(file, size)
+        name = length = None
+    raise CaptureError(f"more than {most_members} files: this is no snapshot")
+
+
+def _exactly(file: Source, size: int) -> bytes | None:
+    """The next bytes; None at the end of the file."""
+    parts = []
+    while size:
+        part = file.read(min(size, _PIECE))  # whoever reads makes room for all that is asked for
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    if size and parts:
+        raise CaptureError("it is cut short")
+    return None if size else b"".join(parts)
+
+
+def _data(file: Source, size: int) -> bytes:
+    data = _exactly(file, -(-size // _BLOCK) * _BLOCK) if size else b""
+    if data is None:
+        raise CaptureError("it is cut short")
+    return data[:size]
+
+
+def _skip(file: Source, size: int) -> None:
+    left = -(-size // _BLOCK) * _BLOCK
+    while left:
+        part = file.read(min(left, _PIECE))
+        if not part:
+            raise CaptureError("it is cut short")
+        left -= len(part)
+
+
+def _kind(header: bytes) -> bytes:
+    claimed = _number(header[148:156])
+    # Some old archivers have added up signed bytes.
+    rest = header[:148] + b" " * 8 + header[156:]
+    if claimed not in (sum(rest), sum(b - 256 if b > 127 else b for b in rest)):
+        raise CaptureError("a header with a wrong check sum: this is no tar archive")
+    return header[156:157]
+
+
+def _number(field: bytes) -> int:
+    """A number in octal digits, or where it is large in base 256, with the highest bit set."""
+    if field[0] & 0x80:
+        value = int.from_bytes(field, "big") & ~(0x80 << 8 * (len(field) - 1))
+        if field[0] == 0xFF:
+            raise CaptureError("a negative number in a header")
+        return value
+    digits = field.strip(b" \0") or b"0"
+    if digits.strip(b"01234567"):
+        raise CaptureError("something else than a number in a header: this is no tar archive")
+    return int(digits, 8)
+
+
+def _name(header: bytes) -> str:
+    name = header[:100].split(b"\0", 1)[0]
+    if header[257:263] == b"ustar\0":
+        before = header[345:500].split(b"\0", 1)[0]
+        name = before + b"/" + name if before else name
+    return _text(name)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _pax(data: bytes, name: str | None) -> tuple[str | None, int | None]:
+    """Name and size that records ``LENGTH KEY=VALUE`` give to the next member."""
+    length: int | None = None
+    while data:
+        digits, space, _ = data.partition(b" ")
+        size = int(digits) if digits.isdigit() and len(digits) < 8 else 0
+        record, data = data[len(digits) + 1 : size - 1], data[size:]
+        key, equals, value = record.partition(b"=")
+        if not space or not equals or size <= len(digits) + 1:
+            raise CaptureError("a pax header that is none")
+        if key.startswith(b"GNU.sparse."):
+            raise CaptureError("a sparse member, of which any size can be claimed: pack it without --sparse")
+        if key == b"path":
+            name = _text(value)
+        elif key == b"size":
+            if not value.isdigit() or len(value) > 20:
+                raise CaptureError("a pax header that is none")
+            length = int(value)
+    return name, length

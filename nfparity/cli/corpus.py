@@ -1,0 +1,245 @@
+"""``nfparity corpus``: generate, check, record, import, export flows; which rules they cover."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from backends.model.contract import Job
+from harness.diff.backends import REFERENCE, backend
+from harness.diff.batch import Batch, select
+from harness.files.userfiles import write_text
+from nfparity.cli.options import (
+    add_corpus,
+    add_format,
+    add_node,
+    add_only,
+    add_output,
+    add_rules,
+    input_options,
+    print_assumptions,
+    print_unknown,
+)
+from nfparity.inputs.batches import load_batches, load_flows, load_node
+from nfparity.inputs.rules import load_rules
+from translate.errors import InputError
+
+_EXAMPLE = """\
+example:
+  nfparity corpus generate rules.iptables-save --node node.json -o flows.jsonl
+  nfparity corpus coverage --corpus tests/corpus/cases
+  nfparity corpus check tests/corpus/cases
+  nfparity corpus import capture.pcap --rules rules.iptables-save > flows.jsonl
+  nfparity corpus import capture.pcapng --rules rules.iptables-save --case cases/odd-reset
+  nfparity corpus export flows.jsonl --node node.json -o flows.pcapng
+"""
+
+_GENERATE_EXAMPLE = """\
+example:
+  nfparity corpus generate rules.iptables-save --node node.json --seed 7 -o flows.jsonl
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --repeat 50
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    generate = actions.add_parser(
+        "generate",
+        help="flows for every rule and every service, made from the rules",
+        description="For every rule at every hook that leads to it: a flow that it matches, and for each"
+        " of its tests one that fails just that. Every service from inside the cluster, from outside,"
+        " from the node and from its own endpoints. Rules that no packet was found for go to standard"
+        " error with the reason; exit status 1 when one of them is not proven unreachable.",
+        epilog=_GENERATE_EXAMPLE,
+        formatter_class=parser.formatter_class,
+    )
+    add_rules(generate)
+    add_node(generate)
+    generate.add_argument("--seed", type=int, default=0, help="the same seed, the same flows; default: 0")
+    add_output(generate)
+    check = actions.add_parser("check", help="the simulator against the expectations of cases")
+    check.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
+    add_format(check, "text", "json")
+    record = actions.add_parser("record", help="write the expectations of cases anew, to review as a diff")
+    record.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
+    coverage = actions.add_parser("coverage", help="which rules a corpus hits, and which nothing can reach")
+    add_rules(coverage, optional=True)
+    add_corpus(coverage, required=True)
+    add_only(coverage)
+    coverage.add_argument(
+        "--from",
+        dest="counted_by",
+        choices=("simulator", "iptables-legacy"),
+        default="simulator",
+        help="who counts: the simulator's trace, or the rule counters of the kernel",
+    )
+    add_format(coverage, "text", "json")
+    for name, what in (("import", "a capture as flows, or as a case"), ("export", "flows as a capture")):
+        sub = actions.add_parser(name, help=what)
+        source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
+        sub.add_argument("source", metavar="FILE", help=source)
+        add_rules(sub, named=True, purpose="the node is inferred from them")
+        sub.add_argument("--node", metavar="FILE", help="the node's interfaces and routes (JSON)")
+        if name == "export":
+            sub.add_argument(
+                "--left", action="store_true", help="as the packets leave the node (needs --rules)"
+            )
+            sub.add_argument("-o", dest="output", metavar="FILE", required=True, help="….pcap or ….pcapng")
+        else:
+            sub.add_argument(
+                "--case",
+                metavar="FOLDER",
+                help="make a case of it: rules, node, flows, and what is expected (needs --rules)",
+            )
+            sub.add_argument("--purpose", metavar="TEXT", help="with --case: what the case is there to show")
+            add_output(sub)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action that was named."""
+    match arguments.action:
+        case "generate":
+            return _generate(arguments)
+        case "check":
+            return _check(arguments)
+        case "record":
+            return _record(arguments)
+        case "coverage":
+            return _coverage(arguments)
+        case "import":
+            return _import(arguments)
+        case _:
+            return _export(arguments)
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from harness.corpus.generate import generate_corpus
+    from harness.corpus.jsonlines import write_flows
+    from harness.report.generated import print_generated
+
+    ruleset = load_rules(arguments.rules, input_options(arguments))
+    node = load_node(arguments.node, ruleset, rules=arguments.rules)
+    print_unknown(ruleset)
+    print_assumptions(node)
+    made = generate_corpus(Job(ruleset=ruleset, node=node), seed=arguments.seed)
+    write_text(arguments.output, write_flows(made.flows))
+    print_generated(made, sys.stderr)
+    return 1 if made.coverage.missed else 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from harness.corpus.cases import read_cases
+    from harness.corpus.expectations import check_case
+    from harness.report.terminal import plain
+
+    cases = read_cases(Path(arguments.folder))
+    found = [(case, check_case(case)) for case in cases]
+    failures = [(case.name, failure) for case, failures in found for failure in failures]
+    if arguments.format == "json":
+        data = [{"case": name, "flow": f.flow_id, "message": f.message} for name, f in failures]
+        print(json.dumps({"flows": sum(len(c.flows) for c in cases), "failures": data}, indent=2))
+    else:
+        for name, failure in failures:
+            print(f"{name}: {plain(failure.flow_id)}: {failure.message}")
+        flows = sum(len(c.flows) for c in cases)
+        print(f"{len(cases)} cases, {flows} flows, {len(failures)} not as expected")
+    return 1 if failures else 0
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from harness.corpus.cases import EXPECT_FILE, read_cases
+    from harness.corpus.expectations import expectations
+
+    for case in read_cases(Path(arguments.folder), with_expected=False):
+        write_text(case.folder / EXPECT_FILE, expectations(case))
+        print(f"{case.folder / EXPECT_FILE}: {len(case.flows)} flows")
+    return 0
+
+
+def _coverage(arguments: argparse.Namespace) -> int:
+    from harness.corpus.coverage import count_in_simulator, coverage
+    from harness.diff.kernelcounts import count_in_kernel
+    from harness.report.rules import coverage_to_json, print_coverage
+
+    batches = load_batches(
+        rules=arguments.rules,
+        corpus=arguments.corpus,
+        node=arguments.node,
+        options=input_options(arguments),
+    )
+    by_rules: dict[str, list[Batch]] = {}
+    for batch in select(batches, arguments.only):
+        print_unknown(batch.ruleset)
+        by_rules.setdefault(batch.rules_path, []).append(batch)
+    count = count_in_simulator if arguments.counted_by == "simulator" else count_in_kernel
+    reports = []
+    for group in by_rules.values():
+        counts = [count(Job(ruleset=b.ruleset, node=b.node), b.flows) for b in group]
+        flows = sum(len(b.flows) for b in group)
+        reports.append(coverage(group[0].ruleset, counts, counted_by=arguments.counted_by, flows=flows))
+    if arguments.format == "json":
+        print(json.dumps([coverage_to_json(r) for r in reports], indent=2, ensure_ascii=False))
+    else:
+        for report in reports:
+            print_coverage(report, sys.stdout)
+    return 1 if any(r.missed for r in reports) else 0
+
+
+def _job(arguments: argparse.Namespace) -> Job:
+    if arguments.rules is None and arguments.node is None:
+        raise InputError("which interface a packet enters depends on the node; give --node or --rules")
+    if arguments.rules is None:
+        from translate.ir import Family, Ruleset
+
+        ruleset = Ruleset(family=Family.IP, tables=())
+    else:
+        ruleset = load_rules(arguments.rules, input_options(arguments))
+    return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset, rules=arguments.rules))
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from harness.corpus.jsonlines import write_flows
+    from harness.corpus.pcap import import_packets
+
+    if arguments.case is not None and arguments.rules is None:
+        raise InputError("a case needs rules; give --rules")
+    job = _job(arguments)
+    family = None if arguments.rules is None else job.ruleset.family
+    imported = import_packets(Path(arguments.source), node=job.node, family=family)
+    for line in imported.left_out_lines():
+        print(f"nfparity: left out {line}", file=sys.stderr)
+    if arguments.case is None:
+        write_text(arguments.output, write_flows(imported.flows))
+        return 0
+    from harness.corpus.newcase import write_case
+
+    source = Path(arguments.source).name
+    case = write_case(
+        Path(arguments.case),
+        job=job,
+        flows=imported.flows,
+        purpose=arguments.purpose or f"What {source} holds goes on as before.",
+        origin=f"{source}, with {Path(arguments.rules).name}",
+    )
+    print(f"{case.folder}: {len(case.flows)} flows")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from harness.corpus.pcap import export_capture
+
+    if arguments.left and arguments.rules is None:
+        raise InputError("--left shows packets after the rules; give --rules")
+    job = _job(arguments)
+    flows = load_flows(arguments.source, job.node)
+    results = None
+    if arguments.left:
+        with backend(REFERENCE).open(job) as session:
+            results = list(session.replay(flows))
+    count = export_capture(Path(arguments.output), flows, results)
+    print(f"{arguments.output}: {count} packets of {len(flows)} flows")
+    return 0

@@ -1,0 +1,221 @@
+"""``nfparity diff``: the same packets through every backend, and where they differ."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from backends.model.contract import Backend
+from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
+from harness.diff.batch import Batch, select
+from harness.diff.sampling import MISS
+from nfparity.cli.options import (
+    add_corpus,
+    add_format,
+    add_level,
+    add_miss,
+    add_no_cache,
+    add_no_times,
+    add_only,
+    add_rules,
+    input_options,
+    print_unknown,
+    probability,
+)
+from nfparity.inputs.batches import load_batches, load_node
+from nfparity.inputs.rules import load_rules
+from translate.errors import InputError
+
+_EXAMPLE = """\
+example:
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl
+  nfparity diff --corpus tests/corpus/cases --backends nftables -O 0
+  nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
+  nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
+
+The simulator says what may happen; every other backend must do all of these things, and no other. Flows
+that chance decides are run until each way has been seen, but for a chance of --miss; the same input gives
+the same report. Exit status 0 means parity, 1 that something differed. 4 means that nothing differed, but
+something was not tested: a backend refuses a rule, or was named with --backends and cannot run here.
+--without leaves one out on purpose. Backends that were not named are skipped, with the reason, where they
+cannot run.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser, optional=True)
+    add_corpus(parser, required=False)
+    parser.add_argument(
+        "--random", metavar="N", type=_count, default=0, help="also N flows drawn around the rules' constants"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="what the random flows are drawn from; default: 0"
+    )
+    parser.add_argument(
+        "--backends", metavar="A,B", help=f"which to compare; default: all of {', '.join(BACKENDS)}"
+    )
+    parser.add_argument(
+        "--without", metavar="A,B", help="leave these out: what they would have tested is not missed"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="RULESET",
+        help="an nftables ruleset to compare the rules with, as nft list ruleset or nft -j list ruleset "
+        "printed it, as nft -f takes it (- is standard input), or a snapshot's; other backends only if named",
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="RULES",
+        help="with --against: iptables rules that are on the node, too; they are loaded before the ruleset",
+    )
+    add_level(parser)
+    parser.add_argument(
+        "--repeat",
+        metavar="N",
+        type=_count,
+        default=0,
+        help="run each flow with a random outcome N times at least, and test the shares",
+    )
+    add_miss(parser)
+    parser.add_argument(
+        "--false-alarms",
+        metavar="P",
+        type=probability,
+        default=1e-6,
+        help="chance that fair shares are called unfair in the whole run; default: 1e-6",
+    )
+    add_no_cache(parser)
+    add_only(parser)
+    add_format(parser, "text", "json", "junit", "sarif")
+    add_no_times(parser)
+
+
+def _count(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= value <= 10_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the report; 0 for parity, 1 for differences, 4 where something was not tested."""
+    from harness.diff.deciding import deciding_rules
+    from harness.diff.parity import Plan, choose_backends, run_parity
+    from harness.report.progress import progress
+
+    requested = arguments.backends is not None
+    names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
+    left_out = () if arguments.without is None else parse_backends(arguments.without)
+    names = tuple(name for name in names if name not in left_out)
+    if arguments.beside is not None and arguments.against is None:
+        raise InputError("--beside is for a ruleset that is given with --against")
+    given = None if arguments.against is None else _given(arguments)
+    batches = _batches(arguments)
+    for batch in batches:
+        print_unknown(batch.ruleset)
+    if given is not None:
+        names = (given.name, *(names if requested else ()))
+        requested = True
+    make = {} if given is None else {given.name: given}
+    able, others = choose_backends(
+        names,
+        requested=requested,
+        make=lambda n: make.get(n) or backend(n, cached=not arguments.no_cache),
+    )
+    options = [*input_options(arguments).words()]
+    if arguments.miss != MISS:
+        options += ["--miss", f"{arguments.miss:g}"]
+    if arguments.random:
+        options += ["--random", str(arguments.random), "--seed", str(arguments.seed)]
+    plan = Plan(
+        batches=batches,
+        level=arguments.level,
+        repeat=arguments.repeat,
+        miss=arguments.miss,
+        false_alarm_rate=arguments.false_alarms,
+        options=tuple(options),
+        against=None if given is None else given.name,
+        beside=arguments.beside,
+    )
+    with progress(sys.stderr, [b.name for b in able]) as told:
+        report = run_parity(
+            plan,
+            able,
+            reference=backend(REFERENCE),
+            rules=deciding_rules,
+            progress=told,
+        )
+    report = dataclasses.replace(report, backends=report.backends + others)
+    match arguments.format:
+        case "json":
+            from harness.report.jsonreport import parity_json
+
+            sys.stdout.write(parity_json(report))
+        case "junit":
+            from harness.report.junit import parity_junit
+
+            sys.stdout.write(parity_junit(report, times=not arguments.no_times))
+        case "sarif":
+            from harness.report.paritysarif import parity_sarif
+            from nfparity.cli.main import VERSION
+
+            sys.stdout.write(parity_sarif(report, version=VERSION))
+        case _:
+            from harness.report.text import print_parity
+
+            print_parity(report, sys.stdout)
+    return report.status
+
+
+def _given(arguments: argparse.Namespace) -> Backend:
+    from nfparity.inputs.against import given_backend
+
+    inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]
+    if inputs.count("-") > 1:
+        raise InputError("only one of rules, ipsets, corpus, node and --against can be standard input")
+    return given_backend(arguments.against, arguments.beside)
+
+
+def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:
+    batches: tuple[Batch, ...] = ()
+    if arguments.corpus is not None:
+        batches = load_batches(
+            rules=arguments.rules,
+            corpus=arguments.corpus,
+            node=arguments.node,
+            options=input_options(arguments),
+        )
+    if arguments.random:
+        batches = _with_random(arguments, batches)
+    batches = select(batches, arguments.only)
+    if not any(b.flows for b in batches):
+        raise InputError("no flows to send; give --corpus, --random, or both")
+    return batches
+
+
+def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> tuple[Batch, ...]:
+    from harness.corpus.random.flows import random_flows
+
+    if not batches:
+        if arguments.rules is None:
+            raise InputError("--random needs rules, or a corpus that brings them")
+        ruleset = load_rules(arguments.rules, input_options(arguments))
+        node = load_node(arguments.node, ruleset, rules=arguments.rules)
+        batches = (
+            Batch(
+                rules_path=arguments.rules,
+                ruleset=ruleset,
+                node=node,
+                flows=(),
+                corpus=None,
+                node_path=arguments.node,
+            ),
+        )
+    drawn = []
+    for batch in batches:
+        flows = random_flows(batch.ruleset, batch.node, count=arguments.random, seed=arguments.seed)
+        drawn.append(dataclasses.replace(batch, flows=batch.flows + tuple(flows)))
+    return tuple(drawn)

@@ -1,0 +1,90 @@
+"""``nfparity explain``: the path of one packet, rule by rule, and why; or the rules in words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from backends.model.contract import Job
+from nfparity.cli.options import (
+    add_format,
+    add_node,
+    add_rules,
+    input_options,
+    print_assumptions,
+    print_unknown,
+)
+from nfparity.inputs.batches import load_node
+from nfparity.inputs.rules import load_pieces, load_rules
+
+_EXAMPLE = """\
+example:
+  nfparity explain rules.iptables-save --node node.json \\
+    --packet "udp 10.244.0.3:40000 > 10.96.0.10:53 in dns3"
+  iptables -t nat -L | nfparity explain - --table nat
+  nfparity explain --extract page.txt
+
+Without a packet, every rule is told in words, with what the input hides of it. A packet goes both
+ways where something hidden decides, and each branch says what it assumes.
+
+a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": made on the
+node; default: where the route to SRC leads), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser)
+    parser.add_argument(
+        "--packet", metavar="P", help="the packet, see below; without one, the rules are told in words"
+    )
+    add_node(parser)
+    parser.add_argument("--reply", action="store_true", help="the path of the reply, too")
+    parser.add_argument("--all", action="store_true", help="every rule that does not match, one by one")
+    add_format(parser, "text", "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation."""
+    if arguments.packet is None:
+        return _describe(arguments)
+    from harness.explain.explain import explain
+    from harness.explain.packetspec import parse_packet
+
+    ruleset = load_rules(arguments.rules, input_options(arguments))
+    print_unknown(ruleset)
+    node = load_node(arguments.node, ruleset, rules=arguments.rules)
+    print_assumptions(node)
+    flow = parse_packet(arguments.packet, node)
+    explanation = explain(Job(ruleset=ruleset, node=node), flow)
+    if arguments.format == "json":
+        from harness.report.pathjson import explanation_json
+
+        sys.stdout.write(explanation_json(explanation))
+    else:
+        from harness.report.path import print_explanation
+
+        print_explanation(explanation, sys.stdout, with_reply=arguments.reply, every_rule=arguments.all)
+    return 0
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    from harness.explain.description import describe, description_lines
+
+    pieces = load_pieces(arguments.rules, input_options(arguments))
+    if arguments.format == "json":
+        data = [
+            {"unknown": piece.unknown, "rules": [asdict(rule) for rule in describe(piece)]}
+            for piece in pieces
+        ]
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+        return 0
+    for number, piece in enumerate(pieces, 1):
+        if len(pieces) > 1:
+            print(f"ruleset {number} of {len(pieces)}")
+        for line in description_lines(piece):
+            print(line)
+    return 0

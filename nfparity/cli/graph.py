@@ -1,0 +1,64 @@
+"""``nfparity graph``: the chains and who calls whom."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from nfparity.cli.options import add_format, add_rules, input_options, print_unknown
+from nfparity.inputs.rules import load_pieces, load_rules
+from translate.ir import Ruleset
+
+_EXAMPLE = """\
+example:
+  nfparity graph rules.iptables-save --from KUBE-SERVICES
+  nfparity graph rules.iptables-save --format dot | dot -Tsvg > rules.svg
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser)
+    parser.add_argument("--from", dest="start", metavar="CHAIN", help="only what this chain leads to")
+    add_format(parser, "text", "dot", "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the graph."""
+    from harness.explain.graph import dot_text, tree_lines
+
+    options = input_options(arguments)
+    if arguments.format == "text" and arguments.start is None:
+        pieces = load_pieces(arguments.rules, options)
+    else:
+        pieces = (load_rules(arguments.rules, options),)
+    for number, ruleset in enumerate(pieces, 1):
+        print_unknown(ruleset)
+        if len(pieces) > 1:
+            print(f"ruleset {number} of {len(pieces)}")
+        if arguments.format == "dot":
+            sys.stdout.write(dot_text(ruleset))
+        elif arguments.format == "json":
+            print(json.dumps(_data(ruleset), indent=2))
+        else:
+            for line in tree_lines(ruleset, start=arguments.start):
+                print(line)
+    return 0
+
+
+def _data(ruleset: Ruleset) -> list[dict[str, object]]:
+    from harness.explain.graph import calls
+
+    return [
+        {
+            "table": c.table,
+            "caller": c.caller,
+            "callee": c.callee,
+            "goto": c.goto,
+            "file": c.rule.origin.file,
+            "line": c.rule.origin.line,
+        }
+        for c in calls(ruleset)
+    ]

@@ -1,0 +1,129 @@
+"""Finds the command, runs it, and turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final, NoReturn, Protocol, cast
+
+from harness.files.errors import CaptureError
+from harness.files.output import standard_streams
+from nfparity.cli.parser import Parser, UsageError
+from translate.errors import InputError, MachineError
+
+__all__ = ["COMMANDS", "VERSION", "main"]
+
+VERSION: Final = "0.1.0"
+
+COMMANDS: Final = {
+    "translate": "iptables rules as nftables rules or as a tc eBPF program",
+    "simulate": "what becomes of packets, as JSON Lines",
+    "diff": "the same packets through every backend, and where they differ",
+    "explain": "the path of one packet, rule by rule, and why",
+    "graph": "the chains and who calls whom",
+    "corpus": "check, record, import, export flows; which rules they cover",
+    "assess": "what changes in kube-proxy's nftables mode, with a packet for each finding",
+    "tc": "load rules as a tc eBPF program that stays, and look after it",
+    "capture": "a snapshot of this node: rules, interfaces, routes, sysctls",
+    "migrate": "replace this node's iptables rules by their translation, and come back",
+    "verify": "whether what is loaded is still what was applied",
+    "doctor": "what can run on this machine, and what to install",
+}
+
+_EPILOG: Final = """\
+exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something or output cannot
+be written, 4 no difference, but not everything was tested, 70 a fault of nfparity
+`nfparity COMMAND --help` shows the options of a command and an example
+"""
+
+_FAULT: Final = 70
+_INTERRUPTED: Final = 130
+_BROKEN_PIPE: Final = 141
+
+
+class _Command(Protocol):
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``nfparity`` with these words and return the exit status."""
+    with standard_streams():
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            signal.signal(signal.SIGTERM, _terminate)
+        except ValueError:
+            previous = None  # not in the main thread: whoever runs us there minds the signals
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            if previous is not None:
+                signal.signal(signal.SIGTERM, previous)
+
+
+def _run(words: list[str]) -> int:
+    """Run a command, and turn what it raises into a message and a status."""
+    try:
+        try:
+            return _dispatch(words)
+        finally:
+            sys.stdout.flush()  # what cannot be written is no success, nor any other answer
+    except UsageError as e:
+        raise SystemExit(_fail(str(e), 2)) from None  # as argparse does
+    except InputError as e:
+        return _fail(str(e), 2)
+    except MachineError as e:
+        return _fail(str(e), 3)
+    except CaptureError as e:
+        return _fail(str(e), e.status)
+    except MemoryError:
+        return _fail("there is not enough memory for this", 3)
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.partition(".")[0] in ("translate", "backends", "harness", "nfparity"):
+            return _fault()
+        return _fail(f"the Python package {e.name!r} is missing; nfparity doctor says what to install", 3)
+    except BrokenPipeError:
+        return _BROKEN_PIPE  # whoever read our output has seen enough
+    except KeyboardInterrupt:
+        return _fail("interrupted", _INTERRUPTED)
+    except Exception:
+        return _fault()
+
+
+def _fault() -> int:
+    traceback.print_exc()
+    return _fail("this is a fault of nfparity, not of its input; please report it", _FAULT)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # As an exception, so that every session closes on the way out.
+    raise SystemExit(128 + number)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"nfparity: {message}", file=sys.stderr)
+    return status
+
+
+def _dispatch(words: list[str]) -> int:
+    parser = Parser(
+        prog="nfparity",
+        description="Translate a node's iptables rules, and show with packets that they do the same.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"nfparity {VERSION}")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, description=summary)
+        if name == (words[0] if words else None):
+            command = cast(_Command, importlib.import_module(f"nfparity.cli.{name}"))
+            command.configure(sub)
+    arguments = parser.parse_args(words)
+    module = cast(_Command, importlib.import_module(f"nfparity.cli.{arguments.command}"))
+    return module.run(arguments)

@@ -1,0 +1,373 @@
+"""``nfparity migrate``: this node's iptables rules, replaced by their translation, and back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.model.node import node_from_json
+from harness.files.userfiles import STDIN_NAME, read_text, write_text
+from nfparity.cli.options import add_format, add_level, print_assumptions, print_notes
+from translate.errors import InputError, MachineError, ParseError, UnsupportedError
+from translate.ir import Family, TableName
+
+if TYPE_CHECKING:
+    from nfparity.migrate.migration import Migration
+    from nfparity.migrate.plan import MigrationPlan
+    from nfparity.migrate.planning import Planned
+    from nfparity.migrate.record import Record
+    from nfparity.migrate.undoing import RolledBack
+    from nfparity.migrate.verifying import State
+
+_EXAMPLE = """\
+example:
+  nfparity migrate plan -o node.plan        # shows what will change, and tries it with packets
+  nfparity migrate apply node.plan          # comes back by itself unless confirmed within 120 s
+  nfparity migrate verify --confirm
+  nfparity migrate rollback                 # the rules from before, with their counters
+
+Acts on the network namespace that it is run in. The result is static: it does not follow later changes, of
+Services for example; plan says what does. Stop whatever writes the rules (kube-proxy) first: it would write
+them again beside the translation. What is needed to go back is kept under /var/lib/nfparity/migrate.
+"""
+
+_PLAN = """\
+example:
+  nfparity migrate plan -o node.plan
+  nfparity migrate plan --family ip --stack legacy -o node.plan
+  nfparity migrate plan --leave filter --leave raw -o node.plan
+
+Nothing is changed. Packets made from the rules go through copies of this node in namespaces of their own:
+with the translation alone, and with both in force, as they are while apply switches. Exit status 1 when one
+is treated differently; no plan is written then. Rules that cannot be translated, or may not be asked
+twice, are refused with their lines (2); --leave TABLE has the table that they are in stay in iptables.
+"""
+
+_APPLY = """\
+example:
+  nfparity migrate apply node.plan
+  nfparity migrate apply node.plan --confirm-within 600
+
+Refuses when the rules, or ipsets that they ask, have changed since the plan, and a plan that was changed
+(exit status 2); what is loaded is translated anew from the plan's rules. The space for going back is taken
+before the first change; where there is none, nothing is changed (3). A process that stays behind rolls back
+unless nfparity migrate verify --confirm comes in time, and at once when this command is killed.
+"""
+
+_VERIFY = """\
+example:
+  nfparity migrate verify --confirm
+  nfparity migrate verify --live --format json
+
+Exit status 0: what is loaded means what was applied, and packets agree; 1: not so; 3: nothing is applied.
+"""
+
+_ROLLBACK = """\
+example:
+  nfparity migrate rollback
+
+May be run again after any interruption. Needs no space on disk. Where the state is damaged, restores from
+what is left of it, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
+the kernel has forgotten both rulesets: tables that are empty get the rules from before the plan was applied,
+others stay as whoever wrote them left them.
+"""
+
+_LONGEST: Final = 86400.0
+_SHORTEST: Final = 120.0
+"""Seconds to confirm in, where nobody has said how many."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+
+    def add(name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=description,
+            epilog=epilog,
+            formatter_class=parser.formatter_class,
+        )
+        add_format(action, "text", "json")
+        return action
+
+    plan = add("plan", "what will change, tried with packets", "Make a plan from the live rules.", _PLAN)
+    plan.add_argument("-o", dest="output", metavar="PLAN", help="write the plan to this file")
+    plan.add_argument(
+        "--family",
+        type=Family,
+        choices=tuple(Family),
+        metavar="ip|ip6",
+        help="only this family; default: those that have rules",
+    )
+    plan.add_argument(
+        "--stack",
+        choices=("legacy", "nft"),
+        help="whose rules to replace, where iptables-legacy and iptables-nft both hold some",
+    )
+    plan.add_argument(
+        "--leave",
+        metavar="TABLE",
+        action="append",
+        default=[],
+        choices=tuple(TableName),
+        help="a table that stays in iptables, as it is (may be repeated)",
+    )
+    plan.add_argument(
+        "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: as they are now"
+    )
+    add_level(plan)
+    plan.add_argument("--seed", type=int, default=0, help="what the packets are made from; default: 0")
+    apply = add("apply", "load the translation, empty the old tables", "Put a plan in force.", _APPLY)
+    apply.add_argument("plan", metavar="PLAN", help="what nfparity migrate plan wrote")
+    apply.add_argument(
+        "--confirm-within",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long to wait for verify --confirm before rolling back; default: 120, or twice as long as "
+        "the plan's packets took",
+    )
+    verify = add("verify", "whether it is in force, and right", "Look at what is in force.", _VERIFY)
+    verify.add_argument(
+        "--live", action="store_true", help="only compare what is loaded; send no packets through a copy"
+    )
+    verify.add_argument("--confirm", action="store_true", help="stop the timer of apply, if all is right")
+    rollback = add("rollback", "the state from before", "Restore the state from before.", _ROLLBACK)
+    status = add(
+        "status", "how far a migration is", "Say how far it is.", "example:\n  nfparity migrate status\n"
+    )
+    for action in (apply, verify, rollback, status):
+        add_state(action)
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add ``--state``."""
+    parser.add_argument(
+        "--state",
+        metavar="DIR",
+        type=Path,
+        help="where to keep what is needed to go back; default: /var/lib/nfparity/migrate/NAMESPACE",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {_LONGEST:.0f}")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked."""
+    actions = {
+        "plan": _plan,
+        "apply": _apply,
+        "verify": _verify,
+        "rollback": _rollback,
+        "status": _status,
+    }
+    return actions[arguments.action](arguments)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from backends.model.stack import Stack
+    from harness.report.progress import progress
+    from nfparity.migrate.livenode import live_node
+    from nfparity.migrate.planning import choose_stack, make_plan
+
+    asked = Stack(arguments.stack) if arguments.stack else None
+    families = (arguments.family,) if arguments.family else tuple(Family)
+    left = tuple(dict.fromkeys(arguments.leave))
+    chosen = {family: choose_stack(family, asked, left) for family in families}
+    stacks = {family: stack for family, stack in chosen.items() if stack is not None}
+    if not stacks:
+        but = f" but those in {', '.join(left)}" if left else ""
+        raise InputError(f"no iptables rules{but} are in force in this network namespace")
+    node = (
+        live_node()
+        if arguments.node is None
+        else node_from_json(read_text(arguments.node), name=arguments.node)
+    )
+    print_assumptions(node)
+    try:
+        with progress(sys.stderr) as told:
+            planned = make_plan(
+                stacks,
+                node,
+                level=arguments.level,
+                seed=arguments.seed,
+                told=lambda text: print(f"nfparity: {text}", file=sys.stderr),
+                progress=told,
+                left=left,
+            )
+    except (ParseError, UnsupportedError):
+        print("nfparity: with --leave TABLE, the table of such rules stays in iptables", file=sys.stderr)
+        raise
+    for one in planned.families:
+        print_notes(one.notes)
+    _show_plan(arguments, planned)
+    if not planned.parity:
+        return 1
+    if arguments.output is not None:
+        write_text(arguments.output, planned.plan.text())
+    return 0
+
+
+def _apply(arguments: argparse.Namespace) -> int:
+    plan = _read_plan(arguments.plan)
+    migration = _migration(arguments)
+    _say_undone(migration.settle().undone)
+    within = arguments.confirm_within
+    if within is None:
+        within = max(_SHORTEST, 2 * plan.seconds)
+    record = migration.apply(plan, within)
+    _show(
+        arguments,
+        {**_record_data(record, migration), "confirm within": within},
+        [
+            "applied: the translation alone is in force",
+            f"it is rolled back unless nfparity migrate verify --confirm comes within {within:.0f} s",
+            f"(it sends the plan's packets again, which took {plan.seconds:.0f} s; with --live it does not)",
+        ],
+    )
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from harness.report.progress import progress
+    from nfparity.migrate.record import Phase
+    from nfparity.migrate.verifying import State, look, send_packets
+    from nfparity.report.migration import live_data, live_lines
+
+    migration = _migration(arguments)
+    found = look(migration)
+    data = live_data(found)
+    lines = live_lines(found)
+    good = found.state is State.SAME
+    if good and not arguments.live:
+        with progress(sys.stderr) as told:
+            reports = send_packets(found, told)
+        for family, report in reports.items():
+            differing = sum(one.differing for one in report.backends)
+            data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}
+            lines.append(
+                f"{family.value}: {report.flows} flows through a copy of this node: {differing} different"
+            )
+            good = good and report.parity
+    if arguments.confirm and good:
+        migration.confirm()
+        lines.append("confirmed: the timer is stopped")
+    elif arguments.confirm:
+        lines.append("not confirmed")
+    data["confirmed"] = bool(arguments.confirm and good) or found.record.phase is Phase.CONFIRMED
+    _show(arguments, data, lines)
+    return _status_of(found.state) or (0 if good else 1)
+
+
+def verify_live(arguments: argparse.Namespace) -> int:
+    """Print how what is loaded differs from what was applied; return the exit status."""
+    from nfparity.migrate.verifying import look
+    from nfparity.report.migration import live_data, live_lines
+
+    found = look(_migration(arguments))
+    _show(arguments, live_data(found), live_lines(found))
+    return _status_of(found.state)
+
+
+def _rollback(arguments: argparse.Namespace) -> int:
+    from nfparity.report.migration import undone_data, undone_lines
+
+    done = _migration(arguments).rollback()
+    if done is None:
+        _show(arguments, {"rolled back": False}, ["nothing was applied here, or it has been rolled back"])
+        return 0
+    _show(arguments, {"rolled back": True, **undone_data(done)}, undone_lines(done))
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    migration = _migration(arguments)
+    settled = migration.settle()
+    _say_undone(settled.undone)
+    migration.insist_on_record(settled.record)
+    if settled.record is None:
+        raise MachineError("no plan was ever applied in this network namespace (nfparity migrate apply)")
+    data = _record_data(settled.record, migration)
+    _show(arguments, data, [f"{name:12} {value}" for name, value in data.items()])
+    return 0
+
+
+def _read_plan(path: str) -> MigrationPlan:
+    from nfparity.migrate.plan import MigrationPlan
+
+    return MigrationPlan.from_text(read_text(path), name=STDIN_NAME if path == "-" else path)
+
+
+def _migration(arguments: argparse.Namespace) -> Migration:
+    from nfparity.migrate.migration import Migration
+    from nfparity.migrate.place import here
+
+    return Migration(here(arguments.state))
+
+
+def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
+    from nfparity.report.migration import plan_data, plan_lines, static_lines
+
+    data = {one.plan.family.value: plan_data(one) for one in planned.families}
+    static = list(static_lines(planned.families))
+    lines = [line for one in planned.families for line in plan_lines(one)] + static
+    if not planned.parity:
+        lines.append("no plan: packets are treated differently")
+    elif arguments.output is not None:
+        lines.append(f"plan written to {arguments.output}; nothing is changed yet")
+    else:
+        lines.append("-o PLAN writes the plan; nothing is changed yet")
+    parity = planned.parity
+    shown = {"families": data, "digest": planned.plan.digest, "parity": parity, "static": static}
+    _show(arguments, shown, lines)
+
+
+def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
+    from nfparity.migrate.deadman import now
+    from nfparity.migrate.record import Phase
+
+    data: dict[str, Any] = {"state": record.phase.value, "since": record.since, "plan": record.plan}
+    if migration.is_forgotten(record):
+        data["forgotten"] = "the kernel has none of it any more (a reboot?)"
+    elif record.phase is Phase.APPLIED:
+        data["seconds"] = round(max(0.0, record.deadline - now()), 1)
+    if record.removed:
+        data["taken out"] = list(record.removed)
+    return data
+
+
+def _status_of(state: State) -> int:
+    from nfparity.migrate.verifying import State
+
+    return {State.SAME: 0, State.DRIFT: 1, State.NOT_THERE: 3}[state]
+
+
+def _say_undone(done: RolledBack | None) -> None:
+    if done is not None:
+        from nfparity.report.migration import undone_lines
+
+        print("nfparity: an earlier apply was cut short, or never confirmed", file=sys.stderr)
+        for line in undone_lines(done):
+            print(f"nfparity: {line}", file=sys.stderr)
+
+
+def _show(arguments: argparse.Namespace, data: dict[str, Any], lines: Iterable[str]) -> None:
+    if arguments.format == "json":
+        print(json.dumps(data, indent=2))
+    else:
+        for line in lines:
+            print(line)

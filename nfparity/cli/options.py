@@ -1,0 +1,236 @@
+"""Options that several commands share, so that they are called and mean the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from backends.model.node import Node
+from backends.model.stack import Stack
+from harness.corpus.rulefile import IPSETS_FILE, InputOptions
+from harness.diff.sampling import MISS
+from harness.report.notes import note_lines
+from translate.errors import Note
+from translate.ir import Family, Ruleset, TableName
+from translate.read import InputForm, SetForm
+
+__all__ = [
+    "add_corpus",
+    "add_format",
+    "add_level",
+    "add_miss",
+    "add_no_cache",
+    "add_no_times",
+    "add_node",
+    "add_only",
+    "add_output",
+    "add_rules",
+    "input_options",
+    "print_assumptions",
+    "print_notes",
+    "print_unknown",
+    "probability",
+]
+
+
+def add_rules(
+    parser: argparse.ArgumentParser, *, optional: bool = False, named: bool = False, purpose: str = ""
+) -> None:
+    """Add RULES, or ``--rules`` when it is ``named``, and the options that say how rules are read.
+
+    With ``optional`` a folder of cases can bring its own. ``purpose`` says what ``--rules`` are for.
+    """
+    forms = (
+        "rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
+        "iptables-restore takes them; - is standard input. Or a snapshot (nfparity capture): a folder or a "
+        ".tar.gz, with its node"
+    )
+    if named:
+        parser.add_argument("--rules", metavar="RULES", help=f"{forms}; {purpose}")
+    elif optional:
+        folder = "; may be left out when the corpus is a folder of cases"
+        parser.add_argument("rules", metavar="RULES", nargs="?", help=forms + folder)
+    else:
+        parser.add_argument("rules", metavar="RULES", help=forms)
+    group = parser.add_argument_group("how RULES are read")
+    group.add_argument(
+        "--family",
+        type=Family,
+        choices=tuple(Family),
+        metavar="ip|ip6",
+        help="family of the rules; default: what their addresses say, else their first comment, "
+        "else the file's name, else ip",
+    )
+    group.add_argument(
+        "--input",
+        dest="form",
+        type=InputForm,
+        choices=tuple(InputForm),
+        metavar="save|restore|rules|listing",
+        help="the form: iptables-save, a fragment for iptables-restore --noflush, iptables -S, "
+        "iptables -L; default: recognised",
+    )
+    group.add_argument(
+        "--table",
+        type=TableName,
+        choices=tuple(TableName),
+        metavar="T",
+        help="the table of iptables -S or -L output; default: filter, or what the rules show",
+    )
+    group.add_argument(
+        "--extract", action="store_true", help="find the listings and dumps on a page with prose around them"
+    )
+    group.add_argument("--piece", type=int, metavar="N", help="with --extract: the Nth ruleset on the page")
+    group.add_argument(
+        "--ipsets",
+        metavar="FILE",
+        help="the ipsets that the rules ask, as ipset save or ipset list printed them; default: the file "
+        f"{IPSETS_FILE} beside the rules, if there is one",
+    )
+    group.add_argument(
+        "--ipset-form",
+        type=SetForm,
+        choices=tuple(SetForm),
+        metavar="save|listing",
+        help="the form of the ipsets; default: recognised",
+    )
+    group.add_argument(
+        "--rules-of",
+        type=Stack,
+        choices=tuple(Stack),
+        metavar="legacy|nft",
+        help="of a snapshot: the rules of iptables-legacy or of iptables-nft; default: the one with any",
+    )
+
+
+def input_options(arguments: argparse.Namespace) -> InputOptions:
+    """Return how the rules that :func:`add_rules` asks for are to be read."""
+    return InputOptions(
+        family=arguments.family,
+        form=arguments.form,
+        table=arguments.table,
+        extract=arguments.extract,
+        piece=arguments.piece,
+        ipsets=arguments.ipsets,
+        ipset_form=arguments.ipset_form,
+        stack=arguments.rules_of,
+    )
+
+
+def add_node(parser: argparse.ArgumentParser) -> None:
+    """Add ``--node``."""
+    parser.add_argument(
+        "--node",
+        metavar="FILE",
+        help="the node's interfaces and routes (JSON), or a snapshot; if absent that of the snapshot "
+        "RULES, else inferred from the rules",
+    )
+
+
+def add_corpus(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add ``--corpus`` and ``--node``."""
+    parser.add_argument(
+        "--corpus",
+        metavar="C",
+        required=required,
+        help="flows as JSON Lines (- is standard input), a pcap or pcapng file, or a folder of cases",
+    )
+    add_node(parser)
+
+
+def add_only(parser: argparse.ArgumentParser) -> None:
+    """Add ``--only``, which may be given several times."""
+    parser.add_argument(
+        "--only", metavar="ID", action="append", default=[], help="just this flow (may be repeated)"
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add ``-O``."""
+    parser.add_argument(
+        "-O",
+        dest="level",
+        type=int,
+        choices=(0, 1, 2),
+        default=2,
+        help="optimisation: 0 rule by rule, 1 lookups and choices as maps, 2 also one chain for all chains "
+        "that differ in constants alone (default)",
+    )
+
+
+def add_no_cache(parser: argparse.ArgumentParser) -> None:
+    """Add ``--no-cache``."""
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="compile tc programs anew, instead of taking those compiled before from the user's cache folder",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
+    """Add ``--format``; the first is the default."""
+    parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
+
+
+def add_miss(parser: argparse.ArgumentParser) -> None:
+    """Add ``--miss``."""
+    parser.add_argument(
+        "--miss",
+        metavar="P",
+        type=_chance,
+        default=MISS,
+        help="chance, for each flow and backend, that a way which it goes is not seen; 1 runs each flow "
+        f"once, and what is told of it is what chance drew; default: {MISS:g}",
+    )
+
+
+def _chance(text: str) -> float:
+    return 1.0 if text == "1" else probability(text)
+
+
+def probability(text: str) -> float:
+    """Read a number between 0 and 1, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value
+
+
+def add_no_times(parser: argparse.ArgumentParser) -> None:
+    """Add ``--no-times``."""
+    parser.add_argument(
+        "--no-times",
+        action="store_true",
+        help="leave out how long each case took (--format junit), which is another in every run",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``-o``."""
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", default="-", help="where to; default: standard output"
+    )
+
+
+def print_assumptions(node: Node) -> None:
+    """Say on standard error what was assumed of a node instead of given."""
+    for one in node.assumed:
+        print(f"nfparity: assumed {one}", file=sys.stderr)
+
+
+def print_notes(notes: Iterable[Note]) -> None:
+    """Say on standard error which rules a translation carries with another limit."""
+    for line in note_lines(notes):
+        print(f"nfparity: {line}", file=sys.stderr)
+
+
+def print_unknown(ruleset: Ruleset) -> None:
+    """Say on standard error what the input as a whole does not show, and what of it does not count."""
+    for one in ruleset.unknown:
+        print(f"nfparity: unknown: {one}", file=sys.stderr)
+    for one in ruleset.notes:
+        print(f"nfparity: note: {one}", file=sys.stderr)

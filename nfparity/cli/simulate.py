@@ -1,0 +1,60 @@
+"""``nfparity simulate``: what becomes of packets, as JSON Lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from backends.model.contract import Job
+from harness.diff.batch import select
+from nfparity.cli.options import (
+    add_corpus,
+    add_only,
+    add_rules,
+    input_options,
+    print_assumptions,
+    print_unknown,
+)
+from nfparity.inputs.batches import load_batches
+
+_EXAMPLE = """\
+example:
+  nfparity simulate rules.iptables-save --node node.json --corpus flows.jsonl
+  echo '{"id": "a", "src": "10.244.0.5", "dst": "10.96.0.10", "proto": "udp", "sport": 4000, "dport": 53}' |
+    nfparity simulate rules.iptables-save --corpus -
+  iptables -t nat -L -n | nfparity simulate - --table nat --corpus flows.jsonl
+
+Where the rules as given hide something that decides about a packet (interfaces, without -v; chains
+that are not listed), both ways are followed, and each outcome says in "assuming" which line must or
+must not match for it; "unknown" is the verdict where what becomes of the packet is hidden itself.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser, optional=True)
+    add_corpus(parser, required=True)
+    add_only(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print one line per flow: every branch with its exact probability, and what it assumes."""
+    from backends.simulator import Simulation
+    from harness.corpus.outcomes import result_to_json
+
+    batches = load_batches(
+        rules=arguments.rules,
+        corpus=arguments.corpus,
+        node=arguments.node,
+        options=input_options(arguments),
+    )
+    for batch in select(batches, arguments.only):
+        print_unknown(batch.ruleset)
+        print_assumptions(batch.node)
+        simulation = Simulation(Job(ruleset=batch.ruleset, node=batch.node), assuming=True)
+        for flow in batch.flows:
+            line = result_to_json(simulation.simulate(flow), flow.family)
+            sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return 0

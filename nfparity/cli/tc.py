@@ -1,0 +1,289 @@
+"""``nfparity tc``: a tc eBPF program that stays in the network namespace where it is loaded."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from harness.files.userfiles import read_bytes
+from nfparity.cli.options import (
+    add_format,
+    add_level,
+    add_no_cache,
+    add_rules,
+    input_options,
+    print_notes,
+    print_unknown,
+)
+from nfparity.inputs.rules import load_rules
+from nfparity.snapshot import is_snapshot
+from translate.errors import MachineError
+from translate.ir import Family, Ruleset
+
+if TYPE_CHECKING:
+    from nfparity.tc.place import Place
+    from nfparity.tc.record import Record
+    from nfparity.tc.status import Status
+
+_EXAMPLE = """\
+example:
+  nft list ruleset          # first: netfilter's own rules would act on packets as well
+  iptables-save > rules && nfparity tc load rules
+  nfparity tc status
+  nfparity tc connections
+  nfparity tc unload
+
+Acts on the network namespace that it is run in, and on no other (nsenter --net=/run/netns/NAME
+nfparity tc load RULES). Rules of IPv4 and of IPv6 are loaded one beside the other. What is loaded stays
+when the command has ended; other tc filters, and clsact qdiscs that were there, stay as they are.
+"""
+
+_LOAD = """\
+example:
+  nfparity tc load rules.iptables-save
+  nfparity tc load changed.iptables-save
+
+Over rules that are loaded, entries of maps are changed where that is enough; otherwise another program
+takes the place of the first, device by device, and knows its connections. Rules that cannot be expressed
+exactly are refused with their lines before anything is touched (exit status 2). What goes wrong later, a
+killed command too, is undone.
+"""
+
+
+_MOST: Final = 1 << 24
+"""Connections: their tables would take some gigabytes."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    load = actions.add_parser(
+        "load",
+        help="load rules, or others in their place",
+        description="Load rules into the current network namespace, so that they stay.",
+        epilog=_LOAD,
+        formatter_class=parser.formatter_class,
+    )
+    add_rules(load)
+    add_level(load)
+    load.add_argument(
+        "--flush",
+        action="store_true",
+        help="forget all connections, should the loaded program keep them in another form or number; "
+        "for a moment nothing is loaded then",
+    )
+    load.add_argument(
+        "--connections",
+        type=_number,
+        metavar="N",
+        help="how many connections are remembered; default: 65,536, or as many as the loaded program does",
+    )
+    load.add_argument(
+        "--stack",
+        action="store_true",
+        help="forward through the stack, so that what else is hooked in there (nftables) sees packets, too",
+    )
+    add_no_cache(load)
+    add_format(load, "text", "json")
+    for name, summary, description in (
+        ("status", "what is loaded and where it is attached", "Exit status 3 when nothing is loaded."),
+        ("connections", "the connections, as conntrack -L prints them", "Times are seconds."),
+        (
+            "refresh",
+            "attach to new devices, read addresses and routes again",
+            "To be run when devices, addresses, routes or sysctls have changed.",
+        ),
+        ("unload", "remove everything that load has made", "Nothing happens when nothing is loaded."),
+    ):
+        action = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}. {description}",
+            epilog=f"example:\n  nfparity tc {name}\n",
+            formatter_class=parser.formatter_class,
+        )
+        action.add_argument(
+            "--family",
+            type=Family,
+            choices=tuple(Family),
+            metavar="ip|ip6",
+            help="only this family; default: those that are loaded",
+        )
+        add_format(action, "text", "json")
+
+
+def _number(word: str) -> int:
+    if not word.isdigit() or not 1 <= int(word) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 1 to {_MOST}")
+    return int(word)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked."""
+    actions = {
+        "load": _load,
+        "status": _status,
+        "connections": _connections,
+        "refresh": _refresh,
+        "unload": _unload,
+    }
+    return actions[arguments.action](arguments)
+
+
+def _load(arguments: argparse.Namespace) -> int:
+    ruleset = load_rules(arguments.rules, input_options(arguments))
+    print_unknown(ruleset)
+    from nfparity.tc import Installed, Rules
+    from translate import bpf
+    from translate.passes import lower
+
+    output = bpf.emit(lower(ruleset, level=arguments.level))
+    print_notes(output.notes)
+    if arguments.connections is not None:
+        output = replace(output, connections=arguments.connections)
+    rules = Rules(
+        output=output,
+        name=arguments.rules,
+        digest=_digest(arguments.rules, ruleset),
+        level=arguments.level,
+        direct=not arguments.stack,
+        sized=arguments.connections is not None,
+        cached=not arguments.no_cache,
+    )
+    outcome = Installed(ruleset.family).load(rules, flush=arguments.flush)
+    data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}
+    _print(arguments, data, [f"{ruleset.family.value}: {outcome.value}"])
+    _warn_of_others(ruleset.family)
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from nfparity.tc.status import status_of
+
+    found = {place.family: status_of(place, record) for place, record in _loaded(arguments)}
+    data = {family.value: status.data() for family, status in found.items()}
+    lines = [line for family, status in found.items() for line in _status_lines(family, status)]
+    _print(arguments, data, lines)
+    return 0
+
+
+def _connections(arguments: argparse.Namespace) -> int:
+    from nfparity.tc.connections import connections
+
+    for place, record in _loaded(arguments):
+        for one in connections(place, record):
+            if arguments.format == "json":
+                print(json.dumps({"family": place.family.value, **one.data()}))
+            else:
+                print(one.line())
+    return 0
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    from nfparity.tc import Installed
+
+    added = {place.family: Installed(place.family).refresh() for place, _ in _loaded(arguments)}
+    lines = [
+        f"{family.value}: {'attached to ' + ', '.join(names) if names else 'no new devices'}"
+        for family, names in added.items()
+    ]
+    _print(arguments, {family.value: list(names) for family, names in added.items()}, lines)
+    return 0
+
+
+def _unload(arguments: argparse.Namespace) -> int:
+    from nfparity.tc import Installed
+
+    families = (arguments.family,) if arguments.family is not None else tuple(Family)
+    removed: dict[Family, bool] = {}
+    troubles = []
+    for family in families:
+        try:
+            removed[family] = Installed(family).unload()
+        except MachineError as e:
+            troubles.append(f"{family.value}: {e}")
+    lines = [
+        f"{family.value}: {'unloaded' if gone else 'nothing was loaded'}" for family, gone in removed.items()
+    ]
+    _print(arguments, {family.value: gone for family, gone in removed.items()}, lines)
+    if troubles:
+        raise MachineError("\n".join(troubles))
+    return 0
+
+
+def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
+    """What is loaded of the families asked for. Raises MachineError when that is nothing."""
+    from nfparity.tc.place import here
+    from nfparity.tc.recovery import known
+
+    families = (arguments.family,) if arguments.family is not None else tuple(Family)
+    found = 0
+    for family in families:
+        place = here(family)
+        record = known(place)
+        if record is not None and record.cookie == place.cookie:
+            found += 1
+            yield place, record
+    if not found:
+        raise MachineError("no rules are loaded in this network namespace (nfparity tc load)")
+
+
+def _status_lines(family: Family, status: Status) -> Iterator[str]:
+    from backends.tc_ebpf.counters import COUNTERS
+
+    record = status.record
+    state = "at work" if status.open else "lets everything pass"
+    if record.phase.value != "loaded":
+        state += f"; {record.phase.value} was begun"
+    yield f"{family.value}: {state}"
+    yield f"  rules    {record.source.rules} (-O{record.source.level}, sha256 {record.source.digest})"
+    yield f"  since    {record.since}"
+    yield f"  forwards {'around the stack where it can' if record.source.direct else 'through the stack'}"
+    for one in status.attached:
+        yield f"  device   {one.device}{'' if one.complete else ': one side only'}"
+        for other in one.before:
+            name = f" {other.name}" if other.name else ""
+            yield f"           {other.side.word}: {other.kind}{name} is asked first ({other.preference})"
+    for table in status.tables:
+        yield f"  table    {table.name}: {table.entries} of {table.room}"
+    for name, number in status.counters.items():
+        if number:
+            yield f"  counter  {name}: {number} ({COUNTERS[name]})"
+
+
+def _warn_of_others(family: Family) -> None:
+    from nfparity.tc.place import here
+    from nfparity.tc.record import Record
+    from nfparity.tc.status import status_of
+
+    place = here(family)
+    record = Record.read(place.record)
+    for one in status_of(place, record).attached if record is not None else ():
+        for other in one.before:
+            print(
+                f"nfparity: {one.device}: the {other.kind} filter {other.name or other.preference} is asked "
+                f"first at {other.side.word}; packets that it decides about never meet the rules",
+                file=sys.stderr,
+            )
+
+
+def _digest(path: str, ruleset: Ruleset) -> str:
+    if path != "-" and not is_snapshot(path):
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    from translate.write import write_save
+
+    return hashlib.sha256(write_save(ruleset).encode(errors="surrogateescape")).hexdigest()
+
+
+def _print(arguments: argparse.Namespace, data: object, lines: list[str]) -> None:
+    if arguments.format == "json":
+        print(json.dumps(data, indent=2))
+    else:
+        for line in lines:
+            print(line)

@@ -1,0 +1,116 @@
+"""``nfparity translate``: iptables rules as nftables rules or as a tc eBPF program."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from harness.files.userfiles import write_text
+from nfparity.cli.options import (
+    add_level,
+    add_output,
+    add_rules,
+    input_options,
+    print_notes,
+    print_unknown,
+)
+from nfparity.inputs.rules import load_rules
+from translate.errors import InputError
+from translate.ir import Ruleset
+
+_EXAMPLE = """\
+example:
+  iptables-save | nfparity translate - --to nft > rules.nft && nft -c -f rules.nft
+
+nft prints one transaction that replaces the table that nfparity owns, and touches no other. bpf
+prints the C program and, as comments, what its maps hold. iptables prints the rules as read. What
+cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2). Known
+limits (how many addresses a list of -m recent holds) are said on standard error.
+
+With --against, nft prints one transaction for a table that holds the translation of OLD at the same
+level: elements that come and go, and chains and maps where the shapes of chains change. Where a map
+would need another type it is the whole table. nft refuses it when something else is loaded, and then
+nothing changes. Established connections keep their NAT. bpf prints what is written into the maps and
+deleted from them, one entry a line and in the order in which it has to be made; where the shapes of
+chains change, or a map would take too much, it is the whole program.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = _EXAMPLE
+    add_rules(parser)
+    parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
+    add_level(parser)
+    parser.add_argument(
+        "--against",
+        metavar="OLD",
+        help="rules, read as RULES are, whose translation is loaded: write what changes, not the whole",
+    )
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the translation."""
+    ruleset = load_rules(arguments.rules, input_options(arguments))
+    print_unknown(ruleset)
+    if arguments.against is not None:
+        if arguments.rules == arguments.against == "-":
+            raise InputError("RULES and --against cannot both be standard input")
+        old = load_rules(arguments.against, input_options(arguments))
+        text = _changed(old, ruleset, arguments.to, arguments.level)
+    else:
+        text = _translated(ruleset, arguments.to, arguments.level)
+    write_text(arguments.output, text)
+    return 0
+
+
+def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
+    if to == "iptables":
+        raise InputError(f"--against goes with --to nft and --to bpf, not with --to {to}")
+    if old.family is not new.family:
+        raise InputError(f"the rules of --against are for {old.family.value}, RULES for {new.family.value}")
+    if to == "bpf":
+        return _changed_maps(old, new, level)
+    from translate import nft
+    from translate.passes import lower
+
+    wanted = nft.emit(lower(new, level=level))
+    print_notes(wanted.notes)
+    change = wanted.change_from(nft.emit(lower(old, level=level)))
+    counts = f"{change.added} elements added, {change.deleted} deleted"
+    print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
+    return change.text
+
+
+def _changed_maps(old: Ruleset, new: Ruleset, level: int) -> str:
+    from translate import bpf
+    from translate.passes import lower
+
+    wanted = bpf.emit(lower(new, level=level))
+    print_notes(wanted.notes)
+    change = wanted.change_from(bpf.emit(lower(old, level=level)))
+    counts = f"{change.written} entries written, {change.deleted} deleted"
+    kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
+    print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)
+    return change.render()
+
+
+def _translated(ruleset: Ruleset, to: str, level: int) -> str:
+    if to == "iptables":
+        from translate.write import write_save
+
+        return write_save(ruleset)
+    from translate.passes import lower
+
+    if to == "nft":
+        from translate import nft
+
+        output = nft.emit(lower(ruleset, level=level))
+        print_notes(output.notes)
+        return output.text
+    from translate import bpf
+
+    made = bpf.emit(lower(ruleset, level=level))
+    print_notes(made.notes)
+    return made.render()

@@ -1,0 +1,173 @@
+"""Tools, libraries and backends of this machine: what works, and what to install.
+
+A backend's own probe decides whether it can run. Programs and libraries are listed beside it because they can
+be installed. What only the project's own tests use is listed apart. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backends.tc_ebpf.bcc import find_headers
+from harness.diff.backends import BACKENDS, backend
+from translate.errors import NfparityError
+
+_SETUP: Final = Path(__file__).resolve().parents[1] / "vm" / "setup.sh"
+
+__all__ = ["Check", "Kind", "diagnose", "packages_to_install"]
+
+Kind = str
+"""``machine``, ``program``, ``library``, ``backend``, or ``test`` for what only the project's tests need."""
+
+_PROGRAMS: Final = {
+    # command: Debian package, option that prints the version, purpose
+    "iptables-legacy-restore": ("iptables", "--version", "backend iptables-legacy"),
+    "iptables-nft-restore": ("iptables", "--version", "backend iptables-nft"),
+    "nft": ("nftables", "--version", "kernel backends"),
+    "ip": ("iproute2", "-V", "kernel backends"),
+    "ipset": ("ipset", "--version", "rules with -m set on the iptables backends"),
+}
+_TEST_PROGRAMS: Final = {
+    "tcpdump": ("tcpdump", "--version", "a test of exported captures"),
+    "curl": ("curl", "--version", "tests of traffic"),
+    "dig": ("bind9-dnsutils", "-v", "tests of traffic"),
+    "dnsmasq": ("dnsmasq-base", "--version", "tests of traffic"),
+    "qemu-system-x86_64": ("qemu-system-x86", "--version", "make diff-test in a guest"),
+    "busybox": ("busybox-static", "--help", "make diff-test in a guest"),
+}
+_LIBRARIES: Final = {
+    "deepdiff": "nfparity diff",
+    "distributed": "nfparity assess of several snapshots",
+    "pyroute2": "kernel backends",
+    "rich": "tables and progress on a terminal",
+    "scapy": "pcap import and export",
+}
+_BINDINGS: Final = {
+    # bindings that only the distribution has, in its Python's folders
+    "nftables": ("python3-nftables", "backend nftables"),
+    "bcc": ("python3-bpfcc", "backend tc-ebpf"),
+}
+_PLACES: Final = ("usr/lib/python3/dist-packages", "usr/lib/python3*/site-packages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked for. ``package`` is the Debian package to install, if one helps."""
+
+    kind: Kind
+    name: str
+    ok: bool
+    detail: str
+    package: str | None = None
+
+
+def diagnose() -> tuple[Check, ...]:
+    """Look for everything that nfparity can use."""
+    return (
+        *_machine(),
+        *_programs("program", _PROGRAMS),
+        *_python(),
+        *_backends(),
+        *_programs("test", _TEST_PROGRAMS),
+    )
+
+
+def packages_to_install(checks: tuple[Check, ...], *, tests: bool = False) -> tuple[str, ...]:
+    """Return the Debian packages that nfparity's commands lack, or with ``tests`` the project's own tests."""
+    wanted = (c for c in checks if not c.ok and (c.kind == "test") == tests)
+    return tuple(sorted({c.package for c in wanted if c.package is not None}))
+
+
+def _machine() -> Iterator[Check]:
+    yield Check(kind="machine", name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}")
+    root = os.geteuid() == 0
+    detail = "yes" if root else "no: kernel backends need a user namespace, and tc-ebpf cannot run"
+    yield Check(kind="machine", name="root", ok=root, detail=detail)
+    tun = Path("/dev/net/tun").exists()
+    yield Check(
+        kind="machine", name="/dev/net/tun", ok=tun, detail="there" if tun else "missing: modprobe tun"
+    )
+    headers = find_headers()
+    if headers is None:
+        where = "none: make setup unpacks some under build/" if _SETUP.exists() else "none"
+    elif headers[0].is_relative_to(Path("/lib/modules", platform.release())):
+        where = "of the running kernel"
+    else:
+        where = f"{headers[0]}: another kernel's, which serve for tc programs"
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    yield Check(
+        kind="machine",
+        name="kernel headers",
+        ok=headers is not None,
+        detail=where,
+        # In a checkout, make setup spares the compiler that this package depends on.
+        package=None if _SETUP.exists() else f"linux-headers-{architecture}",
+    )
+    bpffs = Path("/sys/fs/bpf")
+    mounted = bpffs.is_mount()
+    yield Check(
+        kind="machine",
+        name="bpf file system",
+        ok=True,
+        detail=f"at {bpffs}" if mounted else f"not at {bpffs}: nfparity tc load mounts it",
+    )
+
+
+def _programs(kind: Kind, programs: Mapping[str, tuple[str, str, str]]) -> Iterator[Check]:
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+    for name, (package, option, purpose) in programs.items():
+        found = shutil.which(name, path=path)
+        detail = f"missing; for {purpose}" if found is None else _version(found, option)
+        yield Check(kind=kind, name=name, ok=found is not None, detail=detail, package=package)
+
+
+def _version(path: str, option: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, option],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as e:
+        return f"{path} does not run: {e}"
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else path
+
+
+def _python() -> Iterator[Check]:
+    ok = sys.version_info >= (3, 11)
+    yield Check(kind="library", name="python", ok=ok, detail=platform.python_version())
+    for name, purpose in _LIBRARIES.items():
+        try:
+            detail, found = importlib.metadata.version(name), True
+        except importlib.metadata.PackageNotFoundError:
+            detail, found = f"missing; for {purpose}: pip install {name}", False
+        yield Check(kind="library", name=name, ok=found, detail=detail)
+    for name, (package, purpose) in _BINDINGS.items():
+        places = [p for place in _PLACES for p in Path("/").glob(f"{place}/{name}/__init__.py")]
+        detail = str(places[0].parent) if places else f"missing; for {purpose}"
+        yield Check(kind="library", name=name, ok=bool(places), detail=detail, package=package)
+
+
+def _backends() -> Iterator[Check]:
+    for name in BACKENDS:
+        try:
+            availability = backend(name).probe()
+        except (ImportError, NfparityError) as e:
+            yield Check(kind="backend", name=name, ok=False, detail=str(e))
+            continue
+        detail = "can run" if availability.ok else availability.reason
+        yield Check(kind="backend", name=name, ok=availability.ok, detail=detail)

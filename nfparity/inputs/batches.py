@@ -1,0 +1,102 @@
+"""The batches that a command is given.
+
+Rules with a corpus file make one batch; a folder of cases makes one for each pair of rules and node that its
+cases name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from backends.model.flow import Flow
+from backends.model.node import Node, node_from_json
+from harness.corpus.cases import is_case_folder, read_cases
+from harness.corpus.jsonlines import read_flows
+from harness.corpus.rulefile import AS_FOUND, InputOptions
+from harness.diff.batch import Batch
+from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
+from nfparity.inputs.rules import load_rules
+from nfparity.snapshot.archive import is_snapshot
+from translate.errors import InputError
+from translate.ir import Ruleset
+
+__all__ = ["load_batches", "load_flows", "load_node"]
+
+_CAPTURES = (".pcap", ".pcapng", ".cap")
+
+
+def load_node(path: str | None, ruleset: Ruleset, *, rules: str | None = None) -> Node:
+    """Read a node file or take a snapshot's node; without ``path`` that of ``rules``, or an inferred one.
+
+    ``rules`` is where the rules were read, which may be a snapshot.
+    """
+    snapshot = path if path is not None else rules
+    if snapshot is not None and is_snapshot(snapshot):
+        from nfparity.snapshot import load_snapshot
+
+        return load_snapshot(snapshot).node
+    if path is not None:
+        return node_from_json(read_text(path), name=STDIN_NAME if path == "-" else path)
+    from nfparity.snapshot.inference import infer_node
+
+    return infer_node(ruleset)
+
+
+def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
+    """Read flows from JSON Lines or a capture, by the file's name (``-``: JSON Lines from stdin)."""
+    if path.lower().endswith(_CAPTURES):
+        from harness.corpus.pcap import import_capture
+
+        return import_capture(Path(path), node=node)
+    return read_flows(read_bytes(path), name=STDIN_NAME if path == "-" else path, node=node)
+
+
+def load_batches(
+    *,
+    rules: str | None,
+    corpus: str,
+    node: str | None,
+    options: InputOptions = AS_FOUND,
+) -> tuple[Batch, ...]:
+    """Read what a command was given.
+
+    ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
+    ``node`` may be left out (each case names its own) or given (they stand in for all). ``options``
+    say how ``rules`` are read.
+    """
+    if not is_case_folder(Path(corpus)):
+        if Path(corpus).is_dir():
+            raise InputError(f"{corpus}: no case in this folder (a case has a case.toml)")
+        if rules is None:
+            raise InputError("no rules given; only a folder of cases brings its own")
+        if [rules, corpus, node, options.ipsets].count("-") > 1:
+            raise InputError("only one of rules, ipsets, corpus and node can be standard input")
+        ruleset = load_rules(rules, options)
+        where = load_node(node, ruleset, rules=rules)
+        flows = load_flows(corpus, where)
+        one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
+        return (one,)
+    given = None if rules is None else load_rules(rules, options)
+    cases = read_cases(Path(corpus))
+    many = len(cases) > 1
+    groups: dict[tuple[str, str], Batch] = {}
+    for case in cases:
+        ruleset = case.ruleset if given is None else given
+        where = case.node if node is None else load_node(node, ruleset)
+        flows = tuple(replace(f, id=f"{case.name}/{f.id}") for f in case.flows) if many else case.flows
+        rules_path = ruleset.source if rules is None else rules
+        node_path = str(case.node_path) if node is None else node
+        key = (rules_path, str(Path(node_path).resolve()))
+        if key in groups:
+            groups[key] = replace(groups[key], flows=groups[key].flows + flows)
+        else:
+            groups[key] = Batch(
+                rules_path=rules_path,
+                ruleset=ruleset,
+                node=where,
+                flows=flows,
+                corpus=corpus,
+                node_path=node_path,
+            )
+    return tuple(groups.values())

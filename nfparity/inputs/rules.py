@@ -1,0 +1,65 @@
+"""The rules that a command is given: a file in one of several forms, the rulesets of a page, or a snapshot.
+
+Of a snapshot, the rules of one family that are in force there.
+"""
+
+from __future__ import annotations
+
+from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, read_some
+from harness.files.userfiles import STDIN_NAME, read_bytes
+from nfparity.snapshot.archive import is_snapshot
+from translate.errors import InputError
+from translate.ir import Family, Ruleset
+from translate.read import read_pieces
+
+__all__ = ["load_pieces", "load_rules"]
+
+
+def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
+    """Read rules (``-``: standard input) that are one ruleset; ParseError or InputError when that fails."""
+    pieces = load_pieces(path, options)
+    if len(pieces) > 1:
+        places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
+        raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --piece")
+    return pieces[0]
+
+
+def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:
+    """Read every ruleset of an input: one, unless it is a page with several."""
+    if is_snapshot(path):
+        return (_of_snapshot(path, options),)
+    if options.stack is not None:
+        raise InputError(f"{path}: --rules-of is for snapshots; this is no folder and no .tar.gz")
+    if path == "-" and options.ipsets == "-":
+        raise InputError("only one of rules and ipsets can be standard input")
+    name = STDIN_NAME if path == "-" else path
+    data = read_bytes(path)
+    family, table = options.family, options.table
+    if not options.extract:
+        if options.piece is not None:
+            raise InputError("--piece is for pages; it needs --extract")
+        return (give_ipsets(read_some(data, name=name, options=options), path, options),)
+    if options.form is not None:
+        raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
+    pieces = read_pieces(data, name=name, family=family, table=table)
+    pieces = tuple(give_ipsets(one, path, options) for one in pieces)
+    if options.piece is None:
+        return pieces
+    if not 1 <= options.piece <= len(pieces):
+        raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
+    return (pieces[options.piece - 1],)
+
+
+def _of_snapshot(path: str, options: InputOptions) -> Ruleset:
+    from nfparity.snapshot import load_snapshot
+
+    if options.extract or (options.form, options.table, options.piece) != (None, None, None):
+        raise InputError(
+            f"{path}: --input, --table, --extract and --piece are for files of rules, not snapshots"
+        )
+    ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.stack)
+    return ruleset if options.ipsets is None else give_ipsets(ruleset, path, options)
+
+
+def _line(ruleset: Ruleset) -> int:
+    return min(table.origin.line for table in ruleset.tables)

@@ -1,0 +1,105 @@
+"""What one rule asks of a packet, as far as kube-proxy's rules ask anything."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nfparity.kubeproxy.chains import Protocol
+from translate.ir import (
+    Account,
+    AddressType,
+    AnyOf,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Name,
+    Nth,
+    Random,
+    Recent,
+    Rule,
+    SetTest,
+)
+from translate.ir import Protocol as Number
+
+__all__ = [
+    "DESTINATION",
+    "Key",
+    "asked",
+    "is_local",
+    "is_network",
+    "jump_target",
+    "network",
+    "only",
+    "point",
+    "protocol",
+]
+
+Key = Field | type[AnyOf] | type[Random] | type[Nth] | type[SetTest] | type[Recent] | type[Account]
+"""What a test is of: its field, or its kind where it is of no field alone."""
+
+Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account
+
+DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
+"""What a rule asks that is for an address, a protocol and a port."""
+
+_PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.SCTP: Protocol.SCTP}
+
+
+def asked(rule: Rule) -> dict[Key, Test] | None:
+    """Return the rule's tests by what they are of; None where one is asked twice or something is hidden."""
+    found: dict[Key, Test] = {}
+    for test in rule.tests:
+        key: Key = test.field if isinstance(test, FieldTest) else type(test)
+        if key in found:
+            return None
+        found[key] = test
+    return None if rule.unknown else found
+
+
+def jump_target(rule: Rule) -> str | None:
+    """Return the chain that the rule jumps to, if it does."""
+    for action in rule.actions:
+        if isinstance(action, Jump | Goto):
+            return action.chain
+    return None
+
+
+def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:
+    """Return the one value that is asked for, or None when it is not one, masked or negated."""
+    test = tests.get(key)
+    if not isinstance(test, FieldTest) or test.negated or test.mask is not None or len(test.values) != 1:
+        return None
+    return test.values[0]
+
+
+def point(tests: dict[Key, Test], key: Key) -> int | None:
+    """Return the one number that is asked for."""
+    value = only(tests, key)
+    return value.low if isinstance(value, Interval) and value.is_point else None
+
+
+def network(tests: dict[Key, Test], key: Key) -> Interval | None:
+    """Return the one network that is asked for; other intervals are none of kube-proxy's."""
+    value = only(tests, key)
+    return value if isinstance(value, Interval) and is_network(value) else None
+
+
+def is_network(interval: Interval) -> bool:
+    """Whether an interval is a prefix of addresses."""
+    return not interval.size & (interval.size - 1) and not interval.low & (interval.size - 1)
+
+
+def protocol(tests: dict[Key, Test]) -> Protocol | None:
+    """Return the transport protocol that is asked for, if a Service can have it."""
+    number = point(tests, Field.L4PROTO)
+    return None if number is None else _PROTOCOLS.get(Number(number)) if number in _NUMBERS else None
+
+
+_NUMBERS: Final = frozenset(int(n) for n in _PROTOCOLS)
+
+
+def is_local(tests: dict[Key, Test], key: Field) -> bool:
+    """Whether an address is asked to be the node's own (``addrtype LOCAL``)."""
+    return point(tests, key) == AddressType.LOCAL

@@ -1,0 +1,131 @@
+"""What is known so far of a service while its rules are read, and what is known in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from nfparity.kubeproxy.chains import Protocol
+from nfparity.kubeproxy.service import Endpoint, Line, Part, Service
+from translate.ir import Interval, Rule, TableName
+
+__all__ = ["Draft", "line_of", "name_in"]
+
+_NAME: Final = re.compile(r"(?<![\w./-])[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*(?::[a-z0-9-]+)?(?![\w/])")
+"""``namespace/service:port`` in a comment; namespaces and services are DNS labels, ports have names of
+lower case letters, digits and hyphens (``ServicePortName.String``)."""
+
+
+def name_in(comment: str | None) -> str | None:
+    """Return the service that a comment of kube-proxy's names."""
+    if comment is None or "/" not in comment:
+        return None
+    found = _NAME.search(comment)
+    return found[0] if found else None
+
+
+def line_of(rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None) -> Line:
+    """Return the record of a rule that was understood."""
+    packets = None if rule.counters is None else rule.counters.packets
+    return Line(part=part, table=table, chain=chain, origin=rule.origin, packets=packets, address=address)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A service in the making. ``spread`` and ``near`` are SEP chains: of all endpoints, of those here."""
+
+    hash: str | None = None
+    name: str | None = None
+    protocol: Protocol | None = None
+    cluster_ip: int | None = None
+    port: int | None = None
+    node_port: int | None = None
+    health_check_port: int | None = None
+    external_ips: list[int] = field(default_factory=list)
+    load_balancer_ips: list[int] = field(default_factory=list)
+    outside_ips: list[int] = field(default_factory=list)
+    ranges: list[Interval] | None = None
+    affinity: int | None = None
+    external_local: bool | None = None
+    internal_local: bool | None = None
+    spread: list[str] = field(default_factory=list)
+    near: list[str] | None = None
+    endpoints_elsewhere: bool = False
+    lines: list[Line] = field(default_factory=list)
+
+    def hear(self, comment: str | None) -> None:
+        """Take the name from a comment, if none is known yet."""
+        if self.name is None:
+            self.name = name_in(comment)
+
+    def place(self, protocol: Protocol | None, port: int | None = None) -> bool:
+        """Take protocol and port; False where they contradict what is known."""
+        if protocol is None or self.protocol not in (None, protocol):
+            return False
+        if port is not None and self.port not in (None, port):
+            return False
+        self.protocol = protocol
+        self.port = self.port if port is None else port
+        return True
+
+    def finish(self, endpoint: Callable[[str], Endpoint | None]) -> Service | None:
+        """Return the service; None when not even its protocol is known."""
+        if self.protocol is None:
+            return None
+        external = bool(self.node_port or self.external_ips or self.load_balancer_ips or self.outside_ips)
+        balanced = bool(self.external_ips or self.load_balancer_ips or self.outside_ips)
+        ranges: tuple[Interval, ...] | None = None
+        allows_node = False
+        if self.ranges is not None:
+            own = set(self.load_balancer_ips)
+            ranges = tuple(r for r in self.ranges if not (r.is_point and r.low in own))
+            allows_node = len(ranges) < len(self.ranges)
+        elif (not self._alone() and not balanced) or (self.hash is not None and not self._refused_outside()):
+            ranges = ()
+        return Service(
+            name=self.name,
+            protocol=self.protocol,
+            cluster_ip=self.cluster_ip,
+            port=self.port,
+            endpoints=self._endpoints(endpoint),
+            endpoints_elsewhere=self.endpoints_elsewhere and not self.spread and not self.near,
+            node_port=self.node_port,
+            external_ips=tuple(sorted(self.external_ips)),
+            load_balancer_ips=tuple(sorted(self.load_balancer_ips)),
+            outside_ips=tuple(sorted(self.outside_ips)),
+            source_ranges=ranges,
+            allows_node=allows_node,
+            affinity=self.affinity,
+            external_local=self.external_local if external or self._alone() else False,
+            internal_local=self.internal_local,
+            health_check_port=self.health_check_port,
+            hash=self.hash,
+            lines=tuple(sorted(self.lines, key=lambda line: line.origin.line)),
+        )
+
+    def _alone(self) -> bool:
+        """Whether nothing would tell if other rules were of the same service."""
+        return self.name is None and self.hash is None
+
+    def _refused_outside(self) -> bool:
+        """Whether it has no nat rule for external addresses, so that nothing tells of source ranges."""
+        entrances = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
+        return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
+
+    def _endpoints(self, endpoint: Callable[[str], Endpoint | None]) -> tuple[Endpoint, ...]:
+        near = None if self.near is None else set(self.near)
+        found = []
+        for chain in self.spread:
+            one = endpoint(chain)
+            if one is not None:
+                found.append(Endpoint(one.address, one.port, None if near is None else chain in near))
+        spread = set(self.spread)
+        for chain in self.near or ():
+            one = endpoint(chain)
+            if chain not in spread and one is not None:
+                # Beside ready ones elsewhere, an endpoint of the local chain alone is a terminating one.
+                draining = bool(spread)
+                found.append(Endpoint(one.address, one.port, local=True, draining=draining))
+        return tuple(found)

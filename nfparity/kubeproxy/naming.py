@@ -1,0 +1,108 @@
+"""Services named, and completed, by the API objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from nfparity.kubeproxy.chains import Protocol, name_hash
+from nfparity.kubeproxy.objects import ApiObjects
+from nfparity.kubeproxy.service import Endpoint, Service
+from translate.ir import Family
+
+__all__ = ["completed", "names_of_chains"]
+
+Place = tuple[Protocol, int | None, int]
+
+
+def names_of_chains(objects: ApiObjects) -> dict[str, tuple[str, Protocol]]:
+    """Return the services by the hash that is the suffix of their chains."""
+    return {name_hash(name + protocol): (name, protocol) for name, protocol in objects.names()}
+
+
+def completed(services: Iterable[Service], objects: ApiObjects, family: Family) -> list[Service]:
+    """Give services their names, and what no rule tells of them, from the objects.
+
+    Rules of one service that nothing but its objects holds together become one service. Which node this is
+    follows from an endpoint that is known to be local, unless there is one Node only.
+    """
+    services = list(services)
+    told = objects.of(family, _node(services, objects, family))
+    by_name = {(s.name, s.protocol): s for s in told if s.name is not None}
+    by_place = {place: s for s in told for place in _places(s)}
+    grouped: dict[tuple[str, Protocol], Service] = {}
+    rest = []
+    for one in services:
+        full = None if one.name is None else by_name.get((one.name, one.protocol))
+        full = full or next((by_place[p] for p in _places(one) if p in by_place), None)
+        if full is None or full.name is None:
+            rest.append(one)
+            continue
+        key = (full.name, full.protocol)
+        before = grouped.get(key)
+        grouped[key] = _filled(one if before is None else _joined(before, one), full)
+    return sorted(grouped.values(), key=lambda s: (s.name or "", s.protocol)) + rest
+
+
+def _places(service: Service) -> Iterator[Place]:
+    if service.port is not None:
+        addresses = (service.cluster_ip, *service.external_addresses)
+        for address in addresses:
+            if address is not None:
+                yield service.protocol, address, service.port
+    if service.node_port is not None:
+        yield service.protocol, None, service.node_port
+
+
+def _joined(a: Service, b: Service) -> Service:
+    """Return two parts of one service as one, none of which has chains."""
+    return replace(
+        a,
+        cluster_ip=b.cluster_ip if a.cluster_ip is None else a.cluster_ip,
+        port=b.port if a.port is None else a.port,
+        node_port=b.node_port if a.node_port is None else a.node_port,
+        external_ips=tuple(sorted({*a.external_ips, *b.external_ips})),
+        load_balancer_ips=tuple(sorted({*a.load_balancer_ips, *b.load_balancer_ips})),
+        outside_ips=tuple(sorted({*a.outside_ips, *b.outside_ips})),
+        source_ranges=(a if a.external else b).source_ranges,
+        external_local=(a if a.external else b).external_local,
+        internal_local=(b if a.cluster_ip is None else a).internal_local,
+        endpoints=a.endpoints or b.endpoints,
+        endpoints_elsewhere=a.endpoints_elsewhere or b.endpoints_elsewhere,
+        hash=a.hash or b.hash,
+        lines=tuple(sorted((*a.lines, *b.lines), key=lambda line: line.origin.line)),
+    )
+
+
+def _filled(seen: Service, told: Service) -> Service:
+    """Return what was seen, and what was told where nothing was seen."""
+    external, balancers = set(told.external_ips), set(told.load_balancer_ips)
+    places = {(e.address, e.port): e.local for e in told.endpoints}
+    return replace(
+        seen,
+        name=told.name,
+        cluster_ip=told.cluster_ip if seen.cluster_ip is None else seen.cluster_ip,
+        port=told.port if seen.port is None else seen.port,
+        external_ips=tuple(sorted({*seen.external_ips, *(a for a in seen.outside_ips if a in external)})),
+        load_balancer_ips=tuple(
+            sorted({*seen.load_balancer_ips, *(a for a in seen.outside_ips if a in balancers - external)})
+        ),
+        outside_ips=tuple(a for a in seen.outside_ips if a not in external | balancers),
+        source_ranges=told.source_ranges if seen.source_ranges is None else seen.source_ranges,
+        allows_node=told.allows_node if seen.source_ranges is None else seen.allows_node,
+        affinity=told.affinity if seen.affinity is None else seen.affinity,
+        external_local=told.external_local if seen.external_local is None else seen.external_local,
+        internal_local=told.internal_local if seen.internal_local is None else seen.internal_local,
+        health_check_port=seen.health_check_port or told.health_check_port,
+        endpoints=tuple(
+            Endpoint(e.address, e.port, places.get((e.address, e.port)), e.draining) if e.local is None else e
+            for e in seen.endpoints
+        ),
+    )
+
+
+def _node(services: Iterable[Service], objects: ApiObjects, family: Family) -> str | None:
+    """Return the node of the endpoints that are known to be local, if it is one."""
+    local = {e.address for s in services for e in s.endpoints if e.local}
+    found = {name for address, name in objects.places(family) if address in local}
+    return next(iter(found)) if len(found) == 1 else None

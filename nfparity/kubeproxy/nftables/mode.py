@@ -1,0 +1,85 @@
+"""The ruleset that kube-proxy's nftables mode would load where its iptables mode was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.model.node import Node
+from nfparity.kubeproxy.nftables.layout import Layout, layout_of
+from nfparity.kubeproxy.nftables.script import Script
+from nfparity.kubeproxy.nftables.serving import ServiceWriter
+from nfparity.kubeproxy.nftables.skeleton import Words, write_skeleton
+from nfparity.kubeproxy.nftables.surroundings import Surroundings, surroundings_of
+from nfparity.kubeproxy.service import Service
+from nfparity.kubeproxy.state import KubeProxyState, Mode
+from translate.errors import InputError
+
+__all__ = ["NftablesMode", "nftables_mode"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftablesMode:
+    """``text`` is for ``nft -f``: commands that add one table. ``assumptions``: what it rests on."""
+
+    version: str
+    text: str
+    assumptions: tuple[str, ...]
+
+
+def nftables_mode(
+    state: KubeProxyState,
+    version: str,
+    node: Node | None = None,
+    surroundings: Surroundings | None = None,
+) -> NftablesMode:
+    """Return what kube-proxy of a Kubernetes version would load for the same services, in nftables mode.
+
+    ``surroundings`` None: they follow from the rules and ``node`` (:func:`surroundings_of`). Raises
+    InputError when the version is not known, or the rules are not of the iptables mode.
+    """
+    layout = layout_of(version)
+    if state.mode is not Mode.IPTABLES:
+        raise InputError(f"rules of kube-proxy's iptables mode are needed, found: {state.mode}")
+    around = surroundings or surroundings_of(state, node)
+    words = Words.of(state, layout)
+    script = Script(state.family.value)
+    write_skeleton(script, state, layout, around, words)
+    writer = ServiceWriter(script, state, layout, around, words)
+    for service in state.services:
+        writer.write(service)
+    remark = () if layout.remark is None else (layout.remark,)
+    notes = (*remark, *around.assumptions, *_cidrs(layout, around), *_unknown(state.services))
+    return NftablesMode(version=layout.version, text=script.text(), assumptions=notes)
+
+
+def _cidrs(layout: Layout, around: Surroundings) -> tuple[str, ...]:
+    if around.service_cidrs:
+        return ()
+    why = (
+        "no ServiceCIDR is given"
+        if layout.knows_service_cidrs
+        else "before 1.33 ServiceCIDRs are not watched"
+    )
+    return (f"{why}: packets to unassigned cluster IPs are not dropped",)
+
+
+def _unknown(services: tuple[Service, ...]) -> list[str]:
+    """Say which facts were not known and taken as the default of the API."""
+    asked = (
+        ("no name: their chains are called after their addresses", [s.name is None for s in services]),
+        (
+            "no endpoints, so that no rule tells of their policies: Cluster is taken",
+            [s.internal_local is None or (s.external and s.external_local is None) for s in services],
+        ),
+        (
+            "no endpoints, so that no rule tells of their source ranges: none are taken",
+            [s.source_ranges is None for s in services],
+        ),
+        (
+            "addresses that may be a load balancer's: no source range counts there",
+            [bool(s.outside_ips) for s in services],
+        ),
+        ("no cluster IP that is known", [s.cluster_ip is None for s in services]),
+    )
+    counted = ((sum(found), what) for what, found in asked)
+    return [f"{n} service{'s have' if n > 1 else ' has'} {what}" for n, what in counted if n]

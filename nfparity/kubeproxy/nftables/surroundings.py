@@ -1,0 +1,104 @@
+"""What kube-proxy's nftables mode asks its node and its cluster, and no dump of the iptables mode has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.model.node import Node
+from nfparity.kubeproxy.state import KubeProxyState
+from translate.ir import Family, Interval, format_address
+
+__all__ = ["Surroundings", "surroundings_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What is assumed besides the rules, and why (``assumptions``, one sentence each).
+
+    ``node_port_ips``: the addresses at which node ports answer; None for every local one. ``service_cidrs``
+    are the networks of cluster IPs, as far as kube-proxy knows them. ``local`` has the addresses of endpoints
+    that count as on this node where the rules do not tell.
+    """
+
+    node_port_ips: tuple[int, ...] | None = None
+    service_cidrs: tuple[Interval, ...] = ()
+    local: frozenset[int] = frozenset()
+    assumptions: tuple[str, ...] = ()
+
+
+def surroundings_of(
+    state: KubeProxyState, node: Node | None = None, *, service_cidrs: tuple[Interval, ...] = ()
+) -> Surroundings:
+    """Return what follows from the rules and the node's facts.
+
+    Node ports answer at the addresses that ``--nodeport-addresses`` lists, if rules show that it does, and
+    otherwise at the node's primary one, the default of the nftables mode: the first address of the device
+    of the default route. An endpoint is on the node when the way to it has no gateway. Without a node,
+    node ports answer at every local address, and endpoints of which nothing tells are taken as local.
+    """
+    notes: list[str] = []
+    ips: tuple[int, ...] | None = None
+    loopback = _loopback(state.family)
+    if state.node_port_addresses is not None:
+        ips = tuple(a for a in state.node_port_addresses if a not in loopback)
+        notes.append("--nodeport-addresses stays as the rules show it")
+    elif node is not None:
+        primary = primary_address(node, state.family)
+        ips = () if primary is None else (primary,)
+        shown = "none" if primary is None else format_address(state.family, primary)
+        notes.append(f"--nodeport-addresses becomes its default, the node's primary address: {shown}")
+    else:
+        notes.append("the node's addresses are not known: node ports answer at every local address")
+    unknown = {e.address for s in state.services for e in s.endpoints if e.local is None}
+    local = frozenset(unknown if node is None else {a for a in unknown if _on_link(node, state.family, a)})
+    if unknown:
+        how = "all are taken as local" if node is None else f"{len(local)} are reached without a gateway"
+        notes.append(f"of {len(unknown)} endpoints no rule says whether they are on the node: {how}")
+    return Surroundings(node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes))
+
+
+def primary_address(node: Node, family: Family) -> int | None:
+    """Return the first address of the device that the default route leads out of, else of any device."""
+    defaults = [
+        r.dev for r in node.routes if r.family is family and r.dst.low == 0 and _is_all(r.dst, family)
+    ]
+    devices = sorted(node.interfaces, key=lambda i: i.name not in defaults)
+    for device in devices:
+        for address in device.addresses:
+            if address.family is family and not _is_link_local(address.value, family):
+                return address.value
+    return None
+
+
+def _is_all(dst: Interval, family: Family) -> bool:
+    return dst.prefix_length(family.bits) == 0
+
+
+def _is_link_local(address: int, family: Family) -> bool:
+    return family is Family.IP6 and address >> 118 == 0xFE80 >> 6
+
+
+def _loopback(family: Family) -> Interval:
+    return Interval.prefix(0x7F000000, 8, 32) if family is Family.IP else Interval.point(1)
+
+
+def _on_link(node: Node, family: Family, address: int) -> bool:
+    """Whether the longest route to an address has no gateway, or the address is the node's own."""
+    best: tuple[int, bool] = (-1, False)
+    for device in node.interfaces:
+        for own in device.addresses:
+            if own.family is family:
+                if own.value == address:
+                    return True
+                if address in own.network:
+                    best = max(best, (own.prefix_length, _is_pods(node, device.name)))
+    for route in node.routes:
+        length = route.dst.prefix_length(family.bits)
+        if route.family is family and length is not None and address in route.dst:
+            best = max(best, (length, route.via is None and _is_pods(node, route.dev)))
+    return best[1]
+
+
+def _is_pods(node: Node, device: str) -> bool:
+    """Whether a device can lead to pods of the node: none that a gateway is behind."""
+    return all(route.via is None for route in node.routes if route.dev == device)

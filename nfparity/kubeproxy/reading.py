@@ -1,0 +1,136 @@
+"""What the readers of chains share: the drafts, the lines of no service, and what was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from nfparity.kubeproxy.chains import Protocol
+from nfparity.kubeproxy.draft import Draft, line_of, name_in
+from nfparity.kubeproxy.service import Endpoint, Line, Part
+from nfparity.kubeproxy.state import Remainder
+from translate.ir import Chain, Interval, Name, Rule, Ruleset, TableName
+
+__all__ = ["Reading", "SepChain"]
+
+
+@dataclass(slots=True)
+class SepChain:
+    """A KUBE-SEP chain as read: where it leads, and the rules that do so."""
+
+    endpoint: Endpoint | None = None
+    protocol: Protocol | None = None
+    name: str | None = None
+    lines: list[Line] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Reading:
+    """A ruleset while it is taken apart."""
+
+    ruleset: Ruleset
+    known_names: dict[str, tuple[str, Protocol]] = field(default_factory=dict)
+    """What services' chains are called after, by hash, as far as API objects say so."""
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """By the hash of their chains."""
+    chainless: list[Draft] = field(default_factory=list)
+    """Services that no chain of their own stands for."""
+    strangers: list[tuple[Draft, Rule, str]] = field(default_factory=list)
+    """Rules of balancers that mark, which are read when the cluster IP is known."""
+    seps: dict[str, SepChain] = field(default_factory=dict)
+    used_seps: set[str] = field(default_factory=set)
+    lines: list[Line] = field(default_factory=list)
+    remainder: list[Remainder] = field(default_factory=list)
+    pods: dict[Interval | Name, int] = field(default_factory=dict)
+    """What traffic of pods is told by, and how many rules say so."""
+    masquerade_all: bool = False
+    masquerade_strangers: bool = False
+    mark: int | None = None
+    fully_random: bool = False
+    node_port_addresses: list[int] | None = None
+    localhost_node_ports: bool = False
+    health_check_ports: list[int] = field(default_factory=list)
+    """Those that nothing names the service of."""
+    by_place: dict[tuple[Protocol, int | None, int], Draft] = field(default_factory=dict)
+    """By protocol, address (None: node port) and port."""
+    by_name: dict[tuple[str, Protocol], Draft] = field(default_factory=dict)
+
+    def chains(self, table: TableName) -> Iterable[Chain]:
+        """Return the chains of a table, none when it is not there."""
+        found = self.ruleset.table(table)
+        return () if found is None else found.chains
+
+    def draft(self, suffix: str) -> Draft:
+        """Return the service whose chains have this hash."""
+        found = self.drafts.get(suffix)
+        if found is None:
+            name, protocol = self.known_names.get(suffix, (None, None))
+            found = self.drafts[suffix] = Draft(hash=suffix, name=name, protocol=protocol)
+        return found
+
+    def keep(
+        self, draft: Draft, rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None
+    ) -> None:
+        """Put down a rule of a service."""
+        draft.lines.append(line_of(rule, part, table, chain, address))
+        if draft.name is None:
+            draft.hear(rule.comment)
+
+    def keep_common(
+        self, rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None
+    ) -> None:
+        """Put down a rule of no service."""
+        self.lines.append(line_of(rule, part, table, chain, address))
+
+    def leave(
+        self, rule: Rule, chain: str, reason: str = "not a rule that kube-proxy is known to write"
+    ) -> None:
+        """Put down a rule that was not understood."""
+        self.remainder.append(Remainder(chain, rule.origin, reason))
+
+    def index(self) -> None:
+        """Make services found by name, and by address and port, for rules that lead to no chain."""
+        for draft in self.drafts.values():
+            self._enter(draft)
+
+    def find(
+        self, rule: Rule, protocol: Protocol, address: int | None, port: int, *, own_port: bool = True
+    ) -> Draft:
+        """Return the service that a rule without a chain of its own is about; a new one if there is none.
+
+        ``own_port`` False: ``port`` is a port of the node, not the service's.
+        """
+        name = name_in(rule.comment)
+        found = None if name is None else self.by_name.get((name, protocol))
+        found = found or self.by_place.get((protocol, address, port))
+        if found is None:
+            found = Draft(name=name, protocol=protocol, port=port if own_port else None)
+            self.chainless.append(found)
+        return found
+
+    def found(self, draft: Draft) -> None:
+        """Make a draft found again by what has become known of it."""
+        self._enter(draft)
+
+    def _enter(self, draft: Draft) -> None:
+        if draft.protocol is None:
+            return
+        if draft.name is not None:
+            self.by_name.setdefault((draft.name, draft.protocol), draft)
+        if draft.node_port is not None:
+            self.by_place.setdefault((draft.protocol, None, draft.node_port), draft)
+        if draft.port is not None:
+            addresses = (*draft.external_ips, *draft.load_balancer_ips, *draft.outside_ips)
+            for address in (*addresses, *(() if draft.cluster_ip is None else (draft.cluster_ip,))):
+                self.by_place.setdefault((draft.protocol, address, draft.port), draft)
+
+    def health_checked(self, rule: Rule) -> Draft | None:
+        """Return the service whose health check port a rule opens: TCP whatever the service speaks."""
+        name = name_in(rule.comment)
+        if name is None:
+            return None
+        for protocol in Protocol:
+            found = self.by_name.get((name, protocol))
+            if found is not None:
+                return found
+        return None

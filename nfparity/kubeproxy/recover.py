@@ -1,0 +1,158 @@
+"""From a ruleset of kube-proxy's iptables mode to what kube-proxy was told.
+
+Read by shape, not by comment: a comment only gives a name, and tells an external IP from a load balancer's.
+Every rule in a chain of kube-proxy's is either understood, and then kept as a line of what it is for, or
+listed as remainder. Nothing is inferred from a rule of which a part was not understood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from nfparity.kubeproxy.entrances import SERVICE_CHAIN, read_entrances
+from nfparity.kubeproxy.filters import read_filters
+from nfparity.kubeproxy.ipvs import ipvs_services, is_ipvs
+from nfparity.kubeproxy.naming import completed, names_of_chains
+from nfparity.kubeproxy.objects import ApiObjects
+from nfparity.kubeproxy.reading import Reading
+from nfparity.kubeproxy.service import Endpoint, Line, Service
+from nfparity.kubeproxy.serving import read_service_chains, read_strangers
+from nfparity.kubeproxy.shared import read_shared
+from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
+from translate.collector import collector_paused
+from translate.ir import Ruleset
+
+__all__ = ["recover"]
+
+_API_SERVER: Final = "default/kubernetes:"
+"""The service whose EndpointSlice names no node."""
+
+
+@collector_paused()
+def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxyState:
+    """Return what the kube-proxy did that wrote these rules.
+
+    ``objects`` are the Services and EndpointSlices of the cluster: they give names where comments do not
+    (a chain's name is a hash of its service's), and what no rule tells. What rules do tell is never
+    replaced. A ruleset without kube-proxy's rules has the mode NONE and nothing else.
+    """
+    if is_ipvs(ruleset):
+        return _ipvs(ruleset)
+    if not any(c.name == SERVICE_CHAIN for t in ruleset.tables for c in t.chains):
+        return KubeProxyState(family=ruleset.family, mode=Mode.NONE)
+    reading = Reading(ruleset)
+    if objects is not None:
+        reading.known_names = names_of_chains(objects)
+    read_shared(reading)
+    read_service_chains(reading)
+    read_entrances(reading)
+    read_strangers(reading)
+    read_filters(reading)
+    services, lost = _services(reading)
+    if objects is not None:
+        services = completed(services, objects, ruleset.family)
+    pods = max(reading.pods, key=lambda p: reading.pods[p], default=None)
+    return KubeProxyState(
+        family=ruleset.family,
+        mode=Mode.IPTABLES,
+        services=_placed(services),
+        pods=pods,
+        masquerade_all=reading.masquerade_all,
+        mark=reading.mark,
+        fully_random=reading.fully_random,
+        node_port_addresses=_listed(reading.node_port_addresses),
+        localhost_node_ports=reading.localhost_node_ports,
+        health_check_ports=tuple(sorted(reading.health_check_ports)),
+        lines=tuple(reading.lines),
+        remainder=(*reading.remainder, *lost),
+        notes=_notes(reading),
+    )
+
+
+def _listed(addresses: list[int] | None) -> tuple[int, ...] | None:
+    return None if addresses is None else tuple(sorted(addresses))
+
+
+def _notes(reading: Reading) -> tuple[str, ...]:
+    notes = []
+    if len(reading.pods) > 1:
+        notes.append(f"traffic of pods is told in {len(reading.pods)} ways; the commonest is taken")
+    if reading.masquerade_all and reading.masquerade_strangers:
+        notes.append("some rules masquerade all traffic to cluster IPs, others what is not from pods")
+    return tuple(notes)
+
+
+def _services(reading: Reading) -> tuple[list[Service], list[Remainder]]:
+    """Return the finished services, and what became of chains that make none."""
+
+    def endpoint(chain: str) -> Endpoint | None:
+        return reading.seps[chain].endpoint if chain in reading.seps else None
+
+    services: list[Service] = []
+    lost: list[Remainder] = []
+
+    def drop(lines: list[Line], reason: str) -> None:
+        lost.extend(Remainder(line.chain, line.origin, reason) for line in lines)
+
+    for draft in (*reading.drafts.values(), *reading.chainless):
+        service = draft.finish(endpoint)
+        if service is None or (service.cluster_ip is None and not service.external):
+            drop(draft.lines, "of a service to which no rule leads")
+        else:
+            services.append(service)
+    for name, sep in reading.seps.items():
+        if name not in reading.used_seps:
+            drop(sep.lines, "of an endpoint to which no rule leads")
+    services.sort(key=_order)
+    return services, lost
+
+
+def _order(service: Service) -> tuple[bool, str, str, int, int, int]:
+    return (
+        service.name is None,
+        service.name or "",
+        service.protocol,
+        service.cluster_ip or 0,
+        service.port or 0,
+        service.node_port or 0,
+    )
+
+
+def _placed(services: list[Service]) -> tuple[Service, ...]:
+    """Say of every endpoint where it is if another service says so of the same address."""
+    known = {e.address: e.local for s in services for e in s.endpoints if e.local is not None}
+    placed = []
+    for service in services:
+        if service.name is not None and service.name.startswith(_API_SERVER):
+            elsewhere = tuple(replace(e, local=False) for e in service.endpoints)
+            placed.append(replace(service, endpoints=elsewhere))
+        elif any(e.local is None and e.address in known for e in service.endpoints):
+            there = tuple(
+                Endpoint(e.address, e.port, known.get(e.address), e.draining) if e.local is None else e
+                for e in service.endpoints
+            )
+            placed.append(replace(service, endpoints=there))
+        else:
+            placed.append(service)
+    return tuple(placed)
+
+
+def _ipvs(ruleset: Ruleset) -> KubeProxyState:
+    notes = ["ipvs mode: endpoints are in the kernel's IPVS tables, of which no rule tells"]
+    if not ruleset.sets:
+        notes.append("the ipsets were not given, so that no service is known")
+    reading = Reading(ruleset)
+    read_shared(reading)
+    return KubeProxyState(
+        family=ruleset.family,
+        mode=Mode.IPVS,
+        services=ipvs_services(ruleset),
+        mark=reading.mark,
+        fully_random=reading.fully_random,
+        lines=tuple(reading.lines),
+        remainder=tuple(
+            replace(r, reason="of the ipvs mode, which is not taken apart") for r in reading.remainder
+        ),
+        notes=tuple(notes),
+    )

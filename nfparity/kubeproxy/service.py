@@ -1,0 +1,155 @@
+"""A service as one kube-proxy serves it, as far as its rules tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nfparity.kubeproxy.chains import Protocol
+from translate.ir import Family, Interval, Origin, TableName, format_address
+
+__all__ = ["Endpoint", "Line", "Part", "Service"]
+
+
+class Part(StrEnum):
+    """What a rule of kube-proxy's is for."""
+
+    CLUSTER_IP = "cluster IP"
+    EXTERNAL_IP = "external IP"
+    LOAD_BALANCER_IP = "load balancer IP"
+    OUTSIDE_IP = "external or load balancer IP"
+    NODE_PORT = "node port"
+    LOCALHOST_NODE_PORT = "node port at localhost, counted"
+    SOURCE_RANGE = "allowed source range"
+    OUT_OF_RANGE = "source out of range"
+    HEALTH_CHECK = "health check node port"
+    NO_ENDPOINTS = "no endpoints"
+    NO_LOCAL_ENDPOINTS = "no local endpoints"
+    MASQUERADE = "masquerade"
+    EXTERNAL = "external destinations"
+    BALANCE = "choice of endpoint"
+    AFFINITY = "session affinity"
+    HAIRPIN = "hairpin"
+    DNAT = "endpoint"
+    # Of no service:
+    ENTRANCE = "entrance to kube-proxy's chains"
+    NODE_PORTS = "node ports"
+    MARK = "masquerade mark"
+    POSTROUTING = "postrouting"
+    DROP_INVALID = "drop of invalid packets"
+    ACCEPT_MARKED = "forwarding of marked packets"
+    ACCEPT_RELATED = "forwarding of known connections"
+    LOCALNET_GUARD = "guard of localhost"
+    MARK_DROP = "mark and drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A rule of the dump and what it is for. ``packets`` is None in a dump without counters.
+
+    ``address`` is the destination that the rule asks for, if it asks for one.
+    """
+
+    part: Part
+    table: TableName
+    chain: str
+    origin: Origin
+    packets: int | None = None
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint of one port. ``local``: kube-proxy counts it as on this node; None where nothing tells.
+
+    It counts those whose EndpointSlice names the node. The API server's own slice names none, so that its
+    endpoint is never local, even where it runs.
+    ``draining``: only what may not leave the node goes to it, because it is being terminated and no ready
+    endpoint is here.
+    """
+
+    address: int
+    port: int
+    local: bool | None = None
+    draining: bool = False
+
+    def text(self, family: Family) -> str:
+        """Return ``address:port`` as ``--to-destination`` takes it."""
+        address = format_address(family, self.address)
+        return f"{address}:{self.port}" if family is Family.IP else f"[{address}]:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One port of a Service in one family. None is always "nothing tells", never "there is none".
+
+    ``name`` is ``namespace/service:port``, without the colon where the port has no name.
+    ``outside_ips`` are external or load balancer addresses, nothing tells which.
+    ``source_ranges`` are ``loadBalancerSourceRanges``; with ``allows_node`` the node is in one of them, so
+    that its load balancer addresses are allowed sources, too (the node's own packets to them have these).
+    ``affinity`` is ``sessionAffinity: ClientIP``'s timeout in seconds, 0 for none; ``external_local`` and
+    ``internal_local`` are the traffic policies.
+    ``endpoints`` are those that rules lead to, in their order. ``endpoints_elsewhere``: there are some on
+    other nodes, of which no rule tells. ``hash`` is the suffix of its chains, None when it has none.
+    A service that has nothing but a refusal of its node port has no ``cluster_ip`` and no ``port`` here.
+    """
+
+    name: str | None
+    protocol: Protocol
+    cluster_ip: int | None = None
+    port: int | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    endpoints_elsewhere: bool = False
+    node_port: int | None = None
+    external_ips: tuple[int, ...] = ()
+    load_balancer_ips: tuple[int, ...] = ()
+    outside_ips: tuple[int, ...] = ()
+    source_ranges: tuple[Interval, ...] | None = ()
+    allows_node: bool = False
+    affinity: int | None = 0
+    external_local: bool | None = False
+    internal_local: bool | None = False
+    health_check_port: int | None = None
+    hash: str | None = field(default=None, compare=False)
+    lines: tuple[Line, ...] = field(default=(), compare=False)
+
+    @property
+    def external(self) -> bool:
+        """Whether it can be reached from outside of the cluster."""
+        return bool(self.node_port or self.external_addresses)
+
+    @property
+    def external_addresses(self) -> tuple[int, ...]:
+        """Every address but the cluster IP at which it answers on its own port."""
+        return (*self.external_ips, *self.load_balancer_ips, *self.outside_ips)
+
+    @property
+    def cluster_endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints for traffic that may go to any node."""
+        return tuple(e for e in self.endpoints if not e.draining)
+
+    @property
+    def local_endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints that are known to be on this node."""
+        return tuple(e for e in self.endpoints if e.local)
+
+    def lines_for(self, *parts: Part) -> Iterator[Line]:
+        """Yield its rules that are for any of ``parts``."""
+        return (line for line in self.lines if line.part in parts)
+
+    def packets(self, *parts: Part) -> int | None:
+        """Return what the counters of its rules for ``parts`` add up to; None without counters."""
+        counted = [line.packets for line in self.lines_for(*parts) if line.packets is not None]
+        return sum(counted) if counted else None
+
+    def label(self, family: Family) -> str:
+        """Return its name, or the address and port that it is known by."""
+        if self.name is not None:
+            return self.name
+        addresses = (*(() if self.cluster_ip is None else (self.cluster_ip,)), *self.external_addresses)
+        if addresses and self.port is not None:
+            return f"{Endpoint(addresses[0], self.port).text(family)}/{self.protocol}"
+        if self.node_port is not None:
+            return f"node port {self.node_port}/{self.protocol}"
+        return f"health check node port {self.health_check_port}/{self.protocol}"

@@ -1,0 +1,117 @@
+"""How one meaning of the owned table differs from another, by chain, rule and element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import TypeVar
+
+from nfparity.migrate.meaning import Meaning
+
+__all__ = ["Change", "Drift", "drift"]
+
+_T = TypeVar("_T")
+
+
+class Change(StrEnum):
+    """What became of something that was applied."""
+
+    MISSING = "missing"
+    EXTRA = "extra"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """One thing that is not as it was applied. ``where`` names it; what is not there is None."""
+
+    change: Change
+    where: str
+    applied: str | None
+    live: str | None
+
+    def line(self) -> str:
+        """Return it on one line."""
+        match self.change:
+            case Change.MISSING:
+                return f"missing: {self.where}" + (f": {self.applied}" if self.applied else "")
+            case Change.EXTRA:
+                return f"extra: {self.where}" + (f": {self.live}" if self.live else "")
+            case Change.CHANGED:
+                return f"changed: {self.where}: {self.applied} became {self.live}"
+
+    def data(self) -> dict[str, str | None]:
+        """Return it for JSON."""
+        return {"change": self.change.value, "where": self.where, "applied": self.applied, "live": self.live}
+
+
+def drift(applied: Meaning, live: Meaning) -> tuple[Drift, ...]:
+    """Return every difference; none when both mean the same."""
+    return tuple(_differences(applied, live))
+
+
+def _differences(applied: Meaning, live: Meaning) -> Iterator[Drift]:
+    if applied.flags != live.flags:
+        yield _changed(
+            "flags of the table", ",".join(applied.flags) or "none", ",".join(live.flags) or "none"
+        )
+    for name, was, now in _pairs(applied.chains, live.chains):
+        where = f"chain {name}"
+        if was is None or now is None:
+            yield _one_sided(where, "" if was else None, "" if now else None)
+            continue
+        if was.head != now.head:
+            yield _changed(where, was.head, now.head)
+        yield from _rules(where, was.rules, now.rules)
+    for name, before, after in _pairs(applied.collections, live.collections):
+        where = f"set or map {name}"
+        if before is None or after is None:
+            yield _one_sided(where, "" if before else None, "" if after else None)
+            continue
+        if before.head != after.head:
+            yield _changed(where, before.head, after.head)
+        for key, was_data, now_data in _pairs(before.elements, after.elements):
+            if was_data is None or now_data is None:
+                yield _one_sided(f"{where}, element {key}", was_data, now_data)
+            elif was_data != now_data:
+                yield _changed(f"{where}, element {key}", was_data, now_data)
+    for name, was_other, now_other in _pairs(applied.others, live.others):
+        if was_other is None or now_other is None:
+            yield _one_sided(name, was_other, now_other)
+        elif was_other != now_other:
+            yield _changed(name, was_other, now_other)
+
+
+def _rules(where: str, was: tuple[str, ...], now: tuple[str, ...]) -> Iterator[Drift]:
+    if was == now:
+        return
+    for tag, i, j, k, m in SequenceMatcher(a=was, b=now, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        for n in range(max(j - i, m - k)):
+            old = was[i + n] if i + n < j else None
+            new = now[k + n] if k + n < m else None
+            if old is not None and new is not None:
+                yield _changed(f"{where}, rule {i + n + 1}", old, new)
+            elif old is not None:
+                yield _one_sided(f"{where}, rule {i + n + 1}", old, None)
+            else:
+                yield _one_sided(
+                    f"{where}, before rule {i + 1}" if i < len(was) else f"{where}, at its end", None, new
+                )
+
+
+def _pairs(was: Mapping[str, _T], now: Mapping[str, _T]) -> Iterator[tuple[str, _T | None, _T | None]]:
+    for name in (*was, *(n for n in now if n not in was)):
+        yield name, was.get(name), now.get(name)
+
+
+def _changed(where: str, was: str, now: str) -> Drift:
+    return Drift(change=Change.CHANGED, where=where, applied=was, live=now)
+
+
+def _one_sided(where: str, was: str | None, now: str | None) -> Drift:
+    change = Change.EXTRA if was is None else Change.MISSING
+    return Drift(change=change, where=where, applied=was, live=now)

@@ -1,0 +1,88 @@
+"""Tables that stay in iptables, because somebody says so: the others are replaced beside them.
+
+Each table is asked at priorities of its own, so that it means the same wherever the others are. What tables
+have in common is the packet's mark and what conntrack knows, which iptables and nftables share; lists of
+``-m recent`` and ipsets they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from nfparity.migrate.tables import split
+from translate.errors import Refusal, UnsupportedError
+from translate.ir import AnyOf, Recent, Rule, Ruleset, Table, Test
+
+__all__ = ["insist_on_separate", "moved", "moved_text", "staying"]
+
+_WHERE = "a table that stays"
+
+
+def moved(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
+    """Return the tables that are replaced."""
+    return _only(ruleset, [table for table in ruleset.tables if table.name not in left]) if left else ruleset
+
+
+def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
+    """Return the tables that stay."""
+    return _only(ruleset, [table for table in ruleset.tables if table.name in left])
+
+
+def moved_text(text: str, left: Collection[str]) -> str:
+    """Return what iptables-save printed without the tables that stay, each line where it was."""
+    lines = []
+    table = ""
+    for line in text.removesuffix("\n").split("\n"):
+        if line.startswith("*"):
+            table = line[1:]
+        lines.append("#" if table in left else line)
+        if line == "COMMIT":
+            table = ""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> None:
+    """Raise UnsupportedError with the rules that rest on what a table that stays does.
+
+    They ask a list of ``-m recent`` that it asks, too, or an ipset that it changes, of which a translation
+    has a copy. ``text`` is what iptables-save printed: not every table that stays need have been read.
+    """
+    stay = [table for table in split(text).values() if table.name in left]
+    lists = {name for table in stay for name in table.lists}
+    written = {name for table in stay for name in table.sets_written}
+    replaced = moved(ruleset, left)
+    refusals = (
+        *(
+            Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
+            for table in replaced.tables
+            for rule, name in _asked(table)
+            if name in lists
+        ),
+        *(
+            Refusal(rule.origin, _WHERE, "shared-set", f"the ipset {test.name} is changed there")
+            for rule, test in replaced.set_tests()
+            if test.name in written
+        ),
+    )
+    if refusals:
+        raise UnsupportedError(refusals)
+
+
+def _only(ruleset: Ruleset, tables: list[Table]) -> Ruleset:
+    return replace(ruleset, tables=tuple(tables))
+
+
+def _asked(table: Table) -> list[tuple[Rule, str]]:
+    rules = (rule for chain in table.chains for rule in chain.rules)
+    return [(rule, name) for rule in rules for test in rule.tests for name in _lists(test)]
+
+
+def _lists(test: Test) -> tuple[str, ...]:
+    match test:
+        case Recent(name=name):
+            return (name,)
+        case AnyOf():
+            return tuple(name for inner in test.tests for name in _lists(inner))
+        case _:
+            return ()

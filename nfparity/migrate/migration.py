@@ -1,0 +1,342 @@
+"""A migration from its first to its last step, and back. The order, and why no packet falls between:
+
+*Apply.* What is needed to go back is put on disk, and the dead-man timer armed. The translation is loaded
+over the old rules, in one transaction per family. From here on it is complete, and with the old rules besides
+it decides what it decides alone: at the NAT hooks the one that is asked first binds a connection, and the
+other is not asked; elsewhere both say the same. Then the old tables are emptied, each at once, those that
+forbid last. Connections that there are keep their bindings, which conntrack has and no rule.
+
+*Roll back.* The other way round: the old tables come back while the translation is in force, then that goes.
+
+A process that is cut short leaves the record in a phase that nobody is at work on. The dead-man timer sees
+it at once; should that have been killed too, the next command. Either rolls back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from harness.files.userfiles import read_text
+from nfparity.migrate import owned
+from nfparity.migrate.deadman import DeadMan, now
+from nfparity.migrate.journal import Hook, Journal
+from nfparity.migrate.owned import Mark
+from nfparity.migrate.place import Place, here, tables_locked
+from nfparity.migrate.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.record import Phase, Record, Saved
+from nfparity.migrate.recovery import survey
+from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.steps import check_loaded, empty_table, first_difference, written_again
+from nfparity.migrate.tables import SavedTable, digest_of, save
+from nfparity.migrate.translation import translation_of
+from nfparity.migrate.undoing import RolledBack, roll_back
+from nfparity.persistent_state.disk import prepare_folder, remove, write_durably
+from nfparity.persistent_state.reservedlog import ReservedLog
+from translate.errors import InputError, MachineError, NfparityError
+from translate.ir import Family, TableName
+
+__all__ = ["Migration", "RolledBack", "Settled"]
+
+_AGAIN: Final = "nfparity migrate rollback tries again"
+_LOG_ROOM: Final = 4096
+_TIMER_PATIENCE: Final = 60.0
+"""Seconds that the timer waits for a command that is at work, before it rolls back beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How far things are, after what was cut short has been undone."""
+
+    record: Record | None
+    undone: RolledBack | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A migration that is on record, with what it needs to go back and what it is to load, in memory."""
+
+    record: Record
+    saved: tuple[SavedFamily, ...]
+    texts: Mapping[Family, str]
+
+
+class Migration:
+    """The migration of the current network namespace. ``hook`` is told of every point between steps.
+
+    Methods raise MachineError with what the machine said.
+    """
+
+    def __init__(self, place: Place | None = None, hook: Hook = lambda point: None) -> None:
+        self.place = place or here()
+        self._journal = Journal(ReservedLog(self.place.journal), hook)
+        self._timer_log = ReservedLog(self.place.timer_log)
+
+    def apply(self, plan: MigrationPlan, within: float) -> Record:
+        """Put the plan in force, to be confirmed ``within`` seconds.
+
+        Raises InputError, and nothing has changed, when the rules are not those of the plan, or another
+        migration is in force; MachineError when there is no space for what is needed to go back. What goes
+        wrong later is rolled back, and raised as InputError when somebody else has changed rules meanwhile.
+        """
+        place = self.place
+        prepare_folder(place.folder)
+        with place.locked():
+            settled = self._settle().record
+            if settled is not None and settled.phase is not Phase.ROLLED_BACK:
+                raise InputError(
+                    f"a plan is {settled.phase.value} here already; nfparity migrate rollback first"
+                )
+            begun = self._begin(plan, within)
+            record = begun.record
+            # Armed before there is anything to undo.
+            with DeadMan(
+                record.deadline, partial(self._is_over, record), partial(self._fire, begun)
+            ) as guard:
+                record.write(place.record)
+                try:
+                    self._switch(plan, begun)
+                    applied = record.at(Phase.APPLIED)
+                    self._journal.step("applied", partial(applied.write, place.record))
+                    guard.applied()
+                except NfparityError as e:
+                    raise self._undone(begun, e) from e
+                except BaseException:
+                    self._undo(begun)
+                    raise
+            return applied
+
+    def settle(self) -> Settled:
+        """Undo what was cut short, or not confirmed in time; return how far things are."""
+        with self.place.locked(needed=False):
+            return self._settle()
+
+    def confirm(self) -> Record:
+        """Stop the timer. Raises InputError when there is nothing to confirm, or it is too late."""
+        with self.place.locked():
+            settled = self._settle()
+            record = settled.record
+            if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
+                late = "too late: it has been rolled back" if settled.undone else "no plan is applied here"
+                raise InputError(late)
+            for family in record.saved:
+                if not owned.is_there(family):
+                    table = f"{family.value} nfparity"
+                    raise InputError(f"what was applied is not there any more: nftables has no table {table}")
+            confirmed = record.at(Phase.CONFIRMED)
+            confirmed.write(self.place.record)
+            return confirmed
+
+    def rollback(self) -> RolledBack | None:
+        """Restore the state from before; None when nothing was applied, or it is restored already.
+
+        Where record or rules are damaged, restores what can be restored from what is left. Raises
+        MachineError with the commands that restore the rest by hand.
+        """
+        with self.place.locked(needed=False):
+            return self._roll_back()
+
+    def plan(self) -> MigrationPlan:
+        """Return the plan that was applied last. Raises InputError when there was none."""
+        return MigrationPlan.from_text(read_text(self.place.plan), name=str(self.place.plan))
+
+    def insist_on_record(self, record: Record | None) -> None:
+        """Raise MachineError when a table of ours is loaded that is not on record as applied."""
+        if record is not None and record.phase is not Phase.ROLLED_BACK:
+            return
+        for family in Family:
+            if owned.is_there(family):
+                raise MachineError(
+                    f"an nftables table {family.value} nfparity is loaded, and {self.place.record} does not "
+                    "say that a plan is applied; nfparity migrate rollback restores what can be restored"
+                )
+
+    def is_forgotten(self, record: Record) -> bool:
+        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        return record.is_forgotten(self.place)
+
+    def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
+        """Put all on disk that is needed to go back, and take the space for what will be written later."""
+        place = self.place
+        texts = {one.family: translation_of(one) for one in plan.families}
+        saved = tuple(
+            replace(one.saved, text=save(one.stack, one.family, counters=True)) for one in plan.families
+        )
+        for one, live in zip(plan.families, saved, strict=True):
+            _insist_as_planned(one, live.tables)
+        since = datetime.now(UTC).isoformat(timespec="milliseconds")
+        digest = plan.digest
+        record = Record(
+            phase=Phase.APPLYING,
+            identity=f"{since} {digest}",
+            machine=place.machine,
+            boot=place.boot,
+            namespace=place.namespace,
+            plan=digest,
+            since=since,
+            deadline=now() + within,
+            saved={one.family: Saved(one.stack, one.digest) for one in saved},
+        )
+        try:
+            self._forget_earlier()
+            for live in saved:
+                write_durably(place.rules(live.family), live.file())
+            write_durably(place.plan, plan.text().encode())
+            self._journal.begin_anew()
+            self._timer_log.begin(_LOG_ROOM)
+            # As it will be written before the first change, but as what is over.
+            record.at(Phase.ROLLED_BACK).write(place.record)
+        except (MachineError, OSError) as e:
+            with suppress(OSError):
+                self._forget_earlier()
+            raise MachineError(f"{e}; nothing is changed") from e
+        return _Begun(record, saved, texts)
+
+    def _forget_earlier(self) -> None:
+        """Remove the files of an earlier migration, which is over: their space may be needed. OSError."""
+        place = self.place
+        paths = [place.plan, place.journal, place.timer_log]
+        for family in Family:
+            paths += [place.rules(family), *(place.found(family, table) for table in TableName)]
+        for path in paths:
+            remove(path)
+
+    def _switch(self, plan: MigrationPlan, begun: _Begun) -> None:
+        step = self._journal.step
+        for one, saved in zip(plan.families, begun.saved, strict=True):
+            mark, text = Mark.of(saved, self.place.folder), begun.texts[one.family]
+            step(f"load {one.family.value}", partial(owned.load_marked, one.family, text, mark))
+            step(f"check {one.family.value}", partial(check_loaded, one))
+        with tables_locked():
+            for one in plan.families:
+                for table in one.removed:
+                    step(f"empty {one.family.value} {table.name}", partial(empty_table, one, table))
+            for one in plan.families:
+                step(f"look {one.family.value}", partial(_insist_replaced, one))
+
+    def _settle(self) -> Settled:
+        record = self._record()
+        if record is None:
+            return Settled(None)
+        cut_short = record.phase in (Phase.APPLYING, Phase.ROLLING_BACK)
+        late = record.phase is Phase.APPLIED and not self.is_forgotten(record) and now() >= record.deadline
+        if not cut_short and not late:
+            return Settled(record)
+        undone = self._roll_back()
+        removed = () if undone is None else undone.files
+        return Settled(record.at(Phase.ROLLED_BACK, removed=removed), undone)
+
+    def _record(self) -> Record | None:
+        """What is on record of this namespace, and not of one that had its inode before."""
+        try:
+            record = Record.read(self.place.record)
+        except MachineError as e:
+            raise MachineError(f"{e}; nfparity migrate rollback restores what can be restored") from e
+        if record is None or record.is_of(self.place):
+            return record
+        if self.place.lasting:
+            raise InputError(f"{self.place.folder} is about another network namespace or machine")
+        return None
+
+    def _roll_back(self) -> RolledBack | None:
+        remains = survey(self.place)
+        if remains.is_nothing:
+            if remains.foreign:
+                self._record()
+            return None
+        record = remains.record
+        if record is None or record.phase is Phase.ROLLED_BACK:
+            record = _recovered(self.place, remains.families)
+        if not remains.families and not remains.lost:
+            raise MachineError(remains.nothing_left())
+        undone = None
+        try:
+            if remains.families:
+                complete = not remains.lost
+                undone = roll_back(self.place, self._journal, record, remains.families, complete=complete)
+        except MachineError as e:
+            raise MachineError("\n".join((str(e), *remains.by_hand()))) from e
+        if remains.lost:
+            raise MachineError("\n".join(remains.by_hand()))
+        return undone
+
+    def _undo(self, begun: _Begun) -> RolledBack:
+        return roll_back(self.place, self._journal, begun.record, begun.saved)
+
+    def _undone(self, begun: _Begun, error: NfparityError) -> NfparityError:
+        """Roll back, and return the error with what came of that."""
+        kind = InputError if isinstance(error, InputError) else MachineError
+        try:
+            undone = self._undo(begun)
+        except NfparityError as e:
+            return kind(f"{error}; and rolling back failed: {e}; {_AGAIN}")
+        return kind("\n".join((f"{error}; all is as it was before", *undone.reservations())))
+
+    def _is_over(self, record: Record) -> bool:
+        """Whether the migration was confirmed or rolled back: on record, and not because there is none."""
+        try:
+            found = Record.read(self.place.record)
+        except Exception:
+            return False
+        if found is None:
+            return False
+        return found.identity != record.identity or found.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
+
+    def _fire(self, begun: _Begun, why: str) -> bool:
+        """Roll back for the timer; return whether there is nothing left to do. Raises nothing."""
+        try:
+            with self.place.locked(needed=False, patience=_TIMER_PATIENCE):
+                if not self._is_over(begun.record):
+                    self._say(f"{why}: rolling back")
+                    done = self._undo(begun)
+                    self._say("\n".join(("rolled back", *done.reservations())))
+            return True
+        except Exception as e:
+            self._say(f"could not roll back: {e}; it is tried again")
+            return False
+
+    def _say(self, text: str) -> None:
+        with suppress(Exception):
+            self._timer_log.add(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}")
+
+
+def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
+    """Return a record in the place of one that is damaged or gone."""
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Record(
+        phase=Phase.ROLLING_BACK,
+        identity=f"{since} recovered",
+        machine=place.machine,
+        boot=place.boot,
+        namespace=place.namespace,
+        plan="",
+        since=since,
+        deadline=0.0,
+        saved={one.family: Saved(one.stack, one.digest) for one in families},
+    )
+
+
+def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None:
+    family, planned = plan.family.value, plan.tables
+    if owned.is_there(plan.family):
+        raise InputError(f"there is an nftables table {family} nfparity already; is it somebody's?")
+    if digest_of(live) == plan.digest:
+        return
+    changed = f"the {family} rules have changed since the plan"
+    for name in planned:
+        was, is_ = planned[name], live.get(name)
+        if is_ is not None and was.meaning != is_.meaning:
+            raise InputError(f"{changed}: table {name}: {first_difference(was, is_)}; make another plan")
+    names = ", ".join(sorted(set(planned) ^ set(live)))
+    raise InputError(f"{changed}: table {names} is new, or gone; make another plan")
+
+
+def _insist_replaced(plan: FamilyPlan) -> None:
+    """Raise InputError when somebody has written rules meanwhile, MachineError when ours have gone."""
+    check_loaded(plan)
+    for name in written_again(plan):
+        raise InputError(f"somebody has written rules into table {name} of {plan.family.value} meanwhile")

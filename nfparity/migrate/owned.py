@@ -1,0 +1,120 @@
+"""The nftables table that nfparity owns, in this network namespace: loaded, listed, deleted.
+
+All its rules are in force from one moment on (the change of generation in ``nf_tables_commit``); before that
+its base chains are hooked in without rules, and accept, because a policy that drops is set after it
+(``nft_chain_commit_drop_policy``). When it is deleted its chains keep their rules until their hooks are gone
+(``nf_tables_commit_chain_prepare`` leaves out chains that are not in the next generation).
+
+Its comment says of which rules it is the translation. So the kernel itself tells what has to be restored,
+and whether what a file says is that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from backends.model.stack import Stack
+from backends.nftables.libnftables import NftHandle
+from backends.testbed.command import run
+from nfparity.migrate.saved import SavedFamily
+from translate.errors import MachineError
+from translate.ir import Family
+from translate.nft import TABLE
+
+__all__ = ["Mark", "Owned", "delete_table", "find", "is_there", "list_table", "load", "load_marked"]
+
+_ABSENT: Final = "No such file or directory"
+_LONGEST: Final = 128
+"""``NFTNL_UDATA_COMMENT_MAXLEN``, with the NUL."""
+_MARK: Final = re.compile(r'\n\tcomment "nfparity migrate (legacy|nft) ([0-9a-f]{64})(?: ([^"\n]*))?"\n')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A table's comment: the stack whose rules it replaces, and the folder that keeps them, if that fits."""
+
+    stack: Stack
+    digest: str
+    """``SavedFamily.digest`` of the rules that it replaces."""
+    folder: str | None
+
+    @classmethod
+    def of(cls, saved: SavedFamily, folder: Path) -> Self:
+        """Return the mark of the table that replaces some rules, which are kept in ``folder``."""
+        whole = cls(stack=saved.stack, digest=saved.digest, folder=str(folder))
+        if len(whole.comment().encode()) < _LONGEST and re.fullmatch(r'[^"\\$\x00-\x1f\x7f]*', str(folder)):
+            return whole
+        return cls(stack=saved.stack, digest=saved.digest, folder=None)
+
+    def comment(self) -> str:
+        """Return it as the table has it."""
+        folder = "" if self.folder is None else f" {self.folder}"
+        return f"nfparity migrate {self.stack.value} {self.digest}{folder}"
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A loaded table of our name. ``mark`` is None when something else than ``apply`` has loaded it."""
+
+    mark: Mark | None
+
+
+def load(text: str) -> None:
+    """Run one transaction. Raises MachineError, and nothing has changed."""
+    handle = NftHandle()
+    try:
+        handle.run(text)
+    finally:
+        handle.close()
+
+
+def load_marked(family: Family, text: str, mark: Mark) -> None:
+    """Load the table, with its mark, in one transaction. Raises MachineError, and nothing has changed."""
+    table = f"table {family.value} {TABLE}"
+    # It is there from then on, and keeps the comment with which it was made (nf_tables_updtable).
+    before, deleted, after = text.partition(f"delete {table}\n")
+    load(f'{before}{deleted}add {table} {{ comment "{mark.comment()}"; }}\n{after}')
+
+
+def delete_table(family: Family) -> None:
+    """Delete the table, if it is there. MachineError."""
+    if is_there(family):
+        load(f"delete table {family.value} {TABLE}\n")
+
+
+def is_there(family: Family) -> bool:
+    """Whether the table is there. MachineError."""
+    done = run(("nft", "list", "tables", family.value), inherit=True)
+    if done.returncode:
+        raise MachineError(f"nft: {done.stderr.strip()}")
+    return f"table {family.value} {TABLE}" in done.stdout.split("\n")
+
+
+def find(family: Family) -> Owned | None:
+    """Return the table that is loaded, None if there is none. MachineError."""
+    # nft 1.0.6 leaves the comment out of its JSON.
+    listed = _list(family, "-t")
+    if listed is None:
+        return None
+    head = re.split(r"\n\t[^\n]* \{\n", f"{listed}\n", maxsplit=1)[0]
+    match = _MARK.search(f"{head}\n")
+    if match is None:
+        return Owned(None)
+    return Owned(Mark(stack=Stack(match[1]), digest=match[2], folder=match[3]))
+
+
+def list_table(family: Family) -> str | None:
+    """Return what ``nft -j list table`` prints, None when there is no table. MachineError."""
+    return _list(family, "-j")
+
+
+def _list(family: Family, option: str) -> str | None:
+    done = run(("nft", option, "list", "table", family.value, TABLE), inherit=True)
+    if done.returncode:
+        if _ABSENT in done.stderr:
+            return None
+        raise MachineError(f"nft: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,106 @@
+"""Where a migration keeps what it needs to go back, and the lock of iptables.
+
+The folder has to outlive a reboot, so it is under ``/var/lib``. The machine's own namespace is the same one
+after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nfparity.persistent_state.locking import held
+from nfparity.persistent_state.namespace import current_namespace
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["Place", "here", "tables_locked"]
+
+_ROOT: Final = Path("/var/lib/nfparity/migrate")
+_TABLES_LOCK: Final = Path("/run/xtables.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The migration of one network namespace. ``folder`` may be missing.
+
+    ``machine``, ``boot`` and ``namespace`` name what holds the rules. ``lasting``: after a reboot, what is in
+    the folder is about this namespace still, because it is the machine's own, or because somebody has named
+    the folder.
+    """
+
+    folder: Path
+    machine: str
+    boot: str
+    namespace: str
+    lasting: bool
+
+    @property
+    def record(self) -> Path:
+        """How far things are."""
+        return self.folder / "record.json"
+
+    @property
+    def plan(self) -> Path:
+        """The plan that is being applied, or was."""
+        return self.folder / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        """Every step that was begun, and that was done."""
+        return self.folder / "journal"
+
+    @property
+    def timer_log(self) -> Path:
+        """What the dead-man timer had to say."""
+        return self.folder / "deadman.log"
+
+    def rules(self, family: Family) -> Path:
+        """What iptables-save printed before the first change, with counters."""
+        return self.folder / f"{family.value}.iptables-save"
+
+    def found(self, family: Family, table: str) -> Path:
+        """What somebody else had put into a table that was emptied here, at the time it was restored."""
+        return self.folder / f"{family.value}-{table}.found"
+
+    @contextmanager
+    def locked(self, *, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
+        """Keep other commands out; waits for one that is at work, and for its tools (see ``tables.restore``).
+
+        Raises MachineError, also for an OSError that is raised meanwhile.
+        """
+        with held(self.folder / "lock", inherit=True, needed=needed, patience=patience):
+            try:
+                yield
+            except OSError as e:
+                raise MachineError(f"cannot go on: {e}") from e
+
+
+@contextmanager
+def tables_locked(*, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
+    """Hold the lock of iptables-legacy (``xtables_lock``), so that others wait while rules are replaced.
+
+    Tools that are run meanwhile are given another lock. iptables-nft has none. MachineError.
+    """
+    with held(_TABLES_LOCK.resolve(), inherit=False, needed=needed, patience=patience):
+        yield
+
+
+def here(state: Path | None = None) -> Place:
+    """Return the place of the current network namespace; ``state`` is a folder to use instead.
+
+    Raises MachineError without root.
+    """
+    namespace = current_namespace()
+    name = "machine" if namespace.is_hosts else str(namespace.inode)
+    return Place(
+        folder=_ROOT / name if state is None else state.absolute(),
+        machine=namespace.machine,
+        boot=namespace.boot,
+        namespace=f"{namespace.inode} {namespace.cookie}",
+        lasting=namespace.is_hosts or state is not None,
+    )

@@ -1,0 +1,194 @@
+"""What a migration is to do, as a file: made in one moment, looked at by people, and applied in another.
+
+A plan holds rules and nothing that is run: the nft text is made from the rules anew when it is applied, and
+has to be the one that packets were tried with, of which the plan has the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from backends.model.stack import Stack
+from nfparity.migrate.meaning import Meaning
+from nfparity.migrate.planshape import FORM, PLAN
+from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.tables import SavedTable, digest_of
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family
+from translate.jsoninput import read_json
+
+__all__ = ["FamilyPlan", "MigrationPlan", "families_in"]
+
+_NOT_A_PLAN: Final = "not a plan of nfparity migrate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyPlan:
+    """One family's part.
+
+    ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``translation`` the
+    SHA-256 of the nft text that they are translated to at optimisation ``level``, and ``meaning`` what a
+    listing of the table says when that is loaded. ``left`` are the tables that stay in iptables.
+    """
+
+    family: Family
+    stack: Stack
+    rules: str
+    ipsets: str
+    level: int
+    translation: str
+    meaning: Meaning
+    left: tuple[str, ...] = ()
+
+    @property
+    def saved(self) -> SavedFamily:
+        """What restores the rules of the plan, with the counters that they have in it."""
+        return SavedFamily(
+            family=self.family, stack=self.stack, left=self.left, text=self.rules, ipsets=self.ipsets
+        )
+
+    @property
+    def tables(self) -> Mapping[str, SavedTable]:
+        """The tables of the rules, by name."""
+        return self.saved.tables
+
+    @property
+    def digest(self) -> str:
+        """What the live rules have to have when the plan is applied."""
+        return digest_of(self.tables)
+
+    @property
+    def removed(self) -> tuple[SavedTable, ...]:
+        """The tables that hold something, in the order in which they are emptied."""
+        return self.saved.removed
+
+    def data(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "family": self.family.value,
+            "stack": self.stack.value,
+            "left": list(self.left),
+            "digest": self.digest,
+            "rules": self.rules,
+            "ipsets": self.ipsets,
+            "level": self.level,
+            "translation": self.translation,
+            "meaning": self.meaning.data(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Return what :meth:`data` was made from. ValueError when the rules are not those of the digest.
+
+        ``data`` must have the shape that :meth:`MigrationPlan.from_text` has checked.
+        """
+        saved = SavedFamily.from_data(data)
+        made = cls(
+            family=saved.family,
+            stack=saved.stack,
+            left=saved.left,
+            rules=saved.text,
+            ipsets=data["ipsets"],
+            level=data["level"],
+            translation=data["translation"],
+            meaning=Meaning.from_data(data["meaning"]),
+        )
+        if made.digest != data["digest"]:
+            raise ValueError("the rules in it are not those of its digest")
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationPlan:
+    """The whole plan. ``node`` is the node's facts as JSON; ``trial`` what packets have shown, by family."""
+
+    families: tuple[FamilyPlan, ...]
+    node: str
+    seed: int
+    trial: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long its packets took, all in all."""
+        return float(sum(one["seconds"] for one in self.trial.values() if one))
+
+    @property
+    def digest(self) -> str:
+        """What it is known by.
+
+        The same rules have the same one, however long their packets took, and whenever they were read:
+        iptables-save prints the time, and what the policies have counted. Each family's own digest stands for
+        its rules.
+        """
+        families = [{k: value for k, value in one.data().items() if k != "rules"} for one in self.families]
+        trial = {
+            family: {name: value for name, value in (one or {}).items() if name != "seconds"}
+            for family, one in self.trial.items()
+        }
+        return _digest_of({**self._data(), "families": families, "trial": trial})
+
+    def text(self) -> str:
+        """Return it as a file."""
+        data = self._data()
+        return json.dumps({**data, "digest": _digest_of(data)}, indent=1) + "\n"
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "nfparity-migration": FORM,
+            "families": [one.data() for one in self.families],
+            "node": self.node,
+            "seed": self.seed,
+            "trial": dict(self.trial),
+        }
+
+    @classmethod
+    def from_text(cls, text: str, *, name: str) -> Self:
+        """Read a plan file.
+
+        Raises ParseError, with the place of what is wrong, for anything else, and for one that was changed.
+        """
+        try:
+            document = read_json(text, name=name, bytes_as_text=True)
+        except ParseError as e:
+            said = (Diagnostic(one.origin, f"{_NOT_A_PLAN}: {one.message}") for one in e.diagnostics)
+            raise ParseError(tuple(said)) from None
+        data = document.value
+        for path, fault in PLAN.faults(data):
+            raise document.error(path, f"{_NOT_A_PLAN}: {fault}")
+        families: list[FamilyPlan] = []
+        for index, one in enumerate(data["families"]):
+            try:
+                made = FamilyPlan.from_data(one)
+            except ValueError as e:
+                raise document.error(("families", index), f"{_NOT_A_PLAN}: {e}") from e
+            if any(made.family is other.family for other in families):
+                raise document.error(("families", index), f"{_NOT_A_PLAN}: it has a family twice")
+            families.append(made)
+        if not families:
+            raise document.error(("families",), f"{_NOT_A_PLAN}: it has no families, and nothing to replace")
+        if data["digest"] != _digest_of({key: value for key, value in data.items() if key != "digest"}):
+            raise document.error(("digest",), f"{_NOT_A_PLAN}: it was changed after it was made")
+        return cls(families=tuple(families), node=data["node"], seed=data["seed"], trial=data["trial"])
+
+
+def families_in(text: str) -> tuple[SavedFamily, ...]:
+    """Return what restores the rules of a plan, of whatever form. ValueError when that cannot be read."""
+    try:
+        data = json.loads(text)
+        found = []
+        for one in data["families"]:
+            saved = SavedFamily.from_data(one)
+            if digest_of(saved.tables) != one["digest"]:
+                raise ValueError("the rules in it are not those of its digest")
+            found.append(saved)
+        return tuple(found)
+    except (KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise ValueError(f"it is no plan: {type(e).__name__}: {e}") from e
+
+
+def _digest_of(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

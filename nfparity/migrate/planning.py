@@ -1,0 +1,164 @@
+"""From live rules to a plan: what to load, what to remove, and whether packets agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backends.model.node import Node, node_to_json
+from backends.model.stack import Stack
+from backends.testbed.command import find_tool
+from harness.diff.parity import ParityReport
+from harness.diff.replay import Progress
+from nfparity.migrate.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.rules import Rules, read_rules
+from nfparity.migrate.tables import digest_of, save, split
+from nfparity.migrate.translation import digest_of_text, translate
+from nfparity.migrate.trial import corpus, expected_meaning, try_both
+from translate.errors import InputError, Note
+from translate.ir import Family
+from translate.nft import NftOutput
+
+__all__ = [
+    "Planned",
+    "PlannedFamily",
+    "choose_stack",
+    "make_plan",
+    "translate_live",
+]
+
+_WORDS = {Family.IP: "IPv4", Family.IP6: "IPv6"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFamily:
+    """One family's part of a plan, and how it came about."""
+
+    plan: FamilyPlan
+    output: NftOutput
+    notes: tuple[Note, ...]
+    report: ParityReport
+    untried: tuple[str, ...]
+    """The tables that stay and could not be read: packets were tried without them."""
+    seconds: float
+    """How long the packets took, from making them to their report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan with what it was made from."""
+
+    plan: MigrationPlan
+    families: tuple[PlannedFamily, ...]
+
+    @property
+    def parity(self) -> bool:
+        """Whether no packet was treated differently."""
+        return all(one.report.parity for one in self.families)
+
+
+def choose_stack(family: Family, asked: Stack | None, left: tuple[str, ...] = ()) -> Stack | None:
+    """Return the stack that holds rules of a family in tables that are not ``left``; None if neither does.
+
+    Raises InputError when both do and nobody has ``asked`` for one.
+    """
+    holding = []
+    for stack in Stack if asked is None else (asked,):
+        program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
+        if find_tool(program) is None:
+            continue
+        tables = split(save(stack, family)).items()
+        if any(name not in left and not one.is_empty for name, one in tables):
+            holding.append(stack)
+    if len(holding) > 1:
+        raise InputError(
+            f"both iptables-legacy and iptables-nft hold {_WORDS[family]} rules, and a packet meets both; "
+            "say with --stack whose are to be replaced: the others stay as they are"
+        )
+    return holding[0] if holding else None
+
+
+def make_plan(
+    stacks: dict[Family, Stack],
+    node: Node,
+    *,
+    level: int,
+    seed: int,
+    told: Callable[[str], None],
+    progress: Progress,
+    left: tuple[str, ...] = (),
+) -> Planned:
+    """Translate the live rules of each family, and try them. ``told`` hears what is being done.
+
+    The tables that are ``left`` stay in iptables.
+
+    Raises UnsupportedError with all that cannot be translated, and with the rules that may not be asked
+    twice; MachineError where the trial cannot run.
+    """
+    made = tuple(
+        _plan_family(family, stack, left, node, level=level, seed=seed, told=told, progress=progress)
+        for family, stack in stacks.items()
+    )
+    shown = {
+        one.plan.family.value: {
+            "flows": one.report.flows,
+            "different": {b.name: b.differing for b in one.report.backends},
+            "seconds": round(one.seconds, 1),
+        }
+        for one in made
+    }
+    plan = MigrationPlan(
+        families=tuple(one.plan for one in made), node=node_to_json(node), seed=seed, trial=shown
+    )
+    return Planned(plan=plan, families=made)
+
+
+def translate_live(
+    family: Family, stack: Stack, level: int, left: tuple[str, ...] = ()
+) -> tuple[FamilyPlan, Rules, NftOutput]:
+    """Return one family's plan with the rules that it was made from, and their translation; no packets.
+
+    Raises as :func:`make_plan`.
+    """
+    program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
+    rules = read_rules(save(stack, family), family, program, left, None)
+    output = translate(rules, level)
+    plan = FamilyPlan(
+        family=family,
+        stack=stack,
+        left=left,
+        rules=rules.text,
+        ipsets=rules.ipsets,
+        level=level,
+        translation=digest_of_text(output.text),
+        meaning=expected_meaning(family, output.text),
+    )
+    return plan, rules, output
+
+
+def _plan_family(
+    family: Family,
+    stack: Stack,
+    left: tuple[str, ...],
+    node: Node,
+    *,
+    level: int,
+    seed: int,
+    told: Callable[[str], None],
+    progress: Progress,
+) -> PlannedFamily:
+    plan, rules, output = translate_live(family, stack, level, left)
+    read = {table.name for table in rules.tried.tables}
+    untried = tuple(table for table in plan.tables if table in left and table not in read)
+    told(f"{_WORDS[family]}: making packets from the rules")
+    began = time.monotonic()
+    flows = corpus(rules.tried, node, seed)
+    told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
+    report = try_both(rules, node, flows, stack, level, progress)
+    seconds = time.monotonic() - began
+    if digest_of(split(save(stack, family))) != plan.digest:
+        raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
+    return PlannedFamily(
+        plan=plan, output=output, notes=output.notes, report=report, untried=untried, seconds=seconds
+    )

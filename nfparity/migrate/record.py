@@ -1,0 +1,101 @@
+"""How far a migration is, on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
+
+from backends.model.stack import Stack
+from nfparity.migrate.place import Place
+from nfparity.persistent_state.recordfile import read_record, write_record
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["Phase", "Record", "Saved"]
+
+
+class Phase(Enum):
+    """Whoever finds ``APPLYING`` or ``ROLLING_BACK``, with nobody at work, finds what was cut short."""
+
+    APPLYING = "applying"
+    APPLIED = "applied"
+    """The new rules alone are in force, and go again unless that is confirmed in time."""
+    CONFIRMED = "confirmed"
+    ROLLING_BACK = "rolling back"
+    ROLLED_BACK = "rolled back"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What tells the rules of one family that are to be restored from others (``SavedFamily``)."""
+
+    stack: Stack
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """``machine``, ``boot`` and ``namespace`` are those of the place when it was begun.
+
+    ``identity`` tells one migration from the next in the same place; ``deadline`` is on the clock that
+    counts from boot (``CLOCK_BOOTTIME``), in seconds; ``saved`` tells, by family, what is to be restored.
+    """
+
+    phase: Phase
+    identity: str
+    boot: str
+    namespace: str
+    plan: str
+    since: str
+    deadline: float
+    machine: str = ""
+    saved: Mapping[Family, Saved] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    """What somebody else had put into emptied tables and a rollback has taken out: files that hold it."""
+
+    def at(self, phase: Phase, **changes: Any) -> Self:
+        """Return the record at another phase."""
+        return replace(self, phase=phase, **changes)
+
+    def write(self, path: Path) -> None:
+        """Put it on disk. Raises MachineError, and the one before is still there."""
+        saved = {family.value: [one.stack.value, one.digest] for family, one in self.saved.items()}
+        write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
+
+    def is_of(self, place: Place) -> bool:
+        """Whether this is about the place's namespace, be it before a reboot."""
+        if self.machine and place.machine and self.machine != place.machine:
+            return False
+        same = self.boot == place.boot and self.namespace == place.namespace
+        return same or (self.boot != place.boot and place.lasting)
+
+    def is_forgotten(self, place: Place) -> bool:
+        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        return self.boot != place.boot
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        found = read_record(path)
+        if found is None:
+            return None
+        try:
+            saved = found.get("saved", {}).items()
+            made = cls(
+                **{
+                    **found,
+                    "phase": Phase(found["phase"]),
+                    "removed": tuple(found["removed"]),
+                    "deadline": float(found["deadline"]),
+                    "saved": {Family(name): Saved(Stack(one[0]), str(one[1])) for name, one in saved},
+                }
+            )
+            texts = (made.identity, made.boot, made.namespace, made.plan, made.since, made.machine)
+            if not all(isinstance(one, str) for one in (*texts, *made.removed)):
+                raise TypeError("something in it is no text")
+            return made
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as e:
+            raise MachineError(f"{path} is not a record of a migration: {e}") from e

@@ -1,0 +1,235 @@
+"""What there is to undo, found in the kernel and in whatever is left on disk.
+
+The kernel is believed first: the mark of the loaded table has the digest of the rules that it replaces, which
+tells whether a file holds these. Then the record, as long as it is whole, and about this namespace. Of each
+family's rules there are two copies: the saved ones, with counters, and those in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from backends.model.stack import Stack
+from nfparity.migrate import owned
+from nfparity.migrate.journal import Steps, read_steps
+from nfparity.migrate.owned import Owned
+from nfparity.migrate.place import Place
+from nfparity.migrate.plan import families_in
+from nfparity.migrate.record import Phase, Record, Saved
+from nfparity.migrate.saved import SavedFamily, SealError
+from nfparity.persistent_state.disk import read_content
+from nfparity.persistent_state.reservedlog import ReservedLog
+from translate.errors import MachineError
+from translate.ir import Family
+from translate.nft import TABLE
+
+__all__ = ["Remains", "survey"]
+
+_UNMARKED: Final = "the table that is loaded has no mark of nfparity migrate: something else has loaded it"
+_PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why a family's rules cannot be restored, and the stacks that they may be of, as far as files say."""
+
+    reasons: tuple[str, ...]
+    stacks: tuple[Stack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What is left of a migration.
+
+    ``record`` is the one of this namespace, if it can be read; ``trouble`` says why a damaged one cannot be.
+    ``foreign``: what is on disk is about another namespace or machine. ``loaded`` are the tables of our name;
+    ``families`` what can be restored; ``lost``, for those that are replaced and cannot be restored, why.
+    """
+
+    place: Place
+    record: Record | None
+    trouble: str | None
+    foreign: bool
+    loaded: Mapping[Family, Owned]
+    steps: Steps
+    families: tuple[SavedFamily, ...]
+    lost: Mapping[Family, Lost]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing was applied here, or all of it was rolled back."""
+        if self.loaded:
+            return False
+        if self.foreign:
+            return True
+        if self.record is not None:
+            return self.record.phase is Phase.ROLLED_BACK
+        if "done rolled back" in self.steps:
+            return True
+        begun = any(line.startswith("begin load ") for line in self.steps.lines)
+        return self.trouble is None and not begun and not self.families and not self.lost
+
+    def nothing_left(self) -> str:
+        """Return what to do when something was begun, and neither its table nor its rules are there."""
+        trouble = self.trouble or f"{self.place.record} is not there"
+        return (
+            f"{trouble}, nor are there saved rules, nor is an nftables table of nfparity's loaded\n"
+            f"if rules are missing, restore them from a copy; then: rm -r {self.place.folder}"
+        )
+
+    def by_hand(self) -> tuple[str, ...]:
+        """Return, a line each, why families cannot be restored, and the commands that restore a copy."""
+        return tuple(line for family in self.lost for line in self._by_hand(family))
+
+    def _by_hand(self, family: Family) -> Iterator[str]:
+        name, table = family.value, self.loaded.get(family)
+        yield f"the {name} rules from before cannot be restored from {self.place.folder}:"
+        yield from (f"- {reason}" for reason in self.lost[family].reasons)
+        folder = None if table is None or table.mark is None else table.mark.folder
+        if folder is not None and Path(folder) != self.place.folder:
+            yield f"they are kept in {folder}: nfparity migrate rollback --state {folder}"
+            return
+        stacks = self.lost[family].stacks or tuple(Stack)
+        programs = [f"{_PROGRAM[family]}-{stack.value}-restore" for stack in stacks]
+        yield "by hand, with a copy of these rules in the file COPY (or have kube-proxy write its own again):"
+        yield f"  {programs[0]} < COPY" + (f"   # or {programs[1]}, if they were its" if programs[1:] else "")
+        if table is not None:
+            yield f"  nft delete table {name} {TABLE}   # only then: until then it is in force, and complete"
+        yield f"  rm -r {self.place.folder}   # when all is as it should be"
+
+
+def survey(place: Place) -> Remains:
+    """Look at the kernel and at what is on disk. Raises MachineError when nft cannot be run."""
+    loaded = {family: found for family in Family if (found := owned.find(family)) is not None}
+    record, trouble = None, None
+    try:
+        record = Record.read(place.record)
+    except MachineError as e:
+        trouble = str(e)
+    foreign = record is not None and not record.is_of(place)
+    unfinished = record is not None and not foreign and record.phase is not Phase.ROLLED_BACK
+    sources = _Sources(place)
+    wanted: dict[Family, Saved | None] = {}
+    if record is None or (unfinished and not record.saved):  # which older versions did not write
+        wanted = dict.fromkeys(sources.families)
+    elif unfinished:
+        wanted = dict(record.saved)
+    families: list[SavedFamily] = []
+    lost: dict[Family, Lost] = {}
+    for family, found in loaded.items():
+        if found.mark is not None:
+            wanted[family] = Saved(found.mark.stack, found.mark.digest)
+        elif not unfinished:
+            wanted.pop(family, None)
+            lost[family] = Lost((_UNMARKED,))
+    for family, one in wanted.items():
+        table = loaded.get(family)
+        saved = sources.best(family, one, certain=table is not None and table.mark is not None)
+        if saved is None:
+            lost[family] = sources.lost(family, one)
+        else:
+            families.append(saved)
+    return Remains(
+        place=place,
+        record=None if foreign else record,
+        trouble=trouble,
+        foreign=foreign,
+        loaded=loaded,
+        steps=Steps((), whole=False) if foreign else read_steps(ReservedLog(place.journal)),
+        families=tuple(families),
+        lost=lost,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    path: Path
+    saved: SavedFamily
+    doubt: str | None
+
+
+class _Sources:
+    """All copies of saved rules that are left."""
+
+    def __init__(self, place: Place) -> None:
+        self._problems: dict[Family | None, list[str]] = {None: [], **{family: [] for family in Family}}
+        self._found: list[_Source] = []
+        planned = self._planned(place.plan)
+        for family in Family:
+            same = [one for one in planned if one.saved.family is family]
+            self._found += [*self._own(place.rules(family), family, same), *same]
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Those of which there is a copy."""
+        return tuple(dict.fromkeys(one.saved.family for one in self._found))
+
+    def best(self, family: Family, wanted: Saved | None, *, certain: bool) -> SavedFamily | None:
+        """Return the best copy, of what is ``wanted`` if that is known.
+
+        Where that is ``certain``, because nobody but root can have set it, it does not matter who could have
+        written the file.
+        """
+        for one in self._found:
+            if one.saved.family is not family:
+                continue
+            if wanted is not None and one.saved.digest != wanted.digest:
+                self._problems[family].append(
+                    f"{one.path}: it holds other rules than those that were replaced"
+                )
+            elif one.doubt is not None and not certain:
+                self._problems[family].append(f"{one.path}: it is not to be trusted: {one.doubt}")
+            else:
+                return one.saved
+        return None
+
+    def lost(self, family: Family, wanted: Saved | None) -> Lost:
+        """Return why no copy could be used."""
+        reasons = dict.fromkeys((*self._problems[family], *self._problems[None]))
+        stacks = (one.saved.stack for one in self._found if one.saved.family is family)
+        return Lost(tuple(reasons), tuple(dict.fromkeys(stacks)) if wanted is None else (wanted.stack,))
+
+    def _planned(self, path: Path) -> list[_Source]:
+        try:
+            content = read_content(path)
+            if content is None:
+                self._problems[None].append(f"{path}: there is no such file")
+                return []
+            saved = families_in(content.data.decode())
+        except (MachineError, ValueError) as e:
+            self._problems[None].append(f"{path}: {e}")
+            return []
+        return [_Source(path, one, content.doubt) for one in saved]
+
+    def _own(self, path: Path, family: Family, planned: list[_Source]) -> Iterator[_Source]:
+        try:
+            content = read_content(path)
+            if content is None:
+                self._problems[family].append(f"{path}: there is no such file")
+                return
+            saved = _unsealed(content.data, planned)
+            if saved.family is not family:
+                raise ValueError(f"it holds the rules of {saved.family.value}")
+        except (MachineError, ValueError) as e:
+            self._problems[family].append(f"{path}: {e}")
+            return
+        ipsets = next((one.saved.ipsets for one in planned if one.saved.digest == saved.digest), "")
+        yield _Source(path, replace(saved, ipsets=ipsets), content.doubt)
+
+
+def _unsealed(data: bytes, planned: list[_Source]) -> SavedFamily:
+    """Return the rules of a file; of one without a seal, as older versions wrote it, if the plan agrees."""
+    try:
+        return SavedFamily.from_file(data)
+    except SealError:
+        text = data.decode(errors="surrogateescape")
+        for one in planned:
+            found = SavedFamily(
+                family=one.saved.family, stack=one.saved.stack, left=one.saved.left, text=text
+            )
+            if found.digest == one.saved.digest:
+                return found
+        raise

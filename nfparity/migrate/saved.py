@@ -1,0 +1,97 @@
+"""What has to be restored to go back: the iptables rules of a family, and which of its tables were emptied.
+
+It is kept in a file that is whole in itself: what iptables-save printed, between a first line that says whose
+rules they are and a last one with the SHA-256 of everything before. iptables-restore takes both for comments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from backends.model.stack import Stack
+from nfparity.migrate.tables import SavedTable, digest_of, split
+from translate.ir import Family, TableName
+
+__all__ = ["REMOVAL_ORDER", "SavedFamily", "SealError"]
+
+REMOVAL_ORDER: Final = ("raw", "mangle", "nat", "security", "filter")
+"""The tables that only forbid go last, and come back first."""
+
+_FIRST: Final = "# nfparity migrate, before: "
+_LAST: Final = "# sha256 "
+
+
+class SealError(ValueError):
+    """A file of saved rules that is not as it was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedFamily:
+    """One family's rules: ``text`` is what iptables-save printed, with or without counters.
+
+    ``left`` are the tables that stay in iptables; they are no part of what is restored. ``ipsets`` is what
+    ``ipset save`` printed, if rules ask sets; only a plan has that.
+    """
+
+    family: Family
+    stack: Stack
+    left: tuple[str, ...]
+    text: str
+    ipsets: str = ""
+
+    @property
+    def tables(self) -> Mapping[str, SavedTable]:
+        """The tables of the rules, by name."""
+        return split(self.text)
+
+    @property
+    def removed(self) -> tuple[SavedTable, ...]:
+        """The tables that hold something, in the order in which they are emptied."""
+        found = self.tables
+        order = (*REMOVAL_ORDER, *(n for n in found if n not in REMOVAL_ORDER))
+        return tuple(found[n] for n in order if n in found and n not in self.left and not found[n].is_empty)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what is restored, and where: the same with other counters."""
+        what = [self.family.value, self.stack.value, sorted(self.left), digest_of(self.tables)]
+        return hashlib.sha256(json.dumps(what).encode()).hexdigest()
+
+    def file(self) -> bytes:
+        """Return it as a file."""
+        head = {"family": self.family.value, "stack": self.stack.value, "left": list(self.left)}
+        data = f"{_FIRST}{json.dumps(head)}\n{self.text}".encode(errors="surrogateescape")
+        return data + f"{_LAST}{hashlib.sha256(data).hexdigest()}\n".encode()
+
+    @classmethod
+    def from_file(cls, data: bytes) -> Self:
+        """Return what :meth:`file` was made from. SealError for anything else."""
+        rest, found, seal = data.rpartition(_LAST.encode())
+        if not found or seal != f"{hashlib.sha256(rest).hexdigest()}\n".encode():
+            raise SealError("it is not as it was written")
+        first, _, text = rest.decode(errors="surrogateescape").partition("\n")
+        try:
+            return cls.from_data({**json.loads(first.removeprefix(_FIRST)), "rules": text})
+        except (ValueError, TypeError, KeyError, RecursionError) as e:
+            raise SealError(f"its first line says nothing: {e}") from e
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Return what a plan says of a family. ValueError, KeyError or TypeError for anything else."""
+        left, text = data["left"], data["rules"]
+        if not isinstance(text, str) or not isinstance(left, list):
+            raise TypeError("its rules are no text, or the tables that stay no list")
+        made = cls(
+            family=Family(data["family"]),
+            stack=Stack(data["stack"]),
+            left=tuple(TableName(name).value for name in left),
+            text=text,
+            ipsets=str(data.get("ipsets", "")),
+        )
+        for name in made.tables:
+            TableName(name)
+        return made

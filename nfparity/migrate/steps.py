@@ -1,0 +1,130 @@
+"""What a migration changes in the kernel, one change each. Each may be done again, and by whoever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from nfparity.migrate import owned
+from nfparity.migrate.drift import Drift, drift
+from nfparity.migrate.ipsets import restore_missing
+from nfparity.migrate.meaning import read_listing
+from nfparity.migrate.plan import FamilyPlan
+from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.tables import SavedTable, empty, restore_table, save, split
+from translate.errors import InputError, MachineError
+
+__all__ = [
+    "Restored",
+    "check_loaded",
+    "drifts",
+    "empty_table",
+    "first_difference",
+    "insist_restored",
+    "live_tables",
+    "restore",
+    "written_again",
+]
+
+
+class Restored(Enum):
+    """What became of an old table in a rollback."""
+
+    THERE = "there already"
+    RESTORED = "restored"
+    INSTEAD = "restored, in place of what somebody else had put there"
+    LEFT = "left as it is, with what somebody else has written there"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the table holds what it held, and nobody may have changed it since."""
+        return self is not Restored.LEFT
+
+
+def live_tables(saved: SavedFamily | FamilyPlan) -> dict[str, SavedTable]:
+    """Return the tables of a family and stack as they are now. Raises MachineError."""
+    return split(save(saved.stack, saved.family))
+
+
+def written_again(plan: FamilyPlan) -> tuple[str, ...]:
+    """Return the replaced tables that hold rules now. Raises MachineError."""
+    live = live_tables(plan).items()
+    return tuple(name for name, table in live if name not in plan.left and not table.is_empty)
+
+
+def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
+    """Return how the owned table differs from what was applied; None when it is not there. MachineError."""
+    listed = owned.list_table(plan.family)
+    return None if listed is None else drift(plan.meaning, read_listing(listed))
+
+
+def check_loaded(plan: FamilyPlan) -> None:
+    """Raise MachineError unless the owned table is what it should be."""
+    found = drifts(plan)
+    if found is None:
+        raise MachineError(f"the nftables table of {plan.family.value} is not there any more")
+    if found:
+        raise MachineError(f"the nftables table of {plan.family.value} is not as loaded: {found[0].line()}")
+
+
+def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
+    """Take the rules out of one iptables table. Raises InputError when they are not those of the plan."""
+    now = live_tables(plan).get(table.name)
+    if now is None or now.is_empty:
+        return
+    if now.meaning != table.meaning:
+        changed = f"table {table.name} of {plan.family.value} has been changed meanwhile"
+        raise InputError(f"{changed}: {first_difference(table, now)}")
+    restore_table(plan.stack, plan.family, empty(table))
+
+
+def first_difference(planned: SavedTable, now: SavedTable) -> str:
+    """Return a line that only one of both has, or says of another order."""
+    was, is_ = planned.meaning, now.meaning
+    for line in is_:
+        if line not in was:
+            return f"new is {line}"
+    for line in was:
+        if line not in is_:
+            return f"gone is {line}"
+    return "the same lines stand in another order"
+
+
+def restore(
+    saved: SavedFamily, table: SavedTable, *, emptied: bool | None, keep: Callable[[str], None]
+) -> Restored:
+    """Put one old table back, with its counters.
+
+    Where somebody else's rules stand, they are replaced if the table was ``emptied`` by the migration and not
+    put back since; ``keep`` is given them before, and raises nothing. Where that is not known (None), a table
+    that still has all of its old rules, in order, was not emptied, or was put back. MachineError.
+    """
+    now = live_tables(saved).get(table.name)
+    if now is None or now.is_empty:
+        _put_back(saved, table)
+        return Restored.RESTORED
+    if now.meaning == table.meaning:
+        return Restored.THERE
+    if emptied is False or now.contains(table):
+        return Restored.LEFT
+    keep(now.text)
+    _put_back(saved, table)
+    return Restored.INSTEAD
+
+
+def _put_back(saved: SavedFamily, table: SavedTable) -> None:
+    try:
+        restore_table(saved.stack, saved.family, table.text, counters=True)
+    except MachineError:
+        if not saved.ipsets or not restore_missing(saved.ipsets):
+            raise
+        restore_table(saved.stack, saved.family, table.text, counters=True)
+
+
+def insist_restored(saved: SavedFamily, names: set[str]) -> None:
+    """Raise MachineError unless these tables hold what they held."""
+    live, before = live_tables(saved), saved.tables
+    for name in sorted(names):
+        found = live.get(name)
+        if found is None or found.meaning != before[name].meaning:
+            raise MachineError(f"table {name} of {saved.family.value} is not as it was")

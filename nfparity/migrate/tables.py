@@ -1,0 +1,143 @@
+"""The iptables tables in this network namespace: what they hold, without what changes by itself.
+
+Two dumps are the same when their chains, policies and rules are, in order. Counters and comment lines,
+in which ``iptables-save`` writes the time, are no part of that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.stack import Stack
+from backends.testbed.command import own_xtables_lock, run
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["SavedTable", "digest_of", "empty", "restore_table", "save", "split"]
+
+_COUNTERS: Final = re.compile(r"^\[\d+:\d+\] (?=-A )|(?<=\S) \[\d+:\d+\]$")
+_LIST: Final = re.compile(r" -m recent .*?--name (\S+)")
+_SET: Final = re.compile(r" --(?:add|del|map)-set (\S+)")
+_PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTable:
+    """One table: its name, the lines that iptables-save printed, and what they say."""
+
+    name: str
+    lines: tuple[str, ...]
+    """From ``*name`` to ``COMMIT``, with counters as they were."""
+
+    @property
+    def meaning(self) -> tuple[str, ...]:
+        """The same lines without counters."""
+        return tuple(_COUNTERS.sub("", line) for line in self.lines)
+
+    @property
+    def built_in(self) -> tuple[str, ...]:
+        """The built-in chains, in order."""
+        return tuple(line[1:].split(" ", 1)[0] for line in self._declarations() if " - " not in f"{line} ")
+
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The chains that somebody made."""
+        return tuple(line[1:].split(" ", 1)[0] for line in self._declarations() if " - " in f"{line} ")
+
+    @property
+    def rules(self) -> int:
+        """How many rules it has."""
+        return len(self.lines) - len(self._declarations()) - 2
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it does nothing: no rules, no chains that somebody made, every policy ACCEPT."""
+        return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
+
+    def contains(self, other: SavedTable) -> bool:
+        """Whether it has all that another has: every chain with its policy, and every rule in its order."""
+        if not {line for line in other.meaning if line[0] == ":"} <= set(self.meaning):
+            return False
+        mine = _rules_by_chain(self.meaning)
+        for chain, rules in _rules_by_chain(other.meaning).items():
+            rest = iter(mine.get(chain, ()))
+            if not all(rule in rest for rule in rules):
+                return False
+        return True
+
+    @property
+    def lists(self) -> frozenset[str]:
+        """The lists of ``-m recent`` that its rules ask; iptables-save always prints their names."""
+        return frozenset(name for line in self.lines for name in _LIST.findall(line))
+
+    @property
+    def sets_written(self) -> frozenset[str]:
+        """The ipsets that its rules change (``-j SET``)."""
+        return frozenset(name for line in self.lines for name in _SET.findall(line))
+
+    @property
+    def text(self) -> str:
+        """What iptables-restore takes."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def _declarations(self) -> tuple[str, ...]:
+        return tuple(line for line in self.lines if line.startswith(":"))
+
+
+def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if line.startswith("-A "):
+            found.setdefault(line.split(" ", 2)[1], []).append(line)
+    return found
+
+
+def split(text: str) -> dict[str, SavedTable]:
+    """Return the tables of what iptables-save printed, by name, in order."""
+    found: dict[str, SavedTable] = {}
+    lines: list[str] = []
+    for line in text.split("\n"):  # and nothing else ends a line, which a comment may hold
+        if line.startswith("*"):
+            lines = [line]
+        elif line and not line.startswith("#") and lines:
+            lines.append(line)
+            if line == "COMMIT":
+                found[lines[0][1:]] = SavedTable(lines[0][1:], tuple(lines))
+                lines = []
+    return found
+
+
+def empty(table: SavedTable) -> str:
+    """Return what iptables-restore takes to leave nothing of a table in force, in one step of the kernel."""
+    chains = [f":{name} ACCEPT [0:0]" for name in table.built_in]
+    return "\n".join((f"*{table.name}", *chains, "COMMIT", ""))
+
+
+def digest_of(tables: Mapping[str, SavedTable]) -> str:
+    """Return the SHA-256 of what the tables mean; empty ones are as good as none."""
+    lines = (line for one in tables.values() if not one.is_empty for line in one.meaning)
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def save(stack: Stack, family: Family, *, counters: bool = False) -> str:
+    """Return what iptables-save prints; MachineError with what it says instead."""
+    return _run(f"{_PROGRAM[family]}-{stack.value}-save", "", *(("-c",) if counters else ()))
+
+
+def restore_table(stack: Stack, family: Family, text: str, *, counters: bool = False) -> None:
+    """Replace one table, at once (``xt_replace_table``, or one transaction of nf_tables); MachineError."""
+    _run(f"{_PROGRAM[family]}-{stack.value}-restore", text, *(("-c",) if counters else ()))
+
+
+def _run(command: str, text: str, *arguments: str) -> str:
+    # Whoever changes tables here holds the lock of iptables-legacy already (place.Place.tables_locked).
+    with own_xtables_lock() as lock:
+        done = run((command, *arguments), text, environment=lock, inherit=True)
+    if done.returncode:
+        said = "; ".join(x for x in done.stderr.split("\n") if x and not x.startswith("Try `"))
+        raise MachineError(f"{command}: {said or f'status {done.returncode}'}")
+    return done.stdout

@@ -1,0 +1,111 @@
+"""Packets before anything is changed, in private nodes: the translation alone, and with the old rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow
+from backends.model.node import Node
+from backends.model.stack import Stack
+from backends.nftables.backend import NftablesBackend
+from backends.replay.worker import Worker
+from harness.diff.backends import REFERENCE, backend
+from harness.diff.batch import Batch
+from harness.diff.parity import ParityReport, Plan, run_parity
+from harness.diff.replay import Progress
+from nfparity.migrate.meaning import Meaning, read_listing
+from nfparity.migrate.overlap import OverlapBackend
+from nfparity.migrate.owned import list_table, load
+from nfparity.migrate.rules import Rules
+from translate.errors import MachineError
+from translate.ir import Family, Ruleset
+
+__all__ = ["corpus", "expected_meaning", "try_alone", "try_both"]
+
+
+def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
+    """Return flows for every rule and service, made from the rules. Raises UnsupportedError."""
+    from harness.corpus.generate import generate_corpus
+
+    return generate_corpus(Job(ruleset=ruleset, node=node), seed=seed).flows
+
+
+def try_both(
+    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+) -> ParityReport:
+    """Send flows through the translation, and through both rulesets in force together.
+
+    Raises UnsupportedError for what nftables cannot express, MachineError where they cannot run.
+    """
+    both = OverlapBackend(stack, rules.left, emptied=False)
+    return _parity(rules, node, flows, (_afterwards(rules, stack), both), level, progress)
+
+
+def try_alone(
+    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+) -> ParityReport:
+    """Send flows through what is in force afterwards. Raises as :func:`try_both`."""
+    return _parity(rules, node, flows, (_afterwards(rules, stack),), level, progress)
+
+
+def _afterwards(rules: Rules, stack: Stack) -> Backend:
+    if rules.staying.tables:
+        return OverlapBackend(stack, rules.left, emptied=True)
+    return NftablesBackend()
+
+
+def expected_meaning(family: Family, text: str) -> Meaning:
+    """Return what a listing of the table says once it is loaded, found out in a private namespace.
+
+    Raises MachineError with what nft said.
+    """
+    with Worker(_Start()) as worker:
+        listed = worker.ask(_LoadAndList(family, text))
+    return read_listing(listed)
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadAndList:
+    family: Family
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    def __call__(self) -> _Lister:
+        return _Lister()
+
+
+@dataclass(frozen=True, slots=True)
+class _Lister:
+    def __call__(self, job: _LoadAndList) -> str:
+        load(job.text)
+        listed = list_table(job.family)
+        if listed is None:
+            raise MachineError("nft has loaded the table, and does not list it")
+        return listed
+
+
+def _parity(
+    rules: Rules,
+    node: Node,
+    flows: tuple[Flow, ...],
+    backends: tuple[Backend, ...],
+    level: int,
+    progress: Progress,
+) -> ParityReport:
+    for one in backends:
+        found = one.probe()
+        if not found.ok:
+            raise MachineError(f"{one.name} cannot run here: {found.reason}")
+    ruleset = rules.tried
+    batch = Batch(rules_path=ruleset.source, ruleset=ruleset, node=node, flows=flows, corpus=None)
+    return run_parity(
+        Plan(batches=(batch,), level=level),
+        backends,
+        reference=backend(REFERENCE),
+        rules=lambda job, flow, mismatch: (),
+        requested=True,
+        progress=progress,
+    )

@@ -1,0 +1,167 @@
+"""Going back: what ``rollback`` does, the dead-man timer, and the next command after a crash.
+
+Everything here may be done again, by whoever, after any part of it. The kernel comes first: what cannot be
+written down is a complaint and nothing more, and a table that cannot be put back does not keep the others
+from it. As long as one of a family could not be, the family's translation stays, so that something complete
+is in force.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from nfparity.migrate import owned
+from nfparity.migrate.journal import Journal, Steps
+from nfparity.migrate.place import Place, tables_locked
+from nfparity.migrate.record import Phase, Record
+from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.steps import Restored, insist_restored, restore
+from nfparity.migrate.tables import SavedTable
+from nfparity.persistent_state.disk import write_durably
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["RolledBack", "roll_back"]
+
+_PATIENCE: Final = 30.0
+"""Seconds that somebody else may hold the lock of iptables before its tables are restored without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """What a rollback has come to: by family and table, and the files with what others had put there.
+
+    ``texts`` are such rules that no file could be written for. ``forgotten``: the kernel had forgotten the
+    rules since they were applied, by a reboot for example. ``complaints``: what could not be read or written
+    on the way, though all is restored.
+    """
+
+    tables: tuple[tuple[str, str, Restored], ...]
+    files: tuple[str, ...]
+    texts: tuple[str, ...]
+    forgotten: bool
+    complaints: tuple[str, ...] = ()
+
+    def reservations(self) -> tuple[str, ...]:
+        """Return, a line each, what is kept where of others' rules, and what went wrong beside."""
+        lines = [f"what others had put there is kept in {path}" for path in self.files]
+        for text in self.texts:
+            lines.append("what others had put there could not be kept in a file:")
+            lines += text.rstrip("\n").split("\n")
+        return (*lines, *(f"beware: {complaint}" for complaint in self.complaints))
+
+
+def roll_back(
+    place: Place,
+    journal: Journal,
+    record: Record,
+    families: tuple[SavedFamily, ...],
+    *,
+    complete: bool = True,
+) -> RolledBack:
+    """Restore the families' rules. Only for whoever has locked the place.
+
+    Where these are not all that were replaced, it is not ``complete``, and not on record as rolled back.
+    Raises MachineError with all that could not be done, after everything else has been.
+    """
+    return _Rollback(place, journal, record, families).run(complete=complete)
+
+
+class _Rollback:
+    def __init__(
+        self, place: Place, journal: Journal, record: Record, families: tuple[SavedFamily, ...]
+    ) -> None:
+        self._place, self._journal, self._record, self._families = place, journal, record, families
+        self._before = journal.steps()
+        self._tables: list[tuple[str, str, Restored]] = []
+        self._texts: list[str] = []
+        self._failures: list[str] = []
+        self._complaints: list[str] = []
+        self._failed: set[Family] = set()
+
+    def run(self, *, complete: bool) -> RolledBack:
+        """Do it all."""
+        self._journal.turn_back()
+        self._record_phase(self._record.at(Phase.ROLLING_BACK))
+        with tables_locked(needed=False, patience=_PATIENCE):
+            for saved in reversed(self._families):
+                loaded = self._is_loaded(saved.family)
+                for table in reversed(saved.removed):
+                    self._put_back(saved, table, loaded=loaded)
+        for saved in reversed(self._families):
+            if saved.family not in self._failed:
+                self._try(
+                    saved.family, f"delete {saved.family.value}", partial(owned.delete_table, saved.family)
+                )
+        for saved in self._families:
+            if saved.family not in self._failed:
+                name = saved.family.value
+                exact = {table for family, table, done in self._tables if family == name and done.exact}
+                self._try(saved.family, f"compare {name}", partial(insist_restored, saved, exact))
+        if self._failures:
+            raise MachineError("; ".join(self._failures))
+        paths = (self._place.found(one.family, t.name) for one in self._families for t in one.removed)
+        files = tuple(str(path) for path in paths if os.path.exists(path))
+        done = self._record.at(Phase.ROLLED_BACK, removed=files)
+        if complete:
+            self._journal.step("rolled back", lambda: self._record_phase(done))
+        if self._journal.complaint is not None:
+            self._complaints.append(self._journal.complaint)
+        return RolledBack(
+            tables=tuple(self._tables),
+            files=files,
+            texts=tuple(self._texts),
+            forgotten=self._record.is_forgotten(self._place),
+            complaints=tuple(dict.fromkeys(self._complaints)),
+        )
+
+    def _put_back(self, saved: SavedFamily, table: SavedTable, *, loaded: bool) -> None:
+        key = f"{saved.family.value} {table.name}"
+        emptied = _was_emptied(key, self._before) if loaded else False
+
+        def action() -> None:
+            done = restore(saved, table, emptied=emptied, keep=partial(self._keep, saved.family, table.name))
+            self._tables.append((saved.family.value, table.name, done))
+
+        self._try(saved.family, f"restore {key}", action)
+
+    def _try(self, family: Family, step: str, action: Callable[[], None]) -> None:
+        try:
+            self._journal.step(step, action)
+        except (MachineError, OSError) as e:
+            self._failed.add(family)
+            self._failures.append(f"{step}: {e}")
+
+    def _is_loaded(self, family: Family) -> bool:
+        try:
+            return owned.is_there(family)
+        except (MachineError, OSError):
+            return True
+
+    def _keep(self, family: Family, table: str, text: str) -> None:
+        try:
+            write_durably(self._place.found(family, table), text.encode(errors="surrogateescape"))
+        except MachineError as e:
+            self._complaints.append(str(e))
+            self._texts.append(text)
+
+    def _record_phase(self, record: Record) -> None:
+        try:
+            record.write(self._place.record)
+        except MachineError as e:
+            self._complaints.append(str(e))
+
+
+def _was_emptied(key: str, before: Steps) -> bool | None:
+    """Return whether a table was emptied and not put back since, None where the journal does not tell."""
+    if f"done restore {key}" in before:
+        return False
+    if f"done empty {key}" in before:
+        return True
+    if before.whole and f"begin empty {key}" not in before:
+        return False
+    return None

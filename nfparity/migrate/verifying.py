@@ -1,0 +1,102 @@
+"""Whether what is in force is what was applied: by meaning, and by packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from backends.model.node import node_from_json
+from harness.diff.parity import ParityReport
+from harness.diff.replay import Progress
+from nfparity.migrate.drift import Drift
+from nfparity.migrate.migration import Migration
+from nfparity.migrate.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.record import Phase, Record
+from nfparity.migrate.rules import read_rules
+from nfparity.migrate.steps import drifts, written_again
+from nfparity.migrate.trial import corpus, try_alone
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["Found", "Live", "State", "look", "send_packets"]
+
+
+class State(StrEnum):
+    """What became of what was applied."""
+
+    SAME = "same"
+    DRIFT = "drift"
+    NOT_THERE = "not there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """How one family's table differs from what was applied; None when it is gone.
+
+    ``again`` are the iptables tables that hold rules again.
+    """
+
+    family: Family
+    differences: tuple[Drift, ...] | None
+    again: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "there": self.differences is not None,
+            "differences": [one.data() for one in self.differences or ()],
+            "iptables rules again": list(self.again),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Everything that was looked at."""
+
+    record: Record
+    plan: MigrationPlan
+    families: tuple[Live, ...]
+
+    @property
+    def state(self) -> State:
+        """What it comes to."""
+        if any(one.differences is None for one in self.families):
+            return State.NOT_THERE
+        if any(one.differences or one.again for one in self.families):
+            return State.DRIFT
+        return State.SAME
+
+
+def look(migration: Migration) -> Found:
+    """Compare what is loaded with what was applied. Raises MachineError when nothing is applied here."""
+    settled = migration.settle()
+    record = settled.record
+    migration.insist_on_record(record)
+    if record is None or record.phase not in (Phase.APPLIED, Phase.CONFIRMED):
+        reason = "" if record is None else f": the last plan is {record.phase.value}"
+        reason += "" if settled.undone is None else ", just now: it was cut short, or never confirmed"
+        raise MachineError(f"no plan is applied in this network namespace{reason}")
+    if migration.is_forgotten(record):
+        raise MachineError(
+            "the kernel has forgotten what was applied (a reboot?); nfparity migrate rollback restores the "
+            "rules from before, and with another plan they can be replaced again"
+        )
+    plan = migration.plan()
+    return Found(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
+
+
+def send_packets(found: Found, progress: Progress) -> dict[Family, ParityReport]:
+    """Send the plan's packets through a copy of its node with what was applied. Raises MachineError."""
+    node = node_from_json(found.plan.node, name="the plan's node")
+    reports = {}
+    for one in found.plan.families:
+        name = f"{one.family.value} rules before"
+        rules = read_rules(one.rules, one.family, name, one.left, one.ipsets)
+        flows = corpus(rules.tried, node, found.plan.seed)
+        reports[one.family] = try_alone(rules, node, flows, one.stack, one.level, progress)
+    return reports
+
+
+def _live(plan: FamilyPlan) -> Live:
+    return Live(family=plan.family, differences=drifts(plan), again=written_again(plan))

@@ -1,0 +1,109 @@
+"""One small record, kept twice in space that was taken when it was first written.
+
+The file has two slots of equal length, each a line of JSON filled up with spaces. A record overwrites first
+the slot that is not current and then the other one, each synced. So a crash in between leaves one whole slot,
+the old or the new; damage to one of them loses nothing; and a full disk does not matter, because overwriting
+takes no space (on file systems that write in place; where it does, the writer gets an error).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from nfparity.persistent_state.disk import OpenFile, open_in_place, read_content, write_durably
+from translate.errors import MachineError
+
+__all__ = ["read_record", "write_record"]
+
+_PAGE: Final = 4096
+_ROOM: Final = 2
+"""How many times its length a new file has for each record: records of one thing grow a little."""
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Put a record on disk. Raises MachineError, and the record from before is still there.
+
+    Only the first needs space, and one that has outgrown its slot, or finds the file damaged.
+    """
+    try:
+        opened = open_in_place(path)
+        if opened is not None:
+            with opened as file:
+                if _overwrite(file, record):
+                    return
+    except OSError as e:
+        raise MachineError(f"cannot write {path}: {e.strerror}") from e
+    line = _line(record, 1)
+    size = -(-len(line) * _ROOM // _PAGE) * _PAGE
+    write_durably(path, _padded(line, size) * 2)
+
+
+def read_record(path: Path) -> Mapping[str, Any] | None:
+    """Return the record, None if there is no file. Raises MachineError when neither slot is whole.
+
+    A file that is one JSON object, as older versions wrote, is that record.
+    """
+    content = read_content(path)
+    if content is None:
+        return None
+    if content.doubt is not None:
+        raise MachineError(f"{path} is not to be trusted: {content.doubt}")
+    found = max(_slots(content.data), key=lambda one: one[0], default=None)
+    if found is not None:
+        return found[2]
+    with suppress(ValueError, RecursionError):
+        older = json.loads(content.data)
+        if isinstance(older, dict) and "sequence" not in older:
+            return older
+    raise MachineError(f"{path} is damaged")
+
+
+def _overwrite(file: OpenFile, record: Mapping[str, Any]) -> bool:
+    """Write both slots, False when there are none, or they are too short. Raises OSError."""
+    data = file.read()
+    size = len(data) // 2
+    found = max(_slots(data), default=None, key=lambda one: one[0])
+    line = _line(record, 1 if found is None else found[0] + 1)
+    if found is None or size % _PAGE or len(line) > size:
+        return False
+    current = found[1]
+    try:
+        file.write(_padded(line, size), (1 - current) * size)
+    except OSError:
+        with suppress(OSError):  # what has come to the cache, and not to the disk, is not to be read
+            file.write(data[(1 - current) * size :][:size], (1 - current) * size)
+        raise
+    with suppress(OSError):
+        file.write(_padded(line, size), current * size)
+    return True
+
+
+def _slots(data: bytes) -> list[tuple[int, int, Mapping[str, Any]]]:
+    """Return sequence, number and record of every whole slot."""
+    size = len(data) // 2
+    found: list[tuple[int, int, Mapping[str, Any]]] = []
+    for number in range(2):
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            slot = json.loads(data[number * size :][:size])
+            record, sequence = slot["record"], int(slot["sequence"])
+            if isinstance(record, dict) and slot["sha256"] == _digest(record, sequence):
+                found.append((sequence, number, record))
+    return found
+
+
+def _line(record: Mapping[str, Any], sequence: int) -> bytes:
+    slot = {"sequence": sequence, "sha256": _digest(record, sequence), "record": record}
+    return f"{json.dumps(slot)}\n".encode()
+
+
+def _digest(record: Mapping[str, Any], sequence: int) -> str:
+    return hashlib.sha256(f"{sequence} {json.dumps(record, sort_keys=True)}".encode()).hexdigest()
+
+
+def _padded(line: bytes, size: int) -> bytes:
+    return line.rstrip(b"\n").ljust(size - 1) + b"\n"

@@ -1,0 +1,47 @@
+"""A log in space that is taken when it is begun: lines are written over a filling of empty ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from nfparity.persistent_state.disk import open_in_place, read_content, write_durably
+from translate.errors import MachineError
+
+__all__ = ["ReservedLog"]
+
+_FILLING: Final = b"\n\0"
+"""NUL is what a crash leaves of space that was not written yet."""
+
+
+class ReservedLog:
+    """A text file with a line for each thing that happened; every line is on disk when it is added."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def begin(self, room: int) -> None:
+        """Make it anew, with nothing in it and space for ``room`` bytes. Raises MachineError."""
+        write_durably(self.path, b"\n" * room)
+
+    def add(self, line: str) -> None:
+        """Add a line; beyond the space that was taken the file grows. Raises MachineError."""
+        try:
+            opened = open_in_place(self.path)
+            if opened is None:
+                raise MachineError(f"cannot write {self.path}: there is no such file")
+            with opened as file:
+                end = len(file.read().rstrip(_FILLING))
+                file.write(f"\n{line}\n".encode() if end else f"{line}\n".encode(), end)
+        except OSError as e:
+            raise MachineError(f"cannot write {self.path}: {e.strerror}") from e
+
+    def lines(self) -> tuple[bytes, ...]:
+        """Return what it holds, as bytes because a damaged file may hold any; nothing if there is none.
+
+        Raises MachineError when it cannot be read.
+        """
+        content = read_content(self.path)
+        if content is None:
+            return ()
+        return tuple(line for line in content.data.split(b"\n") if line.strip(_FILLING))

@@ -1,0 +1,86 @@
+"""The assessment as JUnit XML: a test case for each flow on each side, and one for what needs no packet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.report.junit import Suite, TestCase, junit_text
+from nfparity.assess.assessing import Assessment, Finding
+from nfparity.assess.seen import Seen
+from nfparity.assess.sides import LEGACY
+from nfparity.assess.summary import Summary
+from nfparity.report.outcometext import outcome_text, then_text
+
+__all__ = ["assessment_junit"]
+
+_STATED: Final = "snapshot"
+
+
+def assessment_junit(summary: Summary, *, times: bool) -> str:
+    """Return the assessment as JUnit XML; without ``times`` it is the same for the same input.
+
+    A flow fails where it ends otherwise than today, and on today's side where simulator and kernel do not
+    agree. What was not tested is an error.
+    """
+    suites = [suite for one in summary.assessments for suite in _suites(summary, one)]
+    for untested in summary.untested:
+        name = f"{untested.family.value}: every flow"
+        cases = (TestCase(name=name, error=untested.reason),)
+        suites.append(Suite(f"{untested.family.value} not tested", f"assess.{untested.family.value}", cases))
+    return junit_text(suites, times=times)
+
+
+def _suites(summary: Summary, one: Assessment) -> Iterator[Suite]:
+    family = one.facts.family.value
+    disputed = {each.flow_id: each.told for each in one.disputed}
+    changes = dict(_changes(summary, one))
+    for number, (name, flows) in enumerate(one.sides):
+        cases = tuple(
+            TestCase(
+                name=flow_id,
+                seconds=seconds,
+                failure=disputed.get(flow_id) if name == LEGACY else changes.get(flow_id, (None, ""))[0],
+                detail="" if name == LEGACY else changes.get(flow_id, (None, ""))[1],
+            )
+            for flow_id, seconds in flows.items()
+        )
+        again = " again" if number > 1 else ""
+        yield Suite(f"{family} {name}{again}", f"assess.{family}.{name}", cases)
+    stated = tuple(
+        TestCase(name=f"{_kind(finding)} {finding.subject}", failure=finding.told)
+        for finding in one.findings
+        if not finding.seen
+    )
+    if stated:
+        yield Suite(f"{family} {_STATED}", f"assess.{family}.{_STATED}", stated)
+
+
+def _changes(summary: Summary, one: Assessment) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What is told of each flow, in a line and at length."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for finding in (*one.findings, *one.unexplained):
+        for seen in finding.seen:
+            line = f"{_kind(finding)}: {finding.subject}"
+            found.setdefault(seen.flow.id, []).append((line, _detail(summary, one, seen)))
+    for leak in one.leaks:
+        for seen in leak.seen:
+            line = f"LEAK: {leak.kind} leaves by {leak.device}"
+            found.setdefault(seen.flow.id, []).append((line, _detail(summary, one, seen)))
+    for flow_id, told in found.items():
+        lines = dict.fromkeys(line for line, _ in told)
+        yield flow_id, ("; ".join(lines), "\n\n".join(dict.fromkeys(detail for _, detail in told)))
+
+
+def _kind(finding: Finding) -> str:
+    return "UNEXPLAINED" if finding.entry is None else finding.entry.id
+
+
+def _detail(summary: Summary, one: Assessment, seen: Seen) -> str:
+    family = one.facts.family
+    ends = (
+        (f"it goes otherwise: {seen.told}",)
+        if seen.told
+        else (f"today {outcome_text(seen.today, family)}", f"then {then_text(seen, family)}")
+    )
+    return "\n".join((str(seen.packet), *ends, f"again: {summary.command(seen)}"))

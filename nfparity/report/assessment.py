@@ -1,0 +1,170 @@
+"""The assessment for people: grouped by difference, each with the packet that shows it."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from harness.report.terminal import plain, unfiltered
+from nfparity.assess.assessing import Finding
+from nfparity.assess.leaks import Leak
+from nfparity.assess.seen import Seen
+from nfparity.assess.summary import Group, Summary
+from nfparity.report.outcometext import outcome_text, then_text
+from translate.ir import Family
+
+__all__ = ["print_assessment"]
+
+_SUBJECTS = 6
+_UNEXPLAINED = 20
+_WIDTH = 110
+
+
+def print_assessment(summary: Summary, stream: TextIO) -> None:
+    """Print what will change; colours only on a terminal."""
+    for line in _lines(summary):
+        _print(line, stream)
+
+
+def _print(line: str, stream: TextIO) -> None:
+    if stream.isatty() and line and not line.startswith(" "):
+        from rich.console import Console
+
+        console = Console(file=unfiltered(stream), highlight=False, markup=False, soft_wrap=True)
+        console.print(plain(line), style="bold")
+    else:
+        print(line, file=stream)
+
+
+def _lines(summary: Summary) -> Iterator[str]:
+    then = f"as kube-proxy {summary.kubernetes} would load them"
+    if summary.against is not None:
+        then = summary.against
+    yield f"{summary.snapshot}: today by iptables, then by the nftables rules {then}"
+    for one in dict.fromkeys(a for assessment in summary.assessments for a in assessment.facts.assumed):
+        yield f"  assumed: {one}"
+    yield ""
+    for assessment in summary.assessments:
+        family = assessment.facts.family
+        where = f" (IPv{family.version})" if len(summary.assessments) > 1 else ""
+        for group in summary.groups(assessment):
+            yield from _group(group, family, where)
+        for leak in assessment.leaks:
+            yield from _leak(leak, family, where)
+        for finding in assessment.unexplained[:_UNEXPLAINED]:
+            yield from _unexplained(finding, family)
+        hidden = len(assessment.unexplained) - _UNEXPLAINED
+        if hidden > 0:
+            yield f"and {hidden} more that nothing explains; --format json lists them all"
+            yield ""
+        for disputed in assessment.disputed[:_UNEXPLAINED]:
+            yield f"not judged: simulator and kernel do not agree on today: {disputed}"
+    for untested in summary.untested:
+        yield f"not tested: {untested}"
+    yield from _verdict(summary)
+
+
+def _group(group: Group, family: Family, where: str) -> Iterator[str]:
+    entry = group.entry
+    yield f"{entry.id}  {entry.title}{where}"
+    yield from _field("today", entry.today)
+    yield from _field("then", entry.then)
+    for index, finding in enumerate(group.findings[:_SUBJECTS]):
+        yield from _field(
+            "what" if index == 0 else "", f"{finding.subject}{_places(finding)}{_told(finding)}"
+        )
+    hidden = len(group.findings) - _SUBJECTS
+    if hidden > 0:
+        yield from _field("", f"and {hidden} more; --format json lists them all")
+    if group.witness is not None:
+        yield from _witness(group.witness, family)
+    yield from _field("in use", _use(group.findings))
+    yield from _field("to do", entry.advice)
+    yield ""
+
+
+def _places(finding: Finding) -> str:
+    lines = [line.origin.line for line in finding.lines]
+    if not lines:
+        return ""
+    shown = ", ".join(map(str, lines[:4])) + (", …" if len(lines) > 4 else "")
+    return f" (line{'s' if len(lines) > 1 else ''} {shown})"
+
+
+def _told(finding: Finding) -> str:
+    told = finding.told or next((one.told for one in finding.seen if one.told), "")
+    return f": {told}" if told else ""
+
+
+def _witness(seen: Seen, family: Family) -> Iterator[str]:
+    place = "made on the node" if seen.entry is None else f"in {seen.entry}"
+    if seen.measured:
+        yield from _field("witness", f"{len(seen.flow.steps)} packets: {seen.flow.why}")
+    else:
+        more = "" if seen.step == 0 else f", its packet {seen.step + 1}"
+        yield from _field("witness", f"{seen.packet} {place}{more}")
+        yield from _field("  today", outcome_text(seen.today, family))
+        yield from _field("  then", then_text(seen, family))
+    yield from _field("again", f"--only {shlex.quote(seen.flow.id)}")
+
+
+def _use(findings: Iterable[Finding]) -> str:
+    findings = tuple(findings)
+    if not all(finding.counted for finding in findings):
+        return "not known: no rule counts such packets"
+    counted = [(finding.in_use, finding) for finding in findings]
+    known = [(packets, finding) for packets, finding in counted if packets is not None]
+    if not known:
+        return "not known: the dump has no counters (iptables-save -c)"
+    used = sorted(((p, f.subject) for p, f in known if p), reverse=True)
+    if not used:
+        return "no packet has met these lines"
+    shown = [f"{subject}: {packets} packets" for packets, subject in used[:_SUBJECTS]]
+    hidden = len(used) - _SUBJECTS
+    return f"{', '.join(shown)}{f' and {hidden} more' if hidden > 0 else ''} met these lines"
+
+
+def _leak(leak: Leak, family: Family, where: str) -> Iterator[str]:
+    seen = leak.seen[0]
+    yield f"LEAK  {leak.kind}: leaves by the default route ({leak.device}) today{where}"
+    yield from _witness(seen, family)
+    after = "it still will" if leak.remains else "it no longer will"
+    yield from _field("then", after)
+    yield from _field("to do", "route the service range to nowhere: ip route add blackhole RANGE")
+    yield ""
+
+
+def _unexplained(finding: Finding, family: Family) -> Iterator[str]:
+    yield "UNEXPLAINED  a difference that is not in the catalogue"
+    for seen in finding.seen:
+        yield from _witness(seen, family)
+        yield from _field("differs", ", ".join(seen.fields))
+    yield ""
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    """A name and a text, wrapped."""
+    lead = f"  {name:<9} "
+    wrapped = textwrap.wrap(text, _WIDTH - len(lead), break_long_words=False, break_on_hyphens=False)
+    for index, part in enumerate(wrapped or [""]):
+        yield (lead if index == 0 else " " * len(lead)) + part
+
+
+def _verdict(summary: Summary) -> Iterator[str]:
+    known = sorted({f.entry.id for a in summary.assessments for f in a.findings if f.entry is not None})
+    unexplained = sum(len(a.unexplained) for a in summary.assessments)
+    kinds = sum(len(a.leaks) for a in summary.assessments)
+    flows = sum(a.flows for a in summary.assessments)
+    checked = sorted({c.entry.id for a in summary.assessments for c in a.checked})
+    if checked:
+        yield f"looked for, and not there: {', '.join(checked)}"
+    if not summary.changes:
+        where = " in what was tested" if summary.untested else ""
+        yield f"nothing changes{where}: {flows} flows end as they do today"
+        return
+    yield f"to repeat a witness: {summary.command(None)} ID"
+    names = f" ({', '.join(known)})" if known else ""
+    leaking = f", {kinds} kind{'s' if kinds != 1 else ''} of leaks" if kinds else ""
+    yield f"{len(known)} known differences{names}, {unexplained} unexplained{leaking}; {flows} flows"

@@ -1,0 +1,100 @@
+"""The assessment as SARIF: results on the lines of the dump, rules from the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.report.sarif import sarif_locations, sarif_log
+from nfparity.assess.assessing import Finding
+from nfparity.assess.catalogue import Decided, catalogue
+from nfparity.assess.leaks import Leak
+from nfparity.assess.seen import Seen
+from nfparity.assess.summary import Summary
+from nfparity.report.outcometext import outcome_text, then_text
+from translate.ir import Family
+
+__all__ = ["assessment_sarif"]
+
+_LEAK: Final = "LEAK"
+_UNEXPLAINED: Final = "UNEXPLAINED"
+_NOT_JUDGED: Final = "NOT-JUDGED"
+_OWN: Final = {
+    _LEAK: "traffic to a service address leaves by the default route",
+    _UNEXPLAINED: "a difference that is not in the catalogue",
+    _NOT_JUDGED: "a flow of which simulator and kernel do not agree what happens today",
+}
+
+
+def assessment_sarif(summary: Summary, *, version: str) -> str:
+    """Return the assessment as a SARIF log of one run; ``version`` is this program's."""
+    untested = [str(one) for one in summary.untested]
+    return sarif_log(list(_rules()), _results(summary), version=version, untested=untested)
+
+
+def _rules() -> Iterator[dict[str, object]]:
+    for entry in catalogue():
+        if entry.decided is Decided.OUT_OF_REACH:
+            continue
+        yield {
+            "id": entry.id,
+            "shortDescription": {"text": entry.title},
+            "fullDescription": {"text": f"{entry.trigger}. Today: {entry.today}. Then: {entry.then}."},
+            "help": {"text": f"{entry.advice}. Source: {entry.source}"},
+            "defaultConfiguration": {"level": "warning"},
+        }
+    for name, text in _OWN.items():
+        yield {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": "error"}}
+
+
+def _results(summary: Summary) -> Iterator[dict[str, object]]:
+    for assessment in summary.assessments:
+        family = assessment.facts.family
+        for finding in (*assessment.findings, *assessment.unexplained):
+            yield _result(summary, finding, family)
+        for leak in assessment.leaks:
+            yield _leak(summary, leak, family)
+        for disputed in assessment.disputed:
+            yield {
+                "ruleId": _NOT_JUDGED,
+                "level": "error",
+                "message": {"text": str(disputed)},
+                "locations": sarif_locations((), _files(summary)),
+                "partialFingerprints": {"flow": disputed.flow_id},
+            }
+
+
+def _result(summary: Summary, finding: Finding, family: Family) -> dict[str, object]:
+    entry = finding.entry
+    text = finding.told or (entry.then if entry is not None else finding.subject)
+    seen = finding.seen[0] if finding.seen else None
+    return {
+        "ruleId": _UNEXPLAINED if entry is None else entry.id,
+        "level": "error" if entry is None else "warning",
+        "message": {"text": f"{finding.subject}: {text}{_shown(summary, seen, family)}"},
+        "locations": sarif_locations((line.origin for line in finding.lines), _files(summary)),
+        "partialFingerprints": {"subject": finding.subject},
+    }
+
+
+def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
+    text = f"{leak.kind} leaves by {leak.device}{_shown(summary, leak.seen[0], family)}"
+    return {
+        "ruleId": _LEAK,
+        "level": "error",
+        "message": {"text": text},
+        "locations": sarif_locations((), _files(summary)),
+        "partialFingerprints": {"subject": leak.kind},
+    }
+
+
+def _shown(summary: Summary, seen: Seen | None, family: Family) -> str:
+    if seen is None:
+        return ""
+    ends = f"today {outcome_text(seen.today, family)}; then {then_text(seen, family)}"
+    return f". Witness: {seen.packet}: {seen.told or ends}. Again: {summary.command(seen)}"
+
+
+def _files(summary: Summary) -> Iterator[str]:
+    """What stands in no line stands in these as a whole."""
+    return (one.facts.ruleset.source for one in summary.assessments)

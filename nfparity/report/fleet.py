@@ -1,0 +1,147 @@
+"""The assessments of many nodes: a line for each as it comes, and one summary, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final, TextIO
+
+from nfparity.assess.fleet.grouping import Alike, Fleet
+from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, Found
+from nfparity.assess.fleet.places import labels
+
+__all__ = ["answer_line", "fleet_json", "print_fleet"]
+
+_WIDTH: Final = 110
+_SUBJECTS: Final = 6
+_NODES: Final = 12
+_OWN: Final = {
+    LEAK: "traffic to service addresses leaves by the default route today",
+    UNEXPLAINED: "differences that are not in the catalogue",
+    NOT_JUDGED: "nothing is said of these",
+    NOT_TESTED: "what comes says nothing of this family",
+}
+
+
+def answer_line(answer: Answer, *, again: bool) -> str:
+    """Return what is said of one node when its answer comes."""
+    failure = answer.failure
+    if failure is not None:
+        reason = failure.reason.partition("\n")[0].removeprefix(f"{answer.path}: ")
+        return f"{answer.path}: {'to be tried again' if again else 'not assessed'}: {reason}"
+    found = ", ".join(answer.ids) if answer.found else "nothing changes"
+    return f"{answer.path}: {found}; {answer.flows} flows"
+
+
+def print_fleet(fleet: Fleet, stream: TextIO) -> None:
+    """Print what was found of all nodes, grouped by identical findings."""
+    for line in _lines(fleet):
+        print(line, file=stream)
+
+
+def _lines(fleet: Fleet) -> Iterator[str]:
+    short = _short(fleet)
+    shared: frozenset[Found] = frozenset()
+    if fleet.shared is not None:
+        shared = frozenset(fleet.shared.found)
+        yield f"all {len(fleet.shared.answers)} nodes with findings"
+        yield from _findings(fleet.shared)
+        yield ""
+    for one in fleet.alike:
+        yield f"{_nodes(len(one.answers))}: {_named([short[path] for path in one.paths])}"
+        if one.failure is not None:
+            yield from _field("not assessed", one.failure.reason)
+        elif not one.found:
+            yield from _field("", "nothing changes")
+        yield from _findings(one, shared)
+        if one.found:
+            # On one line however long, to be copied.
+            words = shlex.join(["nfparity", "assess", one.paths[0], *fleet.options])
+            yield f"  {'packets':<12} {words}"
+        yield ""
+    if fleet.spread:
+        yield "by difference"
+    for spread in fleet.spread:
+        title = spread.title or _OWN.get(spread.id, "")
+        of = f"{spread.subjects} subject{'s' if spread.subjects != 1 else ''}"
+        yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
+    failed = f", {fleet.failed} not assessed" if fleet.failed else ""
+    known = [one.id for one in fleet.spread if one.id not in _OWN]
+    unexplained = sum(one.nodes for one in fleet.spread if one.id == UNEXPLAINED)
+    yield (
+        f"{_nodes(fleet.nodes)} in {len(fleet.alike)} groups{failed}: {len(known)} known differences, "
+        f"{unexplained} with unexplained ones; {fleet.flows} flows"
+    )
+
+
+def _findings(one: Alike, shared: frozenset[Found] = frozenset()) -> Iterator[str]:
+    """What is found of a group, but for what all groups share."""
+    own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
+    for k, subjects in own.subjects().items():
+        yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
+    if one.found and not own.found:
+        yield from _field("", "nothing besides")
+
+
+def _short(fleet: Fleet) -> dict[str, str]:
+    paths = sorted(path for one in fleet.alike for path in one.paths)
+    return dict(zip(paths, labels(paths), strict=True))
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'s' if count != 1 else ''}"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f", … and {len(names) - _NODES} more" if len(names) > _NODES else ""
+    return ", ".join(names[:_NODES]) + more
+
+
+def _some(subjects: Sequence[str]) -> str:
+    more = f" and {len(subjects) - _SUBJECTS} more" if len(subjects) > _SUBJECTS else ""
+    return "; ".join(subjects[:_SUBJECTS]) + more
+
+
+def _use(one: Alike, k: str) -> str:
+    used = one.in_use(k)
+    return "" if used is None else f" (in use on {used} of {len(one.answers)})"
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    lead = f"  {name:<12} "
+    wrapped = textwrap.wrap(text, _WIDTH - len(lead), break_long_words=False, break_on_hyphens=False)
+    for index, part in enumerate(wrapped or [""]):
+        yield (lead if index == 0 else " " * len(lead)) + part
+
+
+def fleet_json(fleet: Fleet) -> str:
+    """Return the summary as JSON: every node, every subject."""
+    data = {
+        "nodes": fleet.nodes,
+        "failed": fleet.failed,
+        "changes": fleet.changes,
+        "flows": fleet.flows,
+        "alike": [_alike(one) for one in fleet.alike],
+        "differences": [
+            {
+                "id": one.id,
+                "title": one.title or _OWN.get(one.id, ""),
+                "nodes": one.nodes,
+                "subjects": one.subjects,
+            }
+            for one in fleet.spread
+        ],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _alike(one: Alike) -> dict[str, object]:
+    failure = one.failure
+    return {
+        "snapshots": list(one.paths),
+        "failure": None if failure is None else {"status": failure.status, "reason": failure.reason},
+        "found": [{"id": f.id, "family": f.family.value, "subject": f.subject} for f in one.found],
+        "in_use": {k: one.in_use(k) for k in one.subjects()},
+    }

@@ -1,0 +1,142 @@
+"""What a migration has come to, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from harness.report.terminal import plain
+from nfparity.migrate.planning import PlannedFamily
+from nfparity.migrate.tables import SavedTable
+from nfparity.migrate.undoing import RolledBack
+from nfparity.migrate.verifying import Found
+
+__all__ = [
+    "live_data",
+    "live_lines",
+    "plan_data",
+    "plan_lines",
+    "static_lines",
+    "undone_data",
+    "undone_lines",
+]
+
+_SHOWN: Final = 4
+"""How many chains of a table, and differences, are named."""
+
+
+def plan_data(one: PlannedFamily) -> dict[str, Any]:
+    """Return one family's plan for JSON."""
+    table, plan = one.output.structure, one.plan
+    return {
+        "stack": plan.stack.value,
+        "digest": plan.digest,
+        "loaded": {
+            "table": f"{table.family} {table.name}",
+            "chains": len(table.chains),
+            "rules": sum(len(chain.rules) for chain in table.chains),
+            "sets and maps": len(table.maps) + len(table.sets),
+            "elements": sum(len(each.elements) for each in table.maps),
+        },
+        "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
+        "left": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},
+        "packets": {
+            "flows": one.report.flows,
+            "different": {b.name: b.differing for b in one.report.backends},
+            "tried without": list(one.untried),
+        },
+    }
+
+
+def plan_lines(one: PlannedFamily) -> Iterator[str]:
+    """Yield what one family's plan changes, and what packets have shown."""
+    data = plan_data(one)
+    loaded = data["loaded"]
+    yield f"{one.plan.family.value}: iptables-{one.plan.stack.value} to nftables"
+    counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
+    yield f"  loaded    table {loaded['table']}: {counts}"
+    for table in one.plan.removed:
+        names = ", ".join(table.chains[:_SHOWN]) + (", …" if len(table.chains) > _SHOWN else "")
+        own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
+        yield f"  removed   {table.name}: {table.rules} rules{own}"
+    for table in _left(one):
+        yield f"  stays     {table.name}: {table.rules} rules, in iptables"
+    lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
+    if lists:
+        yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew"
+    if _kube_proxys(one):
+        yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
+    for difference in one.report.differences[:_SHOWN]:
+        yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
+        yield f"            {difference.expected}, observed {difference.observed}"
+    told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
+    yield f"  packets   {one.report.flows} flows: {told}"
+    for name in one.untried:
+        yield f"  untested  beside table {name}, which stays and cannot be read"
+
+
+def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
+    """Yield that the translation does not follow later changes, and what does instead."""
+    yield "static: the rules are translated as they are now; later changes of them are not followed"
+    tables = dict.fromkeys(table for one in families for table in _kube_proxys(one))
+    if not tables:
+        return
+    leave = " ".join(f"--leave {table}" for table in tables)
+    yield "  these are kube-proxy's: Services and endpoints that change later are not followed; instead,"
+    yield "  - use kube-proxy's own nftables mode (nfparity assess tells what it changes), or"
+    yield f"  - {leave}: these tables stay in iptables, where kube-proxy goes on, or"
+    yield "  - after each change: rollback, have kube-proxy write its rules, stop it, plan and apply again"
+
+
+def _kube_proxys(one: PlannedFamily) -> tuple[str, ...]:
+    """Return the tables that are replaced and that kube-proxy writes to."""
+    chains = {"KUBE-PROXY-CANARY", "KUBE-SERVICES"}
+    return tuple(table.name for table in one.plan.removed if not chains.isdisjoint(table.chains))
+
+
+def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
+    tables = one.plan.tables
+    return tuple(tables[n] for n in one.plan.left if n in tables and not tables[n].is_empty)
+
+
+def live_data(found: Found) -> dict[str, Any]:
+    """Return what is loaded, against what was applied, for JSON."""
+    families = {one.family.value: one.data() for one in found.families}
+    return {"state": found.state.value, "since": found.record.since, "families": families}
+
+
+def live_lines(found: Found) -> list[str]:
+    """Return by what it differs, a line each."""
+    lines = []
+    for one in found.families:
+        name = one.family.value
+        if one.differences is None:
+            lines.append(f"{name}: the nftables table is not there")
+            continue
+        lines += [f"{name}: {each.line()}" for each in one.differences]
+        lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
+        if not one.differences and not one.again:
+            lines.append(f"{name}: what is loaded means what was applied")
+    return lines
+
+
+def undone_data(done: RolledBack) -> dict[str, Any]:
+    """Return a rollback for JSON."""
+    tables = [{"family": f, "table": t, "now": how.value} for f, t, how in done.tables]
+    return {
+        "tables": tables,
+        "taken out": list(done.files),
+        "taken out, as text": list(done.texts),
+        "forgotten": done.forgotten,
+        "complaints": list(done.complaints),
+    }
+
+
+def undone_lines(done: RolledBack) -> list[str]:
+    """Return what a rollback has come to."""
+    lines = ["rolled back: the rules from before are in force"]
+    if done.forgotten:
+        lines.append("the kernel had forgotten both rulesets (a reboot?)")
+    lines += [f"{family}: table {table}: {how.value}" for family, table, how in done.tables]
+    lines += done.reservations()
+    return lines

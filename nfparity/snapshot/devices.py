@@ -1,0 +1,163 @@
+"""The node's interfaces, from what ``ip -j addr`` printed (with or without ``-d``).
+
+What a :class:`~backends.model.node.Node` cannot say of a device is told in ``notes``. They are worded as what
+is assumed instead, because they end up among a node's assumptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.node import Address, Interface, Route, is_device_name
+from nfparity.snapshot.jsonfile import read_list
+from translate.errors import Diagnostic, ParseError
+from translate.ir import Family, Interval, Origin, parse_address
+from translate.jsoninput import JsonObject
+
+__all__ = ["Devices", "read_devices"]
+
+_FAMILIES: Final = {"inet": Family.IP, "inet6": Family.IP6}
+_LINK_LOCAL6: Final = 0xFE80 << 112
+_PORT_OF: Final = ("bridge", "bond", "team")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """Interfaces, routes that their addresses bring (to the other end of a link), and notes."""
+
+    interfaces: tuple[Interface, ...]
+    routes: tuple[Route, ...]
+    left_out: frozenset[str]
+    """Devices that are not among the interfaces, ``lo`` too."""
+    notes: tuple[str, ...]
+
+
+def read_devices(data: bytes, *, name: str) -> Devices:
+    """Read ``addr.json``. Raises ParseError for what no ``ip -j addr`` prints.
+
+    Ports of bridges, bonds and teams are left out: their packets come in by their master
+    (``rx_handler``). A device that is down keeps its IPv4 addresses, which are the node's as ever
+    (``fib_add_ifaddr``), but no network behind them; so it is with ``kube-ipvs0``.
+    """
+    interfaces: list[Interface] = []
+    routes: list[Route] = []
+    left_out: set[str] = set()
+    notes: list[str] = []
+    kinds: dict[str, str] = {}
+    elsewhere: list[Address] = []
+    listed = read_list(data, name=name)
+    for entry in listed:
+        device = entry.take("ifname")
+        if not isinstance(device, str) or not is_device_name(device):
+            raise entry.error("ifname", "expected the name of an interface")
+        if device in kinds:
+            raise entry.error("ifname", "an interface is listed twice")
+        kinds[device] = _kind(entry.data)
+    for entry in listed:
+        one = entry.data
+        device = str(one["ifname"])
+        master = one.get("master")
+        if device == "lo":
+            left_out.add(device)
+            elsewhere = _other_loopback(entry)
+            continue
+        if isinstance(master, str) and kinds.get(master, "bridge") in _PORT_OF:
+            left_out.add(device)
+            notes.append(f"no interface {device}: it is a port of {master}, by which its packets come in")
+            continue
+        if isinstance(master, str):
+            notes.append(f"interface {device} outside of {master} ({kinds[master]}), to which it belongs")
+        if one.get("link_type", "ether") != "ether":
+            notes.append(f"interface {device} as an Ethernet device (it is: {one['link_type']})")
+        flags = one.get("flags")
+        up = not isinstance(flags, list) or "UP" in flags
+        addresses, brought, said = _addresses(entry, device, up=up)
+        if not up and not addresses:
+            left_out.add(device)  # nothing comes in by it, and nothing goes out
+            continue
+        if not up:
+            notes.append(f"interface {device} up, with no network behind it (it is down)")
+        interfaces.append(Interface(device, addresses))
+        routes += brought
+        notes += said
+    if not interfaces:
+        raise ParseError((Diagnostic(Origin(name, 1, 1), "no interface but lo: a node has at least one"),))
+    if elsewhere:
+        # Any device makes an address the node's own; the last one of a device is never chosen as a source.
+        first = interfaces[0]
+        interfaces[0] = Interface(first.name, (*first.addresses, *elsewhere))
+        notes += [f"address {one} on {first.name} (it is on lo)" for one in elsewhere]
+    return Devices(
+        interfaces=tuple(interfaces), routes=tuple(routes), left_out=frozenset(left_out), notes=tuple(notes)
+    )
+
+
+def _kind(one: dict[str, object]) -> str:
+    info = one.get("linkinfo")
+    kind = info.get("info_kind") if isinstance(info, dict) else None
+    # Without -d nothing says what a master is; nearly all are bridges.
+    return kind if isinstance(kind, str) else "bridge"
+
+
+def _addresses(
+    one: JsonObject, device: str, *, up: bool
+) -> tuple[tuple[Address, ...], list[Route], list[str]]:
+    found: list[Address] = []
+    routes: list[Route] = []
+    notes: list[str] = []
+    for entry in _entries(one):
+        family = _FAMILIES.get(str(entry.data.get("family")))
+        if family is None:
+            continue
+        address = _address(entry, family, "local")
+        if family is Family.IP6 and Interval.prefix(_LINK_LOCAL6, 64, 128).low == address.value & -(1 << 64):
+            continue  # a node under test has none: nothing that is compared goes to them
+        if not up:
+            if family is Family.IP:
+                found.append(Address(family, address.value, family.bits))
+            continue
+        if entry.data.get("tentative") or entry.data.get("dadfailed"):
+            notes.append(f"no address {address} on {device}: it is tentative, or someone else's")
+            continue
+        if entry.has("address"):
+            peer = _address(entry, family, "address")
+            address = Address(family, address.value, family.bits)
+            routes.append(Route(family=family, dst=peer.network, dev=device))
+        found.append(address)
+    return tuple(found), routes, notes
+
+
+def _other_loopback(one: JsonObject) -> list[Address]:
+    """Addresses on ``lo`` that not every node has, each for itself."""
+    found = []
+    for entry in _entries(one):
+        family = _FAMILIES.get(str(entry.data.get("family")))
+        if family is None:
+            continue
+        value = _address(entry, family, "local").value
+        implied = value >> 24 == 127 if family is Family.IP else value == 1
+        if not implied:
+            found.append(Address(family, value, family.bits))
+    return found
+
+
+def _entries(one: JsonObject) -> list[JsonObject]:
+    entries = one.data.get("addr_info", [])
+    if not isinstance(entries, list):
+        raise one.error("addr_info", "expected a list of objects")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise one.error("addr_info", "expected an object", index=index)
+    return [one.child("addr_info", entry, index=index) for index, entry in enumerate(entries) if entry]
+
+
+def _address(entry: JsonObject, family: Family, key: str) -> Address:
+    text, length = entry.data.get(key), entry.data.get("prefixlen")
+    try:
+        value = parse_address(family, str(text))
+    except ValueError as e:
+        raise entry.error(key, str(e)) from e
+    if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length <= family.bits:
+        raise entry.error("prefixlen", f"this is no length of an IPv{family.version} prefix")
+    return Address(family, value, length)

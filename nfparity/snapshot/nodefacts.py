@@ -1,0 +1,53 @@
+"""A Node from what was captured, and what it cannot hold among its assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backends.model.node import Node
+from nfparity.snapshot.devices import read_devices
+from nfparity.snapshot.routes import read_routes, rule_notes, with_networks
+from nfparity.snapshot.switches import read_switches
+from translate.ir import Family
+
+__all__ = ["read_node"]
+
+_FILES = {Family.IP: ("route.json", "rule.json"), Family.IP6: ("route6.json", "rule6.json")}
+
+
+def read_node(files: Mapping[str, bytes], *, name: str) -> Node | None:
+    """Return the node, or None when there is no ``addr.json``. Raises ParseError.
+
+    ``name`` is the snapshot's, for diagnostics. What is missing is assumed, and said.
+    """
+    if "addr.json" not in files:
+        return None
+    devices = read_devices(files["addr.json"], name=f"{name}/addr.json")
+    interfaces, routes = devices.interfaces, list(devices.routes)
+    notes = list(devices.notes)
+    for family, (route_file, rule_file) in _FILES.items():
+        if route_file in files:
+            given = read_routes(
+                files[route_file],
+                name=f"{name}/{route_file}",
+                family=family,
+                interfaces=interfaces,
+                left_out=devices.left_out,
+            )
+            interfaces, kept, said = with_networks(interfaces, given, family)
+            known = {(r.dev, r.dst) for r in routes}
+            routes += [r for r in kept if (r.dev, r.dst) not in known]
+            notes += [*given.notes, *said]
+        elif any(a.family is family for i in interfaces for a in i.addresses):
+            notes.append(
+                f"no IPv{family.version} routes but those of the addresses ({route_file} is missing)"
+            )
+        if rule_file in files:
+            notes += rule_notes(files[rule_file], name=f"{name}/{rule_file}")
+    switches: Mapping[str, str] = {}
+    if "sysctl.json" in files:
+        names = tuple(i.name for i in interfaces)
+        switches = read_switches(files["sysctl.json"], names, name=f"{name}/sysctl.json")
+    else:
+        notes.append("the usual sysctls (sysctl.json is missing)")
+    return Node(interfaces, tuple(routes), dict(switches), tuple(notes))

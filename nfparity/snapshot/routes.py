@@ -1,0 +1,217 @@
+"""The node's routes, from what ``ip -j route show table all`` and ``ip -j rule`` printed.
+
+A :class:`~backends.model.node.Node` has unicast routes of the main table with one next hop. All else is told
+in ``notes``, worded as what is assumed instead. What the kernel adds by itself for every address (the local
+table, multicast, subnet-router anycast, IPv6's unreachable default) is neither route nor note.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.node import Address, Interface, Route
+from nfparity.snapshot.jsonfile import read_list
+from translate.ir import Family, Interval, format_address, parse_address
+from translate.jsoninput import JsonObject
+
+__all__ = ["Routes", "read_routes", "rule_notes", "with_networks"]
+
+_KERNELS_OWN: Final = ("local", "broadcast", "multicast", "anycast")
+_DEFAULT_RULES: Final = (("all", "local"), ("all", "main"), ("all", "default"))
+_LINK_LOCAL6: Final = 0xFE80 << 112
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """Routes of one family. ``connected`` are those that an address on the device may bring by itself."""
+
+    routes: tuple[Route, ...]
+    connected: frozenset[tuple[str, Interval]]
+    notes: tuple[str, ...]
+
+
+def read_routes(
+    data: bytes, *, name: str, family: Family, interfaces: tuple[Interface, ...], left_out: frozenset[str]
+) -> Routes:
+    """Read ``route.json`` or ``route6.json``. Raises ParseError for what no ``ip -j route`` prints.
+
+    ``interfaces`` are the node's; routes out of those that were ``left_out`` are left out without a
+    word, as these have been told of.
+    """
+    found: dict[Interval, tuple[int, Route]] = {}
+    notes: list[str] = []
+    tables: Counter[str] = Counter()
+    connected: set[tuple[str, Interval]] = set()
+    addresses = {a.value for i in interfaces for a in i.addresses}
+    devices = {i.name: i for i in interfaces}
+    for entry in read_list(data, name=name):
+        one = entry.data
+        dst = _destination(entry, family)
+        kind, table = str(one.get("type", "unicast")), str(one.get("table", "main"))
+        shown = _shown(one, family, dst)
+        if table == "local":
+            if kind == "local" and not _is_own(one, dst, addresses, family):
+                notes.append(f"no route {shown}: only the addresses of interfaces are the node's own")
+            continue
+        if table != "main":
+            tables[table] += 1
+            continue
+        if kind in _KERNELS_OWN or _is_kernels_default(one, kind):
+            continue
+        if kind != "unicast":
+            notes.append(f"no route {shown}: of all types only unicast is there")
+            continue
+        hops = one.get("nexthops")
+        hop = entry
+        if isinstance(hops, list) and hops and all(isinstance(h, dict) for h in hops):
+            hop = entry.child("nexthops", hops[0], index=0)
+            notes.append(f"of the {len(hops)} next hops of {shown} only the first")
+        device = hop.data.get("dev")
+        if not isinstance(device, str):
+            raise hop.error("dev", "a unicast route without a device")
+        if device in left_out:
+            continue
+        if device not in devices:
+            raise hop.error("dev", f"{device!r} is not among the interfaces")
+        if _is_link_local(family, dst):
+            continue
+        flags = hop.data.get("flags", [])
+        if isinstance(flags, list) and "dead" in flags:
+            notes.append(f"no route {shown}: its device is dead")
+            continue
+        via = _gateway(hop, family)
+        if hop.has("via"):
+            notes.append(f"route {shown} without its gateway of the other family")
+        if "prefsrc" in one and not _is_first(str(one["prefsrc"]), family, devices[device]):
+            notes.append(f"route {shown} without its source address {one['prefsrc']}")
+        metric = one.get("metric", 0)
+        route = Route(family=family, dst=dst, dev=device, via=via)
+        before = found.get(dst)
+        if before is not None:
+            kept = min((before, (metric if isinstance(metric, int) else 0, route)), key=lambda r: r[0])
+            lost = route if kept is before else before[1]
+            found[dst] = kept
+            notes.append(f"no route {lost}: it stands behind {kept[1]}")
+        else:
+            found[dst] = (metric if isinstance(metric, int) else 0, route)
+        if via is None:
+            connected.add((device, dst))
+    notes += [f"no routes of table {table} ({count})" for table, count in tables.items()]
+    return Routes(
+        routes=tuple(route for _, route in found.values()), connected=frozenset(connected), notes=tuple(notes)
+    )
+
+
+def with_networks(
+    interfaces: tuple[Interface, ...], given: Routes, family: Family
+) -> tuple[tuple[Interface, ...], tuple[Route, ...], tuple[str, ...]]:
+    """Return interfaces and routes of which the ones imply the connected routes that there really are.
+
+    A node implies a route to the network of every address. Where there is none (``noprefixroute``, or
+    an administrator deleted it) the address stands alone; where there is one it need not be said.
+    """
+    implied: set[tuple[str, Interval]] = set()
+    made: list[Interface] = []
+    notes: list[str] = []
+    for interface in interfaces:
+        addresses: list[Address] = []
+        for one in interface.addresses:
+            if one.family is not family or one.prefix_length == family.bits:
+                addresses.append(one)
+            elif (interface.name, one.network) in given.connected:
+                implied.add((interface.name, one.network))
+                addresses.append(one)
+            else:
+                alone = Address(family, one.value, family.bits)
+                addresses.append(alone)
+                notes.append(f"address {alone} on {interface.name}, without its network (no route to it)")
+        made.append(Interface(interface.name, tuple(addresses)))
+    routes = tuple(r for r in given.routes if r.via is not None or (r.dev, r.dst) not in implied)
+    return tuple(made), routes, tuple(notes)
+
+
+def rule_notes(data: bytes, *, name: str) -> tuple[str, ...]:
+    """Return a note for every policy rule that not every node has. ParseError as for routes."""
+    notes = []
+    for entry in read_list(data, name=name):
+        one = entry.data
+        table = str(one.get("table"))
+        said = {k for k in one if k not in ("priority", "src", "table", "family", "protocol")}
+        if not said and (str(one.get("src")), table) in _DEFAULT_RULES:
+            continue
+        words = " ".join(_word(k, v) for k, v in one.items() if k not in ("family", "protocol"))
+        notes.append(f"no routing rule {words}")
+    return tuple(notes)
+
+
+def _word(key: str, value: object) -> str:
+    return key if value is None else f"{key} {value}"
+
+
+def _destination(one: JsonObject, family: Family) -> Interval:
+    text = one.data.get("dst")
+    if text == "default":
+        return Interval.prefix(0, 0, family.bits)
+    address, slash, length = str(text).partition("/")
+    try:
+        value = parse_address(family, address)
+        bits = _prefix_length(length, family) if slash else family.bits
+    except ValueError as e:
+        raise one.error("dst", str(e)) from e
+    return Interval.prefix(value, bits, family.bits)
+
+
+def _prefix_length(text: str, family: Family) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= family.bits:
+        return int(text)
+    raise ValueError(f"/{text} is no length of an IPv{family.version} prefix")
+
+
+def _gateway(hop: JsonObject, family: Family) -> int | None:
+    if not hop.has("gateway"):
+        return None
+    try:
+        return parse_address(family, str(hop.data["gateway"]))
+    except ValueError as e:
+        raise hop.error("gateway", str(e)) from e
+
+
+def _is_kernels_default(one: dict[str, object], kind: str) -> bool:
+    # IPv6 keeps "unreachable default dev lo metric 4294967295" at hand (ip6_null_entry).
+    return kind == "unreachable" and one.get("dev") == "lo" and one.get("metric") == 0xFFFFFFFF
+
+
+def _is_own(one: dict[str, object], dst: Interval, addresses: set[int], family: Family) -> bool:
+    """Whether a route of the local table is there for an address, and not one that someone has added."""
+    if (dst.is_point and dst.low in addresses) or _is_link_local(family, dst):
+        return True
+    return one.get("protocol") == "kernel" or _is_loopback(family, dst)
+
+
+def _is_loopback(family: Family, dst: Interval) -> bool:
+    return dst.low >> 24 == 127 if family is Family.IP else dst == Interval(1, 1)
+
+
+def _is_link_local(family: Family, dst: Interval) -> bool:
+    return family is Family.IP6 and dst.low & -(1 << 118) == _LINK_LOCAL6 and dst.size <= 1 << 118
+
+
+def _is_first(text: str, family: Family, device: Interface) -> bool:
+    try:
+        value = parse_address(family, text)
+    except ValueError:
+        return False
+    own = [a.value for a in device.addresses if a.family is family]
+    return value in own[:1]
+
+
+def _shown(one: dict[str, object], family: Family, dst: Interval) -> str:
+    kind = str(one.get("type", "unicast"))
+    length = dst.prefix_length(family.bits)
+    words = [*([kind] if kind != "unicast" else []), f"{format_address(family, dst.low)}/{length}"]
+    words += [f"{word} {one[key]}" for word, key in (("via", "gateway"), ("dev", "dev")) if key in one]
+    if "metric" in one:
+        words.append(f"metric {one['metric']}")
+    return " ".join(words)

@@ -1,0 +1,65 @@
+"""A node's state as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from backends.model.node import Node
+from backends.model.stack import Stack
+from translate.errors import InputError
+from translate.ir import Family, Policy, Ruleset
+
+__all__ = ["Snapshot", "holds_rules"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was captured of a node, or read from a bare file of rules.
+
+    ``name`` is as given. ``rules`` has a ruleset for each stack and family that was captured, also one
+    with empty tables, each with its ipsets; it may read them only when they are asked for, and raises
+    ParseError then. ``nft`` is the text of ``nft -j list ruleset``, ``objects`` the API objects as JSON
+    text. ``meta`` is what capture says of itself. What the node cannot say of what was captured stands in
+    :attr:`backends.model.node.Node.assumed`, which every report prints.
+    """
+
+    name: str
+    rules: Mapping[tuple[Stack, Family], Ruleset]
+    node: Node
+    nft: str | None = None
+    meta: Mapping[str, object] = field(default_factory=dict)
+    objects: str | None = None
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families of which there are rules."""
+        return tuple(f for f in Family if any(family is f for _, family in self.rules))
+
+    def ruleset(self, family: Family, stack: Stack | None = None) -> Ruleset:
+        """Return the rules in force: those of ``stack``, or of the only one that holds any.
+
+        Raises InputError when both stacks hold rules and nobody chose, and when there are none.
+        """
+        version = f"IPv{family.version}"
+        found = {s: self.rules[s, f] for s, f in self.rules if f is family and stack in (None, s)}
+        if not found:
+            others = " and ".join(f"IPv{f.version}" for f in self.families) or "none"
+            of = f" of the {stack.value} stack" if stack is not None else ""
+            raise InputError(f"{self.name}: no {version} rules{of} in this snapshot (it has: {others})")
+        held = found if len(found) == 1 else {s: one for s, one in found.items() if holds_rules(one)}
+        if len(held) > 1:
+            raise InputError(
+                f"{self.name}: both iptables-legacy and iptables-nft hold {version} rules, and a packet "
+                "meets both; choose whose to look at with --rules-of legacy or --rules-of nft"
+            )
+        return next(iter((held or found).values()))
+
+
+def holds_rules(ruleset: Ruleset) -> bool:
+    """Whether anything in a ruleset can do something: a rule, or a policy that does not accept."""
+    return ruleset.families is not None or any(
+        chain.rules or chain.policy not in (None, Policy.ACCEPT)
+        for table in ruleset.tables
+        for chain in table.chains
+    )

@@ -1,0 +1,66 @@
+"""The sysctls that a node's packets can tell, from all that were captured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from backends.model.node import DEFAULT_SYSCTLS
+from backends.model.timeouts import TIMEOUT_DEFAULTS
+from nfparity.snapshot.jsonfile import read_mapping
+from translate.jsoninput import JsonObject, json_kind
+
+__all__ = ["read_switches"]
+
+_PER_DEVICE: Final = {
+    "rp_filter": "net.ipv4.conf.{}.rp_filter",
+    "route_localnet": "net.ipv4.conf.{}.route_localnet",
+    "accept_local": "net.ipv4.conf.{}.accept_local",
+    "forwarding": "net.ipv4.conf.{}.forwarding",
+}
+"""Those of IPv4 that a device can have of its own; ``send_redirects`` is off on every node under test."""
+
+_TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOUT_DEFAULTS.items()}
+
+
+def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mapping[str, str]:
+    """Return what differs from a node's defaults, of the devices named. Raises ParseError.
+
+    ``sysctl.json`` is an object of names as ``sysctl -a`` prints them (a dot of a device's name is a
+    slash there) and values.
+    """
+    listed = read_mapping(data, name=name)
+    given = {key: _value(listed, key) for key in listed.data}
+    known = {**_TIMEOUTS, **DEFAULT_SYSCTLS}
+    kept = {key: given[key] for key, usual in known.items() if key in given and given[key] != usual}
+    forwards = given.get("net.ipv4.ip_forward", DEFAULT_SYSCTLS["net.ipv4.ip_forward"])
+    for switch, form in _PER_DEVICE.items():
+        usual = forwards if switch == "forwarding" else "0"
+        # "all" of forwarding is ip_forward by another name (devinet_sysctl_forward).
+        for device in () if switch == "forwarding" else ("all", "default"):
+            key = form.format(device)
+            if key in given and key not in known and given[key] != "0":
+                kept[key] = given[key]
+        if switch != "forwarding":
+            usual = given.get(form.format("default"), "0")
+        for device in devices:
+            value = given.get(form.format(device.replace(".", "/")), usual)
+            if value != usual:
+                kept[form.format(device)] = value
+    return kept
+
+
+def _value(listed: JsonObject, key: str) -> str:
+    value = listed.data[key]
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise listed.error(key, f"expected a value as text, found {json_kind(value)}")
+    text = str(value).strip()
+    if key.startswith(("net.netfilter.nf_conntrack_", "net.ipv4.conf.")) and not _is_number(text):
+        wanted = key in _TIMEOUTS or key in DEFAULT_SYSCTLS or key.rpartition(".")[2] in _PER_DEVICE
+        if wanted:
+            raise listed.error(key, f"{text!r} is no number")
+    return text
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -1,0 +1,307 @@
+"""Loads a translation into the current network namespace so that it stays, changes it, and takes it away.
+
+Order of a first load: a record of what will have to be undone, maps and programs, pins, sysctls, filters on
+one device after the other, which let everything pass; then the gate opens for all of them at once. Of a
+replacement: a second program that uses the connection tables of the first, then the filters, each of which
+changes from one program to the other in one step of the kernel. A guard stands by until that is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+
+from backends.tc_ebpf.dataplane import change_maps, fill, fitted, switch
+from backends.tc_ebpf.filters import Filters, Side
+from backends.tc_ebpf.program import LoadedProgram
+from nfparity.persistent_state.guard import Guard
+from nfparity.tc.namespace import current_facts, refresh_maps, take_sysctls
+from nfparity.tc.place import STATE, here
+from nfparity.tc.record import Phase, Record, Source
+from nfparity.tc.recovery import clean, known, settle
+from translate import bpf
+from translate.errors import InputError, MachineError
+from translate.ir import Family
+
+__all__ = ["Installed", "Outcome", "Rules"]
+
+_AGAIN = "nfparity tc unload tries again"
+_CONNECTIONS = ("conns", "replies", "sources")
+
+Step = Callable[[str], None]
+"""Told what has just been done; for tests that end the process there."""
+
+
+class Outcome(Enum):
+    """What a load has come to."""
+
+    FIRST = "loaded"
+    SAME = "unchanged"
+    CHANGED = "changed"
+    """Entries of maps."""
+    REPLACED = "replaced"
+    """By another program, with the connections of the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read.
+
+    Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there. ``sized``
+    says that the number of connections was asked for; otherwise that of the loaded program stays. Without
+    ``cached``, the program is compiled in any case.
+    """
+
+    output: bpf.BpfOutput
+    name: str
+    digest: str
+    level: int
+    direct: bool = True
+    sized: bool = False
+    cached: bool = True
+
+    def source(self) -> Source:
+        """Return what is kept of it."""
+        return Source(
+            rules=self.name,
+            digest=self.digest,
+            level=self.level,
+            text=hashlib.sha256(self.output.text.encode()).hexdigest(),
+            layout=bpf.layouts(self.output.source, STATE),
+            lists=self.output.lists,
+            direct=self.direct,
+        )
+
+
+class Installed:
+    """The dataplane of one family in the current network namespace.
+
+    Methods raise MachineError with what the kernel said; then everything is as before.
+    """
+
+    def __init__(self, family: Family, step: Step = lambda done: None) -> None:
+        self.family = family
+        self.place = here(family)
+        self._step = step
+
+    def load(self, rules: Rules, *, flush: bool = False) -> Outcome:
+        """Load rules, in place of those that are loaded.
+
+        Raises InputError where connections cannot be kept and ``flush`` does not allow to forget them.
+        """
+        rules = replace(rules, output=fitted(rules.output))
+        with self.place.locked():
+            record = settle(self.place)
+            if record is None:
+                self._load(rules)
+                return Outcome.FIRST
+            if not rules.sized:
+                room = self._room_of(record, "conns")
+                rules = replace(rules, output=replace(rules.output, connections=room))
+            other = self._other_tables(record, rules)
+            if other is None and rules.source().text == record.source.text:
+                change = self._change(record, rules)
+                if not change.replacement:
+                    now = replace(record.source, direct=rules.direct)
+                    record, _ = self._attach(record.at(record.phase, source=now))
+                    return self._make(change, record, rules)
+            if other is None:
+                self._replace(record, rules)
+            elif flush:
+                clean(self.place)
+                self._load(rules)
+            else:
+                raise InputError(f"{other}; --flush forgets the connections that there are")
+            return Outcome.REPLACED
+
+    def refresh(self) -> tuple[str, ...]:
+        """Read devices, addresses and routes again, and attach to devices that are new.
+
+        Returns the names of these. Raises MachineError when nothing is loaded.
+        """
+        with self.place.locked():
+            record = settle(self.place)
+            if record is None:
+                raise MachineError(f"no rules of family {self.family.value} are loaded here")
+            return self._attach(record)[1]
+
+    def unload(self) -> bool:
+        """Remove everything; return whether there was anything.
+
+        Raises MachineError with what could not be put back as it was, because the record is damaged or gone.
+        """
+        with self.place.locked(needed=False):
+            found = clean(self.place)
+            self.place.forget(logs=True)
+            return found
+
+    def _load(self, rules: Rules) -> None:
+        place = self.place
+        record = Record(phase=Phase.LOADING, cookie=place.cookie, source=rules.source(), since=_now())
+        with Guard(lambda: _undo(self), _AGAIN) as guard:
+            record.write(place.record)
+            self._step("recorded")
+            with LoadedProgram(rules.output, log=place.log("load"), cached=rules.cached) as program:
+                self._step("compiled")
+                self._pin(program, rules, record.generation)
+                self._step("pinned")
+                record = take_sysctls(place, record)
+                self._step("sysctls set")
+                facts = current_facts(self.family, record)
+                fill(program, rules.output, facts)
+                self._step("filled")
+                with Filters() as filters:
+                    record = self._make_rooms(filters, facts.devices, record)
+                    self._step("rooms made")
+                    for index in facts.devices:
+                        for side in Side:
+                            filters.attach(index, side, self.family, program.entries[side])
+                            self._step(f"{side.word} of {index}")
+                switch(program.map("gate"), on=True)
+                self._step("open")
+                record.at(Phase.LOADED, since=_now()).write(place.record)
+                guard.commit()
+
+    def _replace(self, record: Record, rules: Rules) -> None:
+        place, family, number = self.place, self.family, record.generation + 1
+        record = record.at(
+            Phase.REPLACING,
+            generation=number,
+            previous=record.generation,
+            source=rules.source(),
+            replaced=record.source,
+        )
+        with Guard(lambda: _undo(self), _AGAIN) as guard:
+            record.write(place.record)
+            self._step("recorded")
+            kept = {name: place.state(name) for name in STATE if place.state(name).exists()}
+            with LoadedProgram(
+                rules.output, log=place.log("load"), kept=kept, cached=rules.cached
+            ) as program:
+                self._step("compiled")
+                self._pin(program, rules, number)
+                self._step("pinned")
+                record = take_sysctls(place, record)
+                facts = current_facts(family, record)
+                fill(program, rules.output, facts)
+                self._step("filled")
+                with Filters() as filters:
+                    record = self._make_rooms(filters, facts.devices, record)
+                    for index in facts.devices:
+                        for side in Side:
+                            filters.attach(index, side, family, program.entries[side], replacing=True)
+                            self._step(f"{side.word} of {index}")
+                    _detach_others(filters, facts.devices, family)
+            done = record.at(Phase.LOADED, since=_now(), previous=None, replaced=None)
+            done.write(place.record)
+            guard.commit()
+        place.unpin(keep=number)
+
+    def _change(self, record: Record, rules: Rules) -> bpf.BpfChange:
+        loaded = {}
+        names = [one.name for one in rules.output.maps] + [one.name for one in rules.output.sets]
+        for name in names:
+            found = self.place.map(record.generation, name)
+            loaded[name] = bpf.LoadedMap(found.info.room, dict(found.entries()))
+            found.close()
+        return bpf.change_maps(loaded, rules.output)
+
+    def _make(self, change: bpf.BpfChange, record: Record, rules: Rules) -> Outcome:
+        source = rules.source()
+        if not change.steps:
+            record.at(Phase.LOADED, source=source).write(self.place.record)
+            return Outcome.SAME
+        record.at(Phase.CHANGING, source=source).write(self.place.record)
+        self._step("recorded")
+        opened = {step.name: self.place.map(record.generation, step.name) for step in change.steps}
+        change_maps(opened.__getitem__, change.steps)
+        self._step("written")
+        for one in opened.values():
+            one.close()
+        record.at(Phase.LOADED, source=source, since=_now()).write(self.place.record)
+        return Outcome.CHANGED
+
+    def _attach(self, record: Record) -> tuple[Record, tuple[str, ...]]:
+        """Make maps and filters fit the devices that there are now; return also the names of new ones."""
+        place, family = self.place, self.family
+        record = take_sysctls(place, record)
+        facts = current_facts(family, record)
+        refresh_maps(facts, lambda name: place.map(record.generation, name))
+        entries = {side: place.open_entry(record.generation, side) for side in Side}
+        added = []
+        with Filters() as filters:
+            record = self._make_rooms(filters, facts.devices, record)
+            for index in facts.devices:
+                for side, program in entries.items():
+                    if not any(f.ours and f.family is family for f in filters.on(index, side)):
+                        filters.attach(index, side, family, program)
+                        added.append(index)
+            _detach_others(filters, facts.devices, family)
+        for program in entries.values():
+            os.close(program)
+        return record, tuple(facts.names[index] for index in dict.fromkeys(added))
+
+    def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
+        """Give devices a ``clsact``, after it is on record which had none."""
+        there = filters.rooms()
+        missing = tuple(index for index in devices if index not in there)
+        if missing:
+            record = record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *missing))))
+            record.write(self.place.record)
+        for index in missing:
+            filters.make_room(index)
+            self._step(f"room on {index}")
+        return record
+
+    def _pin(self, program: LoadedProgram, rules: Rules, generation: int) -> None:
+        for name in bpf.declared_maps(rules.output.source):
+            folder = self.place.generation(generation)
+            path = self.place.state(name) if name in STATE else folder / name
+            if not path.exists():
+                self.place.pin(path, program.map(name).descriptor)
+        for side, descriptor in program.entries.items():
+            self.place.pin(self.place.entry(generation, side), descriptor)
+
+    def _room_of(self, record: Record, name: str) -> int:
+        table = self.place.map(record.generation, name)
+        table.close()
+        return table.info.room
+
+    def _other_tables(self, record: Record, rules: Rules) -> str | None:
+        """Return why the connections that there are cannot be kept, None if they can."""
+        layout = rules.source().layout
+        if any(layout[name] != was for name, was in record.source.layout.items() if name in layout):
+            return "the loaded program keeps connections in another form"
+        declared = bpf.declared_maps(rules.output.source)
+        for name in _CONNECTIONS:
+            was = self._room_of(record, name)
+            if was != declared[name].room:
+                return f"the loaded program's table takes {was} connections, not {declared[name].room}"
+        return None
+
+
+def _undo(installed: Installed) -> None:
+    """What the guard does: the end of a loader leaves what was begun, and nobody else at work."""
+    try:
+        known(installed.place)
+    except MachineError:
+        clean(installed.place)
+    else:
+        settle(installed.place)
+
+
+def _detach_others(filters: Filters, devices: tuple[int, ...], family: Family) -> None:
+    """Let go of devices that are not to be attached to any more: what was made a port of a bridge."""
+    for index, _ in socket.if_nameindex():
+        if index not in devices:
+            for side in Side:
+                filters.detach(index, side, family)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

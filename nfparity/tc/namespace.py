@@ -1,0 +1,71 @@
+"""What a dataplane that stays asks of the network namespace that it is in, and changes there."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from backends.model.node import Node
+from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.facts import Facts, read_facts
+from backends.tc_ebpf.sourcechecks import read_checks, read_sysctl, taken_sysctls, write_sysctl
+from nfparity.tc.place import Place
+from nfparity.tc.record import Record
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["current_facts", "refresh_maps", "take_sysctls"]
+
+_NETFILTER: Final = Path("/proc/sys/net/netfilter")
+
+
+def current_facts(family: Family, record: Record) -> Facts:
+    """Read what the program must know; the sources that devices accept are those before it took them over."""
+    checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
+    return read_facts(_node(), family, checks=checks, direct=record.source.direct)
+
+
+def take_sysctls(place: Place, record: Record) -> Record:
+    """Set the sysctls that the program needs, once their values are on record; return that."""
+    if place.family is not Family.IP:
+        return record
+    wanted = taken_sysctls(_devices())
+    saved = dict(record.sysctls)
+    for device, name in wanted:
+        if (device, name) not in saved:
+            try:
+                saved[device, name] = read_sysctl(device, name)
+            except MachineError:
+                continue  # the device has just gone
+    if saved != record.sysctls:
+        record = record.at(record.phase, sysctls=saved)
+        record.write(place.record)
+    for (device, name), value in wanted.items():
+        if (device, name) in saved and read_sysctl(device, name) != value:
+            write_sysctl(device, name, value)
+    return record
+
+
+def refresh_maps(facts: Facts, map_of: Callable[[str], BpfMap]) -> None:
+    """Write what has changed, then delete what is not there any more, while packets pass."""
+    for name, entries in facts.entries.items():
+        table = map_of(name)
+        before, now = dict(table.entries()), dict(entries)
+        table.update([(key, value) for key, value in now.items() if before.get(key) != value])
+        table.delete([key for key in before if key not in now])
+        table.close()
+
+
+def _devices() -> list[str]:
+    return [name for _, name in socket.if_nameindex()]
+
+
+def _node() -> Node:
+    """Conntrack's sysctls, as far as this namespace has them."""
+    try:
+        files = sorted(_NETFILTER.glob("nf_conntrack_*"))
+        return Node((), sysctls={f"net.netfilter.{file.name}": file.read_text().strip() for file in files})
+    except OSError:
+        return Node(())

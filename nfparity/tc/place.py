@@ -1,0 +1,189 @@
+"""Where the things of a network namespace are: pins in bpffs, the record under ``/run``.
+
+A namespace is known by its inode, which another one may have when it is gone; the cookie
+(``SO_NETNS_COOKIE``), which no other ever has, tells them apart.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.filters import Side
+from nfparity.persistent_state.disk import remove
+from nfparity.persistent_state.locking import held
+from nfparity.persistent_state.namespace import current_namespace
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["STATE", "Place", "here"]
+
+STATE: Final = frozenset(
+    {"conns", "replies", "sources", "locks", "counters", "recents", "slots", "slot_counter", "gate"}
+)
+"""Maps that stay when the program is replaced by another: what connections and packets under way need."""
+
+_BPFFS_MAGIC: Final = 0xCAFE4A11
+_BPFFS: Final = Path("/sys/fs/bpf")
+# Where `ip netns exec` has put another /sys over it.
+_BPFFS_OF_INIT: Final = Path("/proc/1/root/sys/fs/bpf")
+_RUN: Final = Path("/run/nfparity/tc")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One family's dataplane in one network namespace. ``pins`` may be missing, and so may ``folder``."""
+
+    family: Family
+    cookie: int
+    pins: Path
+    """Holds ``state`` and, by number, the generations of a program and its other maps."""
+    folder: Path
+    """Holds the record, and logs."""
+
+    @property
+    def record(self) -> Path:
+        """The file of the record."""
+        return self.folder / f"{self.family.value}.json"
+
+    @property
+    def other(self) -> Place:
+        """The place of the other family in the same namespace."""
+        family = Family.IP6 if self.family is Family.IP else Family.IP
+        return replace(self, family=family, pins=self.pins.with_name(family.value))
+
+    def log(self, name: str) -> Path:
+        """Return where a log goes."""
+        return self.folder / f"{self.family.value}-{name}.log"
+
+    def state(self, name: str) -> Path:
+        """Return where a map that outlives its program is pinned."""
+        return self.pins / "state" / name
+
+    def generation(self, number: int) -> Path:
+        """Return the folder of one program's own maps."""
+        return self.pins / str(number)
+
+    def map(self, generation: int, name: str) -> BpfMap:
+        """Open a pinned map. Raises FileNotFoundError, MachineError."""
+        path = self.state(name) if name in STATE else self.generation(generation) / name
+        return BpfMap.pinned(path)
+
+    def maps(self, generation: int) -> Iterator[Path]:
+        """Yield the pins of all maps of a program."""
+        for folder in (self.pins / "state", self.generation(generation)):
+            if folder.is_dir():
+                yield from sorted(p for p in folder.iterdir() if not p.name.startswith("entry_"))
+
+    def entry(self, generation: int, side: Side) -> Path:
+        """Return where the program of one side is pinned."""
+        return self.generation(generation) / f"entry_{side.word}"
+
+    def open_entry(self, generation: int, side: Side) -> int:
+        """Return a descriptor of a pinned program. Raises MachineError."""
+        path = self.entry(generation, side)
+        try:
+            return bpfcall.open_pinned(path)
+        except OSError as e:
+            raise MachineError(f"cannot open {path}: {e.strerror}") from e
+
+    def pin(self, path: Path, descriptor: int) -> None:
+        """Pin a map or a program. Raises MachineError."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            bpfcall.pin(path, descriptor)
+        except OSError as e:
+            raise MachineError(f"cannot pin {path}: {e.strerror}") from e
+
+    def unpin(self, keep: int | None = None) -> None:
+        """Remove all pins, or with ``keep`` those of generations other than that."""
+        if not self.pins.is_dir():
+            return
+        for folder in self.pins.iterdir():
+            if keep is None or folder.name not in ("state", str(keep)):
+                shutil.rmtree(folder, ignore_errors=True)
+        if keep is None:
+            _prune(self.pins, 3)
+
+    def forget(self, *, logs: bool = False) -> None:
+        """Remove the record, and what was logged if asked. Raises OSError."""
+        remove(self.record)
+        for log in self.folder.glob(f"{self.family.value}-*.log") if logs else ():
+            remove(log)
+
+    @contextmanager
+    def locked(self, *, needed: bool = True) -> Iterator[None]:
+        """Keep other commands out of the namespace.
+
+        Waits for one that is at work, and for the guard of one that was killed. Raises MachineError, also for
+        an OSError that is raised meanwhile.
+        """
+        lock = self.folder / "lock"
+        with held(lock, inherit=False, needed=needed):
+            try:
+                yield
+            except OSError as e:
+                raise MachineError(f"the kernel refuses: {e}") from e
+            finally:
+                if not self.record.exists() and not self.other.record.exists():
+                    with suppress(OSError):
+                        remove(lock)
+                    _prune(self.folder, 3)
+
+
+def here(family: Family) -> Place:
+    """Return the place of the current network namespace. Raises MachineError without root."""
+    namespace = current_namespace()
+    number = str(namespace.inode)
+    return Place(family, namespace.cookie, _root() / "nfparity" / number / family.value, _RUN / number)
+
+
+def _prune(folder: Path, levels: int) -> None:
+    """Remove a folder and those above it, as far as they are empty."""
+    for _ in range(levels):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
+
+
+def _root() -> Path:
+    for place in (_BPFFS, _BPFFS_OF_INIT):
+        if _is_bpffs(place):
+            return place
+    if not _mounts_stay():
+        raise MachineError(f"no bpf file system is mounted at {_BPFFS}: mount -t bpf bpf {_BPFFS}")
+    # As tc and bpftool do when somebody pins something.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"bpf", os.fsencode(_BPFFS), b"bpf", ctypes.c_ulong(0), b"mode=0700"):
+        reason = os.strerror(ctypes.get_errno())
+        raise MachineError(f"cannot mount a bpf file system at {_BPFFS}: {reason} (CONFIG_BPF_SYSCALL)")
+    return _BPFFS
+
+
+def _mounts_stay() -> bool:
+    """Whether what is mounted here is there when this command has ended (not so in ``ip netns exec``)."""
+    mine = os.stat("/proc/self/ns/mnt").st_ino
+    for process in ("1", str(os.getppid())):
+        try:
+            return os.stat(f"/proc/{process}/ns/mnt").st_ino == mine
+        except OSError:
+            continue  # root without CAP_SYS_PTRACE may not look at init
+    return True
+
+
+def _is_bpffs(place: Path) -> bool:
+    buffer = ctypes.create_string_buffer(256)
+    if ctypes.CDLL(None).statfs(os.fsencode(place), buffer):
+        return False
+    return int(struct.unpack_from("=Q", buffer)[0]) == _BPFFS_MAGIC

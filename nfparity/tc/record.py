@@ -1,0 +1,90 @@
+"""What is kept on disk of a dataplane: what was begun, what must be put back, and what it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
+
+from nfparity.persistent_state.disk import prepare_folder
+from nfparity.persistent_state.recordfile import read_record, write_record
+from translate.errors import MachineError
+
+__all__ = ["Phase", "Record", "Source"]
+
+
+class Phase(Enum):
+    """How far things are. Whoever finds any but ``LOADED``, with nobody at work, finds what was cut short."""
+
+    LOADING = "loading"
+    LOADED = "loaded"
+    CHANGING = "changing"
+    """Entries of maps: every packet is led to something that is there at every moment."""
+    REPLACING = "replacing"
+    UNLOADING = "unloading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a program was made from: the rules, and how.
+
+    ``digest`` is the SHA-256 of what was read; ``text`` that of the C text without the sizes of maps,
+    ``layout`` has, by map, what differs when the connections in it are kept in another form;
+    without ``direct`` what is forwarded goes through the stack.
+    """
+
+    rules: str
+    digest: str
+    level: int
+    text: str
+    layout: Mapping[str, str]
+    lists: bool
+    direct: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """``sysctls`` are the values before the first change, by device and name; ``rooms`` the devices whose
+    ``clsact`` was made here; ``previous`` and ``replaced`` are what is being replaced, and its source."""
+
+    phase: Phase
+    cookie: int
+    source: Source
+    since: str
+    generation: int = 1
+    previous: int | None = None
+    replaced: Source | None = None
+    sysctls: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rooms: tuple[int, ...] = ()
+
+    def at(self, phase: Phase, **changes: Any) -> Self:
+        """Return the record at another phase."""
+        return replace(self, phase=phase, **changes)
+
+    def write(self, path: Path) -> None:
+        """Put it on disk. Raises MachineError, and the one before is still there."""
+        data = asdict(replace(self, sysctls={}))  # whose keys are no words
+        data["phase"] = self.phase.value
+        data["sysctls"] = [[*key, value] for key, value in self.sysctls.items()]
+        prepare_folder(path.parent)
+        write_record(path, data)
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        found = read_record(path)
+        if found is None:
+            return None
+        try:
+            data = dict(found)
+            data["phase"] = Phase(data["phase"])
+            data["source"] = Source(**data["source"])
+            if data["replaced"] is not None:
+                data["replaced"] = Source(**data["replaced"])
+            data["sysctls"] = {(device, name): value for device, name, value in data["sysctls"]}
+            data["rooms"] = tuple(data["rooms"])
+            return cls(**data)
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            raise MachineError(f"{path} is not a record of a dataplane: {e}") from e

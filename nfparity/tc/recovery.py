@@ -1,0 +1,178 @@
+"""Undoing: what ``unload`` does, the guard of a loader that was killed, and the next command after both.
+
+Everything here may be done again, by whoever, after any part of it. The kernel comes first: a record that
+cannot be written does not keep a program from being removed, nor does one that is damaged or gone. What only
+the record knew is told then.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+
+from backends.tc_ebpf import bpfcall
+from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.dataplane import switch
+from backends.tc_ebpf.filters import Filters, Side
+from backends.tc_ebpf.sourcechecks import read_sysctl, taken_sysctls, write_sysctl
+from nfparity.tc.place import Place
+from nfparity.tc.record import Phase, Record
+from translate.errors import MachineError
+from translate.ir import Family
+
+__all__ = ["clean", "is_loaded", "known", "roll_back", "settle"]
+
+
+def clean(place: Place) -> bool:
+    """Remove everything; packets pass as without the program at once. True if there was something.
+
+    A ``clsact`` that was made by us goes too unless others use it now, and a sysctl gets its value back
+    unless somebody has given it another one since. Raises MachineError, after all else is removed, when a
+    damaged or missing record was needed for that.
+    """
+    trouble = None
+    try:
+        record = Record.read(place.record)
+    except MachineError as e:
+        record, trouble = None, str(e)
+    if record is not None and record.cookie != place.cookie:
+        place.unpin()  # of a namespace that is gone
+        place.forget()
+        record = None
+    if record is not None:
+        record = record.at(Phase.UNLOADING)
+        with suppress(MachineError):
+            record.write(place.record)
+    found = record is not None or place.pins.is_dir()
+    _close_gate(place)
+    with Filters() as filters:
+        indexes = [index for index, _ in socket.if_nameindex()]
+        for index in indexes:
+            for side in Side:
+                found = filters.detach(index, side, place.family) or found
+        rooms = record.rooms if record is not None else ()
+        used = tuple(i for i in rooms if i in indexes and not filters.remove_room(i))
+    _leave(place.other, used)
+    if record is not None:
+        _restore_sysctls(record)
+    place.unpin()
+    place.forget()
+    if record is None and (found or trouble is not None):
+        raise MachineError(_unknown(place, trouble))
+    return found
+
+
+def is_loaded(place: Place) -> bool:
+    """Whether a program of ours is there, whatever a record says. Raises MachineError."""
+    if place.pins.is_dir():
+        return True
+    with Filters() as filters:
+        return any(
+            one.ours and one.family is place.family
+            for index, _ in socket.if_nameindex()
+            for side in Side
+            for one in filters.on(index, side)
+        )
+
+
+def _unknown(place: Place, trouble: str | None) -> str:
+    """Return what is left to be done by hand, where nobody knows how it was before."""
+    what = trouble or f"{place.record} is gone"
+    lines = [
+        f"{what}; programs and maps are removed, and what was changed for them, and only it knew, stays:"
+    ]
+    if place.family is Family.IP:
+        for (device, name), value in taken_sysctls(name for _, name in socket.if_nameindex()).items():
+            with suppress(MachineError):
+                if read_sysctl(device, name) == value:
+                    lines.append(f"  sysctl -w net/ipv4/conf/{device}/{name}=BEFORE   # it is {value}")
+    with Filters() as filters:
+        names = dict(socket.if_nameindex())
+        for index in sorted(filters.rooms()):
+            if index in names and not any(True for side in Side for _ in filters.on(index, side)):
+                lines.append(f"  tc qdisc del dev {names[index]} clsact   # if nobody else has made it")
+    return "\n".join(lines)
+
+
+def roll_back(place: Place, record: Record) -> Record:
+    """Give every device the program back that was being replaced; return what is then on record."""
+    assert record.previous is not None
+    was = record.previous
+    with Filters() as filters:
+        for side in Side:
+            program = place.open_entry(was, side)
+            try:
+                number = bpfcall.program_number(program)
+                for index, _ in socket.if_nameindex():
+                    mine = [f for f in filters.on(index, side) if f.ours and f.family is place.family]
+                    if mine and mine[0].program != number:
+                        filters.attach(index, side, place.family, program, replacing=True)
+            finally:
+                os.close(program)
+    source = record.replaced or record.source
+    restored = record.at(Phase.LOADED, generation=was, previous=None, source=source, replaced=None)
+    with suppress(MachineError):  # whoever finds it at this phase does the same
+        restored.write(place.record)
+    place.unpin(keep=was)
+    return restored
+
+
+def known(place: Place) -> Record | None:
+    """Return what is on record, None for nothing.
+
+    Raises MachineError when the record is damaged, or gone while something is loaded.
+    """
+    try:
+        record = Record.read(place.record)
+        if record is None and is_loaded(place):
+            raise MachineError(f"a program is loaded, and {place.record} is gone")
+    except MachineError as e:
+        raise MachineError(f"{e}; nfparity tc unload removes what is loaded") from e
+    return record
+
+
+def settle(place: Place) -> Record | None:
+    """Finish or undo what an earlier command has left; return what is loaded, None for nothing.
+
+    Only for whoever has locked the place. Raises MachineError when the record is damaged, or gone while
+    something is loaded, and leaves that as it is.
+    """
+    record = known(place)
+    if record is None or record.cookie != place.cookie or record.phase in (Phase.LOADING, Phase.UNLOADING):
+        clean(place)
+        return None
+    if record.phase is Phase.REPLACING:
+        record = roll_back(place, record)
+    if not all(place.entry(record.generation, side).exists() for side in Side):
+        clean(place)  # somebody has removed the pins
+        return None
+    place.unpin(keep=record.generation)
+    return record
+
+
+def _leave(place: Place, rooms: tuple[int, ...]) -> None:
+    """Leave it to the other family to remove, in the end, what it still uses."""
+    with suppress(MachineError):  # it is empty then, and stays
+        record = Record.read(place.record) if rooms else None
+        if record is not None and record.cookie == place.cookie:
+            record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *rooms)))).write(place.record)
+
+
+def _close_gate(place: Place) -> None:
+    try:
+        gate = BpfMap.pinned(place.state("gate"))
+    except (FileNotFoundError, MachineError):
+        return
+    switch(gate, on=False)
+    gate.close()
+
+
+def _restore_sysctls(record: Record) -> None:
+    wanted = taken_sysctls(device for device, _ in record.sysctls)
+    for (device, name), value in record.sysctls.items():
+        try:
+            if read_sysctl(device, name) == wanted.get((device, name)):
+                write_sysctl(device, name, value)
+        except MachineError:
+            continue  # the device has gone

@@ -1,0 +1,142 @@
+"""What is loaded, where it is attached, and how full its tables are."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from backends.tc_ebpf.bpfmap import BpfMap
+from backends.tc_ebpf.counters import read_counters
+from backends.tc_ebpf.filters import Filter, Filters, Side
+from nfparity.tc.place import Place
+from nfparity.tc.record import Record
+from translate.ir import Family
+
+__all__ = ["Attachment", "Status", "TableUse", "status_of"]
+
+_TABLES: Final = frozenset({1, 9, 11})
+"""Kinds of maps that entries come into and go from: hash, LRU hash, trie (``enum bpf_map_type``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A device, the kernel's number of the program at each side of it, and the filters asked before ours.
+
+    0 stands for no program.
+    """
+
+    device: str
+    index: int
+    programs: Mapping[Side, int]
+    before: tuple[Filter, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides have a program."""
+        return all(self.programs.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUse:
+    """How many entries a table has, of how many."""
+
+    name: str
+    entries: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What is known of one family's dataplane."""
+
+    record: Record
+    open: bool
+    """Whether packets are given to it."""
+    attached: tuple[Attachment, ...]
+    tables: tuple[TableUse, ...]
+    counters: Mapping[str, int]
+    """What happened out of the ordinary since the first load (``COUNTERS`` says what each counts)."""
+
+    def data(self) -> dict[str, object]:
+        """Return it as plain data."""
+        record = self.record
+        return {
+            "phase": record.phase.value,
+            "open": self.open,
+            "since": record.since,
+            "rules": record.source.rules,
+            "sha256": record.source.digest,
+            "level": record.source.level,
+            "direct": record.source.direct,
+            "devices": [
+                {
+                    "device": one.device,
+                    "index": one.index,
+                    **{side.word: number or None for side, number in one.programs.items()},
+                    "before": [
+                        {"side": f.side.word, "preference": f.preference, "kind": f.kind, "name": f.name}
+                        for f in one.before
+                    ],
+                }
+                for one in self.attached
+            ],
+            "tables": {one.name: {"entries": one.entries, "room": one.room} for one in self.tables},
+            "counters": dict(self.counters),
+            "sysctls": {f"net.ipv4.conf.{d}.{n}": value for (d, n), value in record.sysctls.items()},
+        }
+
+
+def status_of(place: Place, record: Record) -> Status:
+    """Ask the kernel about what is on record. Raises MachineError."""
+    return Status(
+        record=record,
+        open=_is_open(place),
+        attached=tuple(_attachments(place.family)),
+        tables=tuple(_uses(place, record)),
+        counters=_counters(place),
+    )
+
+
+def _is_open(place: Place) -> bool:
+    try:
+        gate = BpfMap.pinned(place.state("gate"))
+    except FileNotFoundError:
+        return False
+    value = gate.get(struct.pack("=I", 0))
+    gate.close()
+    return value is not None and any(value)
+
+
+def _counters(place: Place) -> dict[str, int]:
+    try:
+        counters = BpfMap.pinned(place.state("counters"))
+    except FileNotFoundError:
+        return {}
+    found = read_counters(counters)
+    counters.close()
+    return found
+
+
+def _attachments(family: Family) -> Iterator[Attachment]:
+    with Filters() as filters:
+        for index, name in socket.if_nameindex():
+            found = {side: list(filters.on(index, side)) for side in Side}
+            programs = {
+                side: next((f.program for f in some if f.ours and f.family is family), 0)
+                for side, some in found.items()
+            }
+            if any(programs.values()):
+                others = (f for some in found.values() for f in some if not f.ours)
+                before = tuple(f for f in others if f.is_asked_before(family))
+                yield Attachment(device=name, index=index, programs=programs, before=before)
+
+
+def _uses(place: Place, record: Record) -> Iterator[TableUse]:
+    for path in place.maps(record.generation):
+        table = BpfMap.pinned(path)
+        if table.info.kind in _TABLES:
+            yield TableUse(name=path.name, entries=sum(1 for _ in table.entries()), room=table.info.room)
+        table.close()

@@ -1,0 +1,6 @@
+"""What tests and benches need and users do not: clusters, random rules, mutation, traffic, scale.
+
+May import everything; no product module imports it, and no wheel ships it.
+"""
+
+__all__: list[str] = []

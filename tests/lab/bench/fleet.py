@@ -1,0 +1,150 @@
+"""Assess a thousand snapshots in dask workers, one of which is killed on the way, and say what that took.
+
+The snapshots are those of the nodes of a drawn cluster (:mod:`tests.lab.kuberules.pernode`); each hundredth
+is cut short. Exit status 1 when an answer is missing, or when another snapshot than these could not be
+assessed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.report.progress import progress
+from nfparity.assess.fleet.daskpool import dask_pool
+from nfparity.assess.fleet.gathering import gather_answers
+from nfparity.assess.fleet.grouping import Fleet, fleet_of
+from nfparity.assess.fleet.node import Answer
+from nfparity.assess.fleet.order import Order
+from nfparity.report.fleet import print_fleet
+from tests.lab.bench.machine import load_average
+from tests.lab.kuberules import Shape, draw_cluster
+from tests.lab.kuberules.pernode import write_fleet
+from translate.errors import NfparityError
+
+__all__ = ["Killer", "cut_some", "main", "replaying_worker", "shape_of"]
+
+_CUT_EVERY: Final = 100
+_CUT_TO: Final = 200
+
+
+def shape_of(services: int) -> Shape:
+    """Return a cluster with every kind of service that a finding can be of."""
+    tenth = max(services // 10, 1)
+    return Shape(
+        services=services,
+        endpoints=3,
+        node_ports=2 * tenth,
+        load_balancers=tenth,
+        external_ips=tenth,
+        source_ranges=tenth,
+        external_local=tenth,
+        internal_local=tenth,
+        without_endpoints=tenth,
+        udp=tenth,
+    )
+
+
+def cut_some(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Cut each hundredth archive short, from the fourth on, and return their paths."""
+    cut = paths[3::_CUT_EVERY]
+    for path in cut:
+        path.write_bytes(path.read_bytes()[:_CUT_TO])
+    return tuple(map(str, cut))
+
+
+def replaying_worker() -> int | None:
+    """Return a child of this process that has a child itself: a worker that replays. None: not now."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        parents[int(stat.parent.name)] = int(words[1])
+    ours = {pid for pid, parent in parents.items() if parent == os.getpid()}
+    return next((parent for parent in parents.values() if parent in ours), None)
+
+
+@dataclass(slots=True)
+class Killer:
+    """Kills one worker, once so many snapshots are done."""
+
+    when: int
+    killed: list[int] = field(default_factory=list)
+
+    def told(self, done: int) -> None:
+        """Look whether it is time."""
+        if self.killed or done < self.when:
+            return
+        worker = replaying_worker()
+        if worker is not None:
+            os.kill(worker, signal.SIGKILL)
+            self.killed.append(worker)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run it; exit status 2 and 3 as the command itself has them."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.lab.bench.fleet",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="default: 1000")
+    parser.add_argument("--services", type=int, default=20, metavar="N", help="of the cluster; default: 20")
+    parser.add_argument("--workers", type=int, metavar="N", help="default: one for each processor")
+    parser.add_argument("--corpus", action="store_true", help="a corpus for each node besides the witnesses")
+    given = parser.parse_args(arguments)
+    try:
+        with tempfile.TemporaryDirectory(prefix="nfparity-fleet-") as folder:
+            return _run(given, Path(folder))
+    except NfparityError as e:
+        print(f"bench: {e}", file=sys.stderr)
+        return 3
+
+
+def _run(given: argparse.Namespace, folder: Path) -> int:
+    paths = list(write_fleet(draw_cluster(shape_of(given.services)), folder, given.nodes))
+    cut = cut_some(paths)
+    killer = Killer(given.nodes // 3)
+    order = Order(corpus=given.corpus)
+    names = [str(path) for path in paths]
+    load, began = load_average(), time.monotonic()
+    with progress(sys.stderr) as told:
+
+        def tell(answer: Answer, done: int, again: bool) -> None:
+            told("nodes", done, len(names))
+            killer.told(done)
+
+        with dask_pool(order, workers=given.workers, scheduler=None) as pool:
+            answers = gather_answers(pool, names, tell)
+    took = time.monotonic() - began
+    fleet = fleet_of(answers)
+    print_fleet(fleet, sys.stdout)
+    _print_cost(fleet, took, load, killer)
+    failed = {one.path for one in answers if one.failure is not None}
+    return int(failed != set(cut) or len(answers) != len(names) or not killer.killed)
+
+
+def _print_cost(fleet: Fleet, took: float, load: str, killer: Killer) -> None:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = children.ru_utime + children.ru_stime
+    each = f"{took:.0f} s, {took / fleet.nodes:.2f} s each"
+    print(f"\n{fleet.nodes} snapshots in {each} (load average before: {load})")
+    print(f"processor time of workers: {cpu:.0f} s; of this process: {own.ru_utime + own.ru_stime:.0f} s")
+    print(f"largest worker: {children.ru_maxrss >> 10} MiB; this process: {own.ru_maxrss >> 10} MiB")
+    print(f"killed on the way: {len(killer.killed)} worker; not assessed: {fleet.failed}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

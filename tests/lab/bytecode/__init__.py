@@ -1,0 +1,16 @@
+"""What nft makes of a translation, instruction by instruction, against what the rules mean.
+
+nft does not load what it reads: it merges matches on neighbouring bytes, adds matches on protocols where one
+is implied, and leaves them out where it takes another for the same. Whether the instructions that come out
+still mean what the text says depends on the version. So :func:`check` has nft print them, runs them on
+packets drawn around the constants of each statement, and compares what they do with what the statement means.
+
+``instructions`` and ``listing`` read what nft prints; ``machine`` runs it as ``nft_do_chain`` does;
+``meaning`` evaluates statements of a Program, and shares nothing with the emitter but the vocabulary;
+``packets`` draws the packets.
+"""
+
+from tests.lab.bytecode.check import Checked, Difference, check
+from tests.lab.bytecode.compiler import Nft, NftError
+
+__all__ = ["Checked", "Difference", "Nft", "NftError", "check"]

@@ -1,0 +1,215 @@
+"""Every statement of a Program, as nft would load it, against what it means.
+
+Each statement is written into a chain of its own, followed by a jump to a chain that stands for "what comes
+next", so that what stands before it in its own chain keeps no packet away. Chains that rules call are empty:
+a call is an event, and comes back. All are one text, which nft compiles at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from tests.lab.bytecode.compiler import Nft
+from tests.lab.bytecode.drawing import draw_samples, told_apart
+from tests.lab.bytecode.expressible import expressible
+from tests.lab.bytecode.listing import Listing
+from tests.lab.bytecode.machine import Names, RecentSet, run
+from tests.lab.bytecode.meaning import World, perform
+from tests.lab.bytecode.samples import Sample, State
+from translate.errors import Refusal
+from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Statement, TableName
+from translate.nft.model import NftChain, NftTable
+from translate.passes.recents import recent_lists
+
+__all__ = ["Checked", "Difference", "check"]
+
+_NEXT = "filter/next"
+_TOLD = 3
+"""How many packets are shown of each statement that differs."""
+
+
+Result = tuple[object, ...]
+"""What can be seen of a packet's way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A packet to which the instructions do something else than the statement says.
+
+    ``rules`` are the statement as it was written for nft; ``fields`` are those that may decide.
+    """
+
+    nft: str
+    statement: Statement
+    rules: tuple[str, ...]
+    fields: tuple[Field, ...]
+    sample: Sample
+    wanted: Result
+    found: Result
+
+    def render(self) -> str:
+        """Return the difference as lines of text."""
+        values = ((f.text, self.sample.values.get(f)) for f in self.fields)
+        shown = (f"{name}={v:#x}" if isinstance(v, int) else f"{name}={v}" for name, v in values)
+        sample = self.sample
+        others = (
+            f"draw={sample.draw:#x}",
+            f"count={sample.count}",
+            f"ages={sample.ages}",
+            f"kind={sample.kind}",
+        )
+        lines = (
+            f"{self.nft}: {self.statement.origin.place}: {self.statement.origin.text}",
+            *(f"    {rule}" for rule in self.rules),
+            f"  packet   {' '.join((*shown, *others))}",
+            f"  meant    {self.wanted}",
+            f"  happens  {self.found}",
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was checked: how many statements and packets, what differs, and what nftables refuses."""
+
+    statements: int = 0
+    packets: int = 0
+    differences: tuple[Difference, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 0) -> Checked:
+    """Compare every statement that nftables can express with what each nft makes of it.
+
+    ``programs`` are one ruleset at several levels; what they have in common is looked at once. Raises
+    NftError when an nft refuses the text.
+    """
+    statements = {_key(s): s for p in programs for chain in p.chains for s in chain.statements}
+    apart, output, refused = expressible(_apart(programs, list(statements.values())))
+    world, names = _surroundings(apart, output.structure)
+    listings = [(nft, nft.compiled(output.text)) for nft in compilers]
+    # Chains of the text begin with those of the Program, in order.
+    alone = [
+        (chain.statements[0], made)
+        for chain, made in zip(apart.chains, output.structure.chains, strict=False)
+        if len(chain.statements) > 1
+    ]
+    differences: list[Difference] = []
+    packets = 0
+    for number, (statement, chain) in enumerate(alone):
+        samples = draw_samples(statement, world, seed + number)
+        meant = [(sample, _meant(statement, sample, world)) for sample in samples]
+        packets += len(meant)
+        acts = any(_acts(sample, wanted) for sample, wanted in meant)
+        for nft, listing in listings:
+            results = ((sample, wanted, _happens(listing, chain, sample, names)) for sample, wanted in meant)
+            wrong = (r for r in results if (r[1] != r[2] if acts else _acts(r[0], r[2])))
+            differences += (
+                Difference(
+                    nft=nft.name,
+                    statement=statement,
+                    rules=tuple(_written(output.structure, chain)),
+                    fields=told_apart(statement, world),
+                    sample=sample,
+                    wanted=wanted,
+                    found=found,
+                )
+                for sample, wanted, found in islice(wrong, _TOLD)
+            )
+    return Checked(statements=len(alone), packets=packets, differences=tuple(differences), refused=refused)
+
+
+def _key(statement: Statement) -> object:
+    """What two statements have in common that are written alike."""
+    if isinstance(statement, Lookup):
+        return statement.fields, statement.tests, type(statement.entries), tuple(statement.entries)
+    return statement
+
+
+def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Program:
+    """The statements in a chain of its own each, behind the chains that they call, all empty."""
+    called = {
+        chain.name: replace(chain, statements=(), hook=None, priority=None, policy=None)
+        for program in programs
+        for chain in program.chains
+    }
+    last = LoweredChain(name=_NEXT, table=TableName.FILTER, statements=())
+    onward = Apply(tests=(), actions=(Jump(_NEXT),))
+    alone = [
+        LoweredChain(
+            name=f"filter/#{number}",
+            table=TableName.FILTER,
+            statements=(statement, onward),
+            origin=statement.origin,
+        )
+        for number, statement in enumerate(statements)
+    ]
+    return replace(programs[0], chains=(*called.values(), last, *alone))
+
+
+def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
+    """What statements refer to, by their own names and by nft's."""
+    lists = recent_lists(program)
+    world = World(
+        family=program.family,
+        sets={one.name: one for one in program.sets},
+        lists={name: known.seconds for name, known in lists.items()},
+    )
+    sets = {}
+    for one in table.sets:
+        name = re.sub(r", line \d+$", "", one.note.removeprefix("recent "))
+        sets[one.name] = RecentSet(name, one.timeout)
+    names = Names(
+        chains={
+            made.name: chain.name
+            for made, chain in zip(table.chains, program.chains, strict=False)
+            if not chain.statements
+        },
+        counters={counter.name: counter.note.removeprefix("nfacct ") for counter in table.counters},
+        sets=sets,
+        lists=tuple(world.lists),
+    )
+    return world, names
+
+
+def _meant(statement: Statement, sample: Sample, world: World) -> Result:
+    state = State(sample)
+    if perform(statement, state, world):
+        state.note("call", _NEXT)
+    return _result(state)
+
+
+def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) -> Result:
+    state = State(sample)
+    run(listing, chain.name, state, names)
+    return _result(state)
+
+
+def _result(state: State) -> Result:
+    """What was done, with the marks then, the marks at the end, and what lists hold now."""
+    lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
+    return (*state.events, state.mark, state.connmark, state.tracked.name, lists)
+
+
+def _acts(sample: Sample, result: Result) -> bool:
+    """Whether a statement can be seen to act; its own counter is not seen where nothing follows."""
+    state = State(sample)
+    state.note("call", _NEXT)
+    seen = tuple(one for one in result if not (isinstance(one, tuple) and one[:1] == ("count up",)))
+    return seen != _result(state)
+
+
+def _written(table: NftTable, chain: NftChain) -> Iterator[str]:
+    """The rules of a chain and of those that only it leads to."""
+    chains = {c.name: c for c in table.chains}
+    waiting, seen = [chain.name], {chain.name}
+    while waiting:
+        name = waiting.pop()
+        for rule in chains[name].rules:
+            yield f"{name}: {' '.join(rule.parts)}"
+            new = [t for t in rule.targets if t not in seen and chains[t].rules]
+            seen.update(new)
+            waiting += new

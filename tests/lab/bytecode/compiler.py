@@ -1,0 +1,58 @@
+"""nft as a program that prints what it would send to the kernel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+from tests.lab.bytecode.listing import Listing, listing_of
+from tests.lab.bytecode.netlink import read_messages
+from translate.errors import MachineError
+
+__all__ = ["Nft", "NftError"]
+
+
+class NftError(Exception):
+    """nft refuses the text; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nft:
+    """One nft; ``command`` is what starts it, a loader with the path of its libraries perhaps."""
+
+    name: str
+    command: tuple[str, ...] = ("nft",)
+
+    def compiled(self, text: str) -> Listing:
+        """Return the rules and sets that nft makes of a text.
+
+        The text is loaded, in a network namespace that goes with nft: ``nft -c`` would not have the kernel
+        look at how deep chains nest. Needs root. Raises NftError when nft or the kernel refuses the text,
+        MachineError when nft cannot be run.
+        """
+        done = self._run("--debug=mnl", "-f", "-", given=text)
+        if done.returncode != 0:
+            raise NftError(done.stderr.strip())
+        return listing_of(read_messages(done.stdout))
+
+    def version(self) -> str:
+        """Return the version as nft prints it. Raises MachineError when nft cannot be run."""
+        done = self._run("--version")
+        if done.returncode != 0:
+            raise MachineError(f"{self.name} does not run: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def _run(self, *options: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                ("unshare", "--net", *self.command, *options),
+                input=given,
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                env={**os.environ, "LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
+                check=False,
+            )
+        except OSError as e:
+            raise MachineError(f"{self.name} cannot be run: {e}") from e

@@ -1,0 +1,285 @@
+"""Packets drawn around one statement.
+
+A *witness* passes the tests of the statement, one for each of its alternatives. Next to it stand the packets
+that differ from it in one field, whose value is at an end of what a test compares with, or one beside. So
+each test decides about some packet alone, and what a rule asks too much or too little shows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final
+
+from tests.lab.bytecode.meaning import World, holds
+from tests.lab.bytecode.samples import NEVER_SEEN, TRACKED, Sample
+from translate.ir import (
+    PORT_PROTOCOLS,
+    RANDOM_RANGE,
+    AddressType,
+    AnyOf,
+    Choose,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    Lookup,
+    Name,
+    Nth,
+    Protocol,
+    Random,
+    Recent,
+    SetTest,
+    Statement,
+    Test,
+    Value,
+    field_bits,
+)
+
+__all__ = ["draw_samples", "told_apart"]
+
+_ENTRIES: Final = 4
+"""How many keys of a lookup, or elements of a set, get a witness of their own."""
+
+_MOST_VALUES: Final = 12
+"""How many values of one field are tried next to a witness."""
+
+_MIXED: Final = 16
+"""How many packets differ from a witness in several fields."""
+
+_ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
+_ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
+_HEADER_FIELDS: Final = _ICMP_FIELDS | {Field.SPORT, Field.DPORT, Field.TCP_FLAGS}
+_SOURCE: Final = {Family.IP: 0xC6336407, Family.IP6: 0x20010DB8 << 96 | 7}
+"""An address that has no type by itself: 198.51.100.7 and 2001:db8::7."""
+
+_AGES: Final = ((NEVER_SEEN,), (0,), (10**6,), (0, NEVER_SEEN), (NEVER_SEEN, 0))
+_KINDS: Final = (None, "bridge", "veth")
+
+
+def draw_samples(statement: Statement, world: World, seed: int) -> Iterator[Sample]:
+    """Yield packets that show what ``statement`` asks. The same seed draws the same packets."""
+    drawer = _Drawer(statement, world, random.Random(seed))
+    for way in drawer.ways():
+        witness = drawer.witness(way)
+        yield witness
+        yield from drawer.beside(witness)
+        for _ in range(_MIXED):
+            yield drawer.mixed(witness)
+
+
+def told_apart(statement: Statement, world: World) -> tuple[Field, ...]:
+    """Return the fields by which packets are told apart, in order of name."""
+    return tuple(_Drawer(statement, world, random.Random(0)).told_apart())
+
+
+@dataclass(slots=True)
+class _Drawer:
+    statement: Statement
+    world: World
+    draw: random.Random
+    asked: list[FieldTest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for way in self.ways():
+            self.asked += [test for test in way if test not in self.asked]
+
+    # -- what is asked ---------------------------------------------------------------------------
+
+    def ways(self) -> Iterator[tuple[FieldTest, ...]]:
+        """Yield the tests of fields that must hold for the statement to do something, one way each."""
+        always: list[FieldTest] = []
+        choices: list[list[tuple[FieldTest, ...]]] = []
+        for test in self.statement.tests:
+            match test:
+                case FieldTest():
+                    always.append(test)
+                case AnyOf(tests=tests, negated=False):
+                    choices.append([(part,) for part in tests])
+                case AnyOf(tests=tests):
+                    always += [_opposite(part) for part in tests]
+                case SetTest(name=name, directions=directions):
+                    known = self.world.sets[name]
+                    keys = [element.key for element in known.elements]
+                    choices.append(self._keyed(known.fields(directions), keys))
+                case _:
+                    pass
+        if isinstance(self.statement, Lookup):
+            choices.append(self._keyed(self.statement.fields, [e.key for e in self.statement.entries]))
+        longest = max(map(len, choices), default=1)
+        for turn in range(longest):
+            yield (*always, *chain.from_iterable(ways[turn % len(ways)] for ways in choices if ways))
+
+    def _keyed(
+        self, fields: Sequence[Field], keys: Sequence[tuple[Value, ...]]
+    ) -> list[tuple[FieldTest, ...]]:
+        some = keys if len(keys) <= _ENTRIES else [keys[0], keys[-1], *self.draw.sample(keys[1:-1], 2)]
+        return [
+            tuple(FieldTest(field=f, values=(v,)) for f, v in zip(fields, key, strict=True)) for key in some
+        ]
+
+    def values(self, asked: Field) -> list[int | str]:
+        """Return the values of a field that tests tell apart, and some that they do not."""
+        found: dict[int | str, None] = {}
+        for test in self.asked:
+            if test.field is asked:
+                found.update(dict.fromkeys(_around(test, self.world.family)))
+        if len(found) > _MOST_VALUES:
+            found = dict.fromkeys(self.draw.sample(sorted(found, key=str), _MOST_VALUES))
+        found.update(dict.fromkeys(self._usual(asked)))
+        return list(found)
+
+    def _usual(self, asked: Field) -> tuple[int | str, ...]:
+        bits = field_bits(asked, self.world.family)
+        match asked:
+            case Field.L4PROTO | Field.CT_PROTO:
+                icmp = _ICMP[self.world.family]
+                return (Protocol.TCP, Protocol.UDP, icmp, Protocol.SCTP, Protocol.DCCP, 99)
+            case Field.CT_STATE:
+                return tuple(ConnectionState)
+            case Field.IIF | Field.OIF:
+                return ("", "lo", "eth0", "other")
+            case _ if asked.name.startswith("FIB_"):
+                known = (AddressType.UNICAST, AddressType.LOCAL, AddressType.BROADCAST, AddressType.MULTICAST)
+                return known if self.world.family is Family.IP else (AddressType.UNSPEC, AddressType.LOCAL)
+            case _:
+                return (0, self.draw.getrandbits(bits), (1 << bits) - 1)
+
+    # -- packets ---------------------------------------------------------------------------------
+
+    def witness(self, way: tuple[FieldTest, ...]) -> Sample:
+        """Return a packet that passes the tests of ``way``, as far as values of their own can."""
+        fields = {test.field for test in way}
+        known = {f: self._any(f) for f in Field if f not in _ICMP_FIELDS}
+        known |= {Field.FRAGMENT: 0, Field.CT_STATE: self.draw.choice(tuple(TRACKED))}
+        known[Field.SADDR] = _SOURCE[self.world.family]
+        sample = Sample(
+            family=self.world.family,
+            values=known,
+            # The lowest number is within every share.
+            draw=0 if self._asks(Random) else self.draw.getrandbits(31),
+            count=self._count(),
+            ages=(0,),
+            kind="veth",
+        )
+        order = sorted(fields | {Field.L4PROTO}, key=lambda f: f.name)
+        for one in order:
+            tests = [test for test in way if test.field is one]
+            values = [v for v in self.values(one) if all(holds(test, v) for test in tests)]
+            if one is Field.L4PROTO:
+                values = self._protocols(values, fields) or values
+            if one is Field.CT_STATE and any(f.is_connection for f in fields):
+                values = [v for v in values if v in TRACKED] or values
+            if values:
+                sample = sample.having(one, self.draw.choice(values))
+        return sample
+
+    def _asks(self, kind: type[Test]) -> bool:
+        return any(isinstance(test, kind) for test in self.statement.tests)
+
+    def _count(self) -> int:
+        """Where counters stand for a packet that they let pass."""
+        counters = [test for test in self.statement.tests if isinstance(test, Nth)]
+        stands = range(max((test.every for test in counters), default=1) * 2)
+        passing = (n for n in stands if all((n % t.every == t.packet) is not t.negated for t in counters))
+        return next(passing, 0)
+
+    def _any(self, asked: Field) -> int | str:
+        return self.draw.choice(self._usual(asked))
+
+    def _protocols(self, values: Sequence[int | str], fields: Iterable[Field]) -> list[int | str]:
+        """Those of the protocols that have the headers which are asked for."""
+        having = set(values)
+        for one in _HEADER_FIELDS.intersection(fields):
+            if one in _ICMP_FIELDS:
+                having &= {_ICMP[self.world.family]}
+            else:
+                having &= {Protocol.TCP} if one is Field.TCP_FLAGS else PORT_PROTOCOLS
+        return [value for value in values if value in having]
+
+    def told_apart(self) -> list[Field]:
+        """Return the fields whose value may decide."""
+        fields = {test.field for test in self.asked} | {Field.L4PROTO, Field.CT_STATE}
+        fields |= {Field.SADDR} if Field.REVERSE_PATH in fields else set()
+        fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
+        return sorted(fields, key=lambda f: f.name)
+
+    def beside(self, witness: Sample) -> Iterator[Sample]:
+        """Yield the packets that differ from a witness in one thing."""
+        for one in self.told_apart():
+            for value in self.values(one):
+                yield witness.having(one, value)
+        yield from self._chances(witness)
+
+    def _chances(self, witness: Sample) -> Iterator[Sample]:
+        """The packets that differ in what the kernel knows, or draws."""
+        tests = self.statement.tests
+        draws: set[int] = set()
+        for test in tests:
+            if isinstance(test, Random):
+                draws |= {0, test.numerator - 1, test.numerator, RANDOM_RANGE - 1}
+            if isinstance(test, Nth):
+                for count in {0, test.packet, test.packet + 1, test.every - 1, test.every}:
+                    yield replace(witness, count=count)
+        if isinstance(self.statement, Choose):
+            low = 0
+            for branch in self.statement.branches:
+                draws |= {low, low + branch.weight // 2, low + branch.weight - 1}
+                low += branch.weight
+        for drawn in sorted(draws):
+            if 0 <= drawn < RANDOM_RANGE:
+                yield replace(witness, draw=drawn)
+        if self._asks(Recent):
+            for ages in _AGES:
+                yield replace(witness, ages=ages)
+        fields = {test.field for test in self.asked}
+        if fields & {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}:
+            back = witness.having(Field.REVERSE_PATH, 1)
+            yield replace(back, broadcast_back=True)
+            yield replace(back.having(Field.SADDR, 0xFFFFFFFF), broadcast_back=False)
+            yield replace(back.having(Field.SADDR, 0), broadcast_back=False)
+        if Field.BRIDGED in fields:
+            for kind in _KINDS:
+                yield replace(witness, kind=kind)
+
+    def mixed(self, witness: Sample) -> Sample:
+        """Return a packet that differs in several fields, most of them asked for."""
+        for one in self.told_apart():
+            if self.draw.random() < 0.3:
+                witness = witness.having(one, self.draw.choice(self.values(one)))
+        return replace(
+            witness,
+            draw=self.draw.getrandbits(31),
+            count=self.draw.randrange(16),
+            ages=self.draw.choice(_AGES),
+            kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
+        )
+
+
+def _opposite(test: FieldTest) -> FieldTest:
+    return FieldTest(field=test.field, values=test.values, mask=test.mask, negated=not test.negated)
+
+
+def _around(test: FieldTest, family: Family) -> Iterator[int | str]:
+    """Both ends of every value and what is beside them; with a mask also other bits in and out of it."""
+    if test.field.is_name:
+        for value in test.values:
+            assert isinstance(value, Name)
+            yield from (value.text, value.text[:-1], f"{value.text}0"[:15])
+        return
+    highest = (1 << field_bits(test.field, family)) - 1
+    if test.field is Field.CT_STATE:
+        return
+    for value in test.values:
+        assert isinstance(value, Interval)
+        for v in (value.low, value.high, value.low - 1, value.high + 1):
+            if 0 <= v <= highest:
+                yield v
+        if test.mask is not None:
+            outside = highest & ~test.mask
+            inside = [1 << n for n in range(highest.bit_length()) if test.mask >> n & 1]
+            yield value.low | outside
+            yield from (value.low ^ bit for bit in (*inside[:1], *inside[-1:]))

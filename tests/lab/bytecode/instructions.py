@@ -1,0 +1,387 @@
+"""The instructions of nf_tables, from the attributes in which nft sends them.
+
+The numbers are those of ``linux/netfilter/nf_tables.h``, the kernel's interface, which does not change with
+nft. Registers 1 to 4 have sixteen bytes each; 8 to 23 are the same bytes by fours (``nft_parse_register``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tests.lab.bytecode.netlink import Attributes, attributes
+
+__all__ = [
+    "Bitwise",
+    "Byteorder",
+    "Compare",
+    "Constant",
+    "Count",
+    "Decide",
+    "Instruction",
+    "LoadCt",
+    "LoadFib",
+    "LoadMeta",
+    "LoadPayload",
+    "Log",
+    "LookUp",
+    "Nat",
+    "NoTrack",
+    "NumberGenerator",
+    "Range",
+    "Reject",
+    "SetCtMark",
+    "SetMetaMark",
+    "UpdateSet",
+    "Verdict",
+    "data_of",
+    "instruction",
+    "number",
+    "text",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``accept``, ``drop``, ``return``, ``continue``, or ``jump`` and ``goto`` with the chain."""
+
+    kind: str
+    chain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMeta:
+    """``meta``: the key as nft spells it."""
+
+    key: str
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPayload:
+    """``payload``: ``length`` bytes of the ``network`` or ``transport`` header from ``offset`` on."""
+
+    base: str
+    offset: int
+    length: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCt:
+    """``ct``: the key, and ``original`` or ``reply`` where it has a direction."""
+
+    key: str
+    direction: str | None
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFib:
+    """``fib``: what is looked up (``saddr . iif``); ``result`` is ``type`` or ``oif present``."""
+
+    flags: str
+    result: str
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumberGenerator:
+    """``numgen``: ``kind`` is ``random`` or ``inc``."""
+
+    kind: str
+    modulus: int
+    offset: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """``immediate`` of data."""
+
+    data: bytes
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """``immediate`` of a verdict."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Bitwise:
+    """``target = (source & mask) ^ xor``."""
+
+    source: int
+    target: int
+    mask: bytes
+    xor: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Byteorder:
+    """``hton`` and ``ntoh``, which do the same to each ``size`` bytes of ``length`` in all."""
+
+    source: int
+    target: int
+    size: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``cmp``: ``operator`` is eq, neq, lt, lte, gt or gte, of bytes in order."""
+
+    operator: str
+    register: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """``range``: both ends belong to it."""
+
+    negated: bool
+    register: int
+    low: bytes
+    high: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """``lookup``: ``target`` is where the data of a map go, 0 for a verdict, None for a set."""
+
+    set: int
+    register: int
+    target: int | None
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSet:
+    """``dynset``: ``operation`` is add, update or delete."""
+
+    operation: str
+    set: int
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """``objref`` to a named counter."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMetaMark:
+    """``meta mark set``."""
+
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetCtMark:
+    """``ct mark set``."""
+
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nat:
+    """``nat``, ``masq`` and ``redir``: the registers of both ends of addresses and ports, where given."""
+
+    kind: str
+    addresses: tuple[int, int] | None
+    ports: tuple[int, int] | None
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """``reject``: type and code of the answer (``enum nft_reject_types``)."""
+
+    kind: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """``log``: to a netlink group, or with a level to the kernel's log."""
+
+    prefix: str
+    group: int | None
+    snaplen: int
+    threshold: int
+    level: int | None
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoTrack:
+    """``notrack``."""
+
+
+Instruction = (
+    LoadMeta
+    | LoadPayload
+    | LoadCt
+    | LoadFib
+    | NumberGenerator
+    | Constant
+    | Decide
+    | Bitwise
+    | Byteorder
+    | Compare
+    | Range
+    | LookUp
+    | UpdateSet
+    | Count
+    | SetMetaMark
+    | SetCtMark
+    | Nat
+    | Reject
+    | Log
+    | NoTrack
+)
+
+_META: Final = {3: "mark", 6: "iifname", 7: "oifname", 16: "l4proto", 26: "iifkind"}
+_CT: Final = {
+    0: "state",
+    1: "direction",
+    2: "status",
+    3: "mark",
+    8: "saddr",
+    9: "daddr",
+    10: "protocol",
+    11: "proto-src",
+    12: "proto-dst",
+    19: "saddr",  # NFT_CT_SRC_IP, and the same for IPv6 behind it
+    20: "daddr",
+    21: "saddr",
+    22: "daddr",
+}
+_DIRECTIONS: Final = ("original", "reply")
+_BASES: Final = {1: "network", 2: "transport"}
+_FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
+_FIB_PRESENT: Final = 32
+_OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
+_UPDATES: Final = ("add", "update", "delete")
+_VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
+
+
+def number(data: bytes | None) -> int:
+    """Return a number of an attribute, which is in network order; 0 where there is none."""
+    return int.from_bytes(data or b"", "big")
+
+
+def text(data: bytes) -> str:
+    """Return a string of an attribute."""
+    return data.partition(b"\0")[0].decode(errors="surrogateescape")
+
+
+def data_of(nest: bytes) -> bytes | Verdict:
+    """Return a constant or a verdict (``NFTA_DATA_*``)."""
+    held = attributes(nest)
+    if 2 not in held:
+        return held[1]
+    verdict = attributes(held[2])
+    code = int.from_bytes(verdict[1], "big", signed=True)
+    return Verdict(_VERDICTS[code], text(verdict[2]) if 2 in verdict else None)
+
+
+def instruction(expression: bytes) -> Instruction:
+    """Return the instruction in a nest ``NFTA_LIST_ELEM``. Raises ValueError for one that is not known."""
+    held = attributes(expression)
+    name = text(held[1])
+    try:
+        return _KINDS[name](attributes(held.get(2, b"")))
+    except KeyError as e:
+        raise ValueError(f"an instruction that is not known: {name} {expression.hex()}") from e
+
+
+def _constant(nest: bytes) -> bytes:
+    data = data_of(nest)
+    assert isinstance(data, bytes)
+    return data
+
+
+def _immediate(a: Attributes) -> Instruction:
+    data = data_of(a[2])
+    return Decide(data) if isinstance(data, Verdict) else Constant(data, number(a[1]))
+
+
+def _meta(a: Attributes) -> Instruction:
+    key = _META[number(a[2])]
+    if 3 not in a:
+        return LoadMeta(key, number(a[1]))
+    if key != "mark":
+        raise KeyError(key)
+    return SetMetaMark(number(a[3]))
+
+
+def _ct(a: Attributes) -> Instruction:
+    key = _CT[number(a[2])]
+    if 4 not in a:
+        return LoadCt(key, _DIRECTIONS[number(a[3])] if 3 in a else None, number(a[1]))
+    if key != "mark":
+        raise KeyError(key)
+    return SetCtMark(number(a[4]))
+
+
+def _fib(a: Attributes) -> Instruction:
+    flags = number(a[3])
+    present = bool(flags & _FIB_PRESENT)
+    result = {1: "oif", 3: "type"}[number(a[2])] + (" present" if present else "")
+    return LoadFib(" . ".join(name for bit, name in _FIB.items() if flags & bit), result, number(a[1]))
+
+
+def _bitwise(a: Attributes) -> Instruction:
+    if number(a.get(6)) != 0:
+        raise KeyError("an operation other than a mask")
+    return Bitwise(number(a[1]), number(a[2]), _constant(a[4]), _constant(a[5]))
+
+
+def _ends(a: Attributes, low: int) -> tuple[int, int] | None:
+    return (number(a[low]), number(a.get(low + 1, a[low]))) if low in a else None
+
+
+def _log(a: Attributes) -> Instruction:
+    return Log(
+        prefix=text(a.get(2, b"")),
+        group=number(a[1]) if 1 in a else None,
+        snaplen=number(a.get(3)),
+        threshold=number(a.get(4)),
+        level=number(a[5]) if 5 in a else None,
+        flags=number(a.get(6)),
+    )
+
+
+_KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
+    "immediate": _immediate,
+    "meta": _meta,
+    "ct": _ct,
+    "fib": _fib,
+    "payload": lambda a: LoadPayload(_BASES[number(a[2])], number(a[3]), number(a[4]), number(a[1])),
+    "numgen": lambda a: NumberGenerator(
+        "random" if number(a[3]) else "inc", number(a[2]), number(a.get(4)), number(a[1])
+    ),
+    "bitwise": _bitwise,
+    "byteorder": lambda a: Byteorder(number(a[1]), number(a[2]), number(a[5]), number(a[4])),
+    "cmp": lambda a: Compare(_OPERATORS[number(a[2])], number(a[1]), _constant(a[3])),
+    "range": lambda a: Range(bool(number(a[2])), number(a[1]), _constant(a[3]), _constant(a[4])),
+    "lookup": lambda a: LookUp(
+        number(a[4]), number(a[2]), number(a[3]) if 3 in a else None, bool(number(a.get(5)))
+    ),
+    "dynset": lambda a: UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4])),
+    "objref": lambda a: Count(text(a[2])),
+    "nat": lambda a: Nat(("snat", "dnat")[number(a[1])], _ends(a, 3), _ends(a, 5), number(a.get(7))),
+    "masq": lambda a: Nat("masq", None, _ends(a, 2), number(a.get(1))),
+    "redir": lambda a: Nat("redir", None, _ends(a, 1), number(a.get(3))),
+    "reject": lambda a: Reject(number(a[1]), number(a.get(2))),
+    "log": _log,
+    "notrack": lambda _: NoTrack(),
+}

@@ -1,0 +1,115 @@
+"""Rules and sets as nft sends them to the kernel in one transaction."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.lab.bytecode.instructions import Instruction, Verdict, data_of, instruction, number, text
+from tests.lab.bytecode.netlink import Attributes, Message, attributes, listed
+
+__all__ = ["Contents", "Listing", "listing_of"]
+
+_NEW_RULE: Final = 6  # enum nf_tables_msg_types
+_NEW_SET: Final = 9
+_NEW_ELEMENTS: Final = 12
+_INTERVAL: Final = 0x4  # NFT_SET_INTERVAL
+_INTERVAL_END: Final = 0x1  # NFT_SET_ELEM_INTERVAL_END
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    key: bytes
+    high: bytes | None
+    data: Verdict | bytes | None
+    end: bool
+
+
+@dataclass(slots=True)
+class Contents:
+    """A set or map, looked up as the kernel's set types do.
+
+    ``fields`` are the widths in bytes of what a concatenation with intervals consists of, each filled up to
+    words.
+    """
+
+    name: str
+    width: int
+    interval: bool
+    fields: tuple[int, ...]
+    _elements: list[_Element] = field(default_factory=list)
+    _exact: dict[bytes, _Element] = field(default_factory=dict)
+    _ordered: list[tuple[bytes, bool, _Element]] | None = None
+
+    def add(self, key: bytes, high: bytes | None, data: Verdict | bytes | None, *, end: bool) -> None:
+        """Put an element in: a key, an interval of a concatenation, or one end of an interval."""
+        element = _Element(key, high, data, end)
+        self._elements.append(element)
+        self._exact[key] = element
+        self._ordered = None
+
+    def find(self, key: bytes) -> tuple[bool, Verdict | bytes | None]:
+        """Return whether the set has ``key``, and its data in a map."""
+        if not self.interval:  # nft_set_hash, nft_set_bitmap
+            found = self._exact.get(key)
+            return found is not None, None if found is None else found.data
+        if self.fields:  # nft_set_pipapo
+            return next(((True, e.data) for e in self._elements if self._within(key, e)), (False, None))
+        if self._ordered is None:  # nft_set_rbtree: where one interval ends another may begin
+            self._ordered = sorted(((e.key, not e.end, e) for e in self._elements), key=lambda e: e[:2])
+        at = bisect_right(self._ordered, (key, True), key=lambda end: end[:2])
+        if not at or not self._ordered[at - 1][1]:
+            return False, None
+        return True, self._ordered[at - 1][2].data
+
+    def _within(self, key: bytes, element: _Element) -> bool:
+        high = element.key if element.high is None else element.high
+        at = 0
+        for width in self.fields:
+            if not element.key[at : at + width] <= key[at : at + width] <= high[at : at + width]:
+                return False
+            at += -(-width // 4) * 4
+        return True
+
+
+@dataclass(slots=True)
+class Listing:
+    """Rules by chain, in order, and sets by the number that they have in the transaction."""
+
+    rules: dict[str, list[tuple[Instruction, ...]]] = field(default_factory=dict)
+    sets: dict[int, Contents] = field(default_factory=dict)
+
+
+def listing_of(messages: Iterable[Message]) -> Listing:
+    """Read a transaction of one table. Raises ValueError for an instruction that is not known."""
+    listing = Listing()
+    for message in messages:
+        held = message.attributes
+        if message.kind == _NEW_RULE:
+            instructions = tuple(map(instruction, listed(held.get(4, b""))))
+            listing.rules.setdefault(text(held[2]), []).append(instructions)
+        elif message.kind == _NEW_SET:
+            listing.sets[number(held[10])] = _contents(held)
+        elif message.kind == _NEW_ELEMENTS:
+            contents = listing.sets[number(held[4])]
+            for element in listed(held.get(3, b"")):
+                _add(contents, attributes(element))
+    return listing
+
+
+def _contents(held: Attributes) -> Contents:
+    """An empty set (``NFTA_SET_*``); the widths of its fields are in ``NFTA_SET_DESC_CONCAT``."""
+    description = attributes(held.get(9, b""))
+    fields = tuple(number(attributes(one)[1]) for one in listed(description.get(2, b"")))
+    return Contents(text(held[2]), number(held[5]), bool(number(held.get(3)) & _INTERVAL), fields)
+
+
+def _add(contents: Contents, held: Attributes) -> None:
+    """Put an element in (``NFTA_SET_ELEM_*``)."""
+    key, high = (data_of(held[kind]) if kind in held else None for kind in (1, 10))
+    assert isinstance(key, bytes)
+    assert not isinstance(high, Verdict)
+    data = data_of(held[2]) if 2 in held else None
+    contents.add(key, high, data, end=bool(number(held.get(3)) & _INTERVAL_END))

@@ -1,0 +1,342 @@
+"""The rules of a chain run on one packet, as ``nft_do_chain`` runs them."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tests.lab.bytecode.instructions import (
+    Bitwise,
+    Byteorder,
+    Compare,
+    Constant,
+    Count,
+    Decide,
+    Instruction,
+    LoadCt,
+    LoadFib,
+    LoadMeta,
+    LoadPayload,
+    Log,
+    LookUp,
+    Nat,
+    NoTrack,
+    NumberGenerator,
+    Range,
+    Reject,
+    SetCtMark,
+    SetMetaMark,
+    UpdateSet,
+    Verdict,
+)
+from tests.lab.bytecode.listing import Listing
+from tests.lab.bytecode.samples import State
+from translate.ir import ConnectionState, Family, Field
+
+__all__ = ["Names", "RecentSet", "run"]
+
+_WORD: Final = 4
+_NAME: Final = 16  # IFNAMSIZ
+_RANDOM_BITS: Final = 31
+_NAT_OPTIONS: Final = 0x1C  # NF_NAT_RANGE_PROTO_RANDOM, _PERSISTENT, _PROTO_RANDOM_FULLY
+
+
+@dataclass(frozen=True, slots=True)
+class RecentSet:
+    """A set that stands for a list of ``-m recent``, and its timeout in seconds."""
+
+    list: str
+    timeout: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What nft's names stand for: chains whose rules are not run, counters, and sets of ``-m recent``.
+
+    ``lists`` are the names of all lists, in order.
+    """
+
+    chains: Mapping[str, str]
+    counters: Mapping[str, str]
+    sets: Mapping[str, RecentSet]
+    lists: tuple[str, ...]
+
+
+class _Break(Exception):  # noqa: N818  # NFT_BREAK: the rule ends, and the next one begins
+    """The rule does not match."""
+
+
+def run(listing: Listing, chain: str, state: State, names: Names) -> None:
+    """Run a chain; ``state`` has what it did. Calls of chains in ``names`` are events and come back."""
+    _Run(listing, state, names).chain(chain)
+
+
+@dataclass(slots=True)
+class _Run:
+    listing: Listing
+    state: State
+    names: Names
+
+    def chain(self, name: str) -> bool:
+        """Run a chain; return whether the packet comes back to the caller."""
+        for rule in self.listing.rules.get(name, []):
+            decided = _Rule(self).run(rule)
+            if decided is None or decided.kind == "continue":
+                continue
+            match decided.kind:
+                case "return":
+                    return True
+                case "jump" | "goto":
+                    goes_on = self._call(decided.chain or "")
+                    if decided.kind == "goto" or not goes_on:
+                        return goes_on
+                case kind:
+                    if kind != "done":
+                        self.state.note(kind)
+                    return False
+        return True
+
+    def _call(self, chain: str) -> bool:
+        known = self.names.chains.get(chain)
+        if known is None:
+            return self.chain(chain)
+        self.state.note("call", known)
+        return True
+
+
+_DONE: Final = Verdict("done")
+"""A statement has ended the table, and said how."""
+
+
+class _Rule:
+    """The registers while one rule runs: sixteen words. What is loaded is filled up to words with zeros."""
+
+    def __init__(self, whole: _Run) -> None:
+        self._whole = whole
+        self._state = whole.state
+        self._bytes = bytearray(16 * _WORD)
+
+    def run(self, rule: tuple[Instruction, ...]) -> Verdict | None:
+        """Run a rule; None when it does not match, or says nothing of what comes next."""
+        try:
+            for instruction in rule:
+                decided = self._step(instruction)
+                if decided is not None:
+                    return decided
+        except _Break:
+            pass
+        return None
+
+    def _step(self, instruction: Instruction) -> Verdict | None:
+        match instruction:
+            case LoadMeta(key=key, target=target):
+                self._put(target, self._meta(key))
+            case LoadPayload(base=base, offset=offset, length=length, target=target):
+                self._put(target, self._payload(base, offset, length))
+            case LoadCt(key=key, direction=direction, target=target):
+                self._put(target, self._ct(key, direction))
+            case LoadFib(flags=flags, result=result, target=target):
+                self._put(target, self._fib(flags, result))
+            case NumberGenerator():
+                self._put(instruction.target, self._number(instruction))
+            case Constant(data=data, target=target):
+                self._put(target, data)
+            case Bitwise(source=source, target=target, mask=mask, xor=xor):
+                columns = zip(self._get(source, len(mask)), mask, xor, strict=True)
+                self._put(target, bytes(value & kept ^ flipped for value, kept, flipped in columns))
+            case Byteorder(source=source, target=target, size=size, length=length):
+                whole = self._get(source, length)
+                parts = [whole[i : i + size] for i in range(0, length, size)]
+                self._put(target, b"".join(p[::-1] if sys.byteorder == "little" else p for p in parts))
+            case Compare(operator=compare, register=register, data=data):
+                if not _COMPARISONS[compare](self._get(register, len(data)), data):
+                    raise _Break
+            case Range(negated=negated, register=register, low=low, high=high):
+                if (low <= self._get(register, len(low)) <= high) is negated:
+                    raise _Break
+            case LookUp():
+                return self._look_up(instruction)
+            case UpdateSet():
+                self._update(instruction)
+            case Count(name=name):
+                self._state.note("count", self._whole.names.counters[name])
+            case SetMetaMark(register=register):
+                self._state.mark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case SetCtMark(register=register):
+                if self._state.has_entry:
+                    self._state.connmark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case Decide(verdict=decided):
+                return decided
+            case Nat():
+                self._translate(instruction)
+                return _DONE
+            case Reject(kind=kind, code=code):
+                self._state.note("reject", kind, code)
+                return _DONE
+            case Log():
+                self._state.note("log", instruction)
+            case NoTrack():
+                self._state.tracked = ConnectionState.UNTRACKED
+            case _:
+                assert_never(instruction)
+        return None
+
+    # -- registers -------------------------------------------------------------------------------
+
+    @staticmethod
+    def _at(register: int) -> int:
+        return (register - 1) * 4 * _WORD if register < 8 else (register - 8) * _WORD
+
+    def _put(self, register: int, data: bytes) -> None:
+        at = self._at(register)
+        width = -(-len(data) // _WORD) * _WORD
+        self._bytes[at : at + width] = data.ljust(width, b"\0")
+
+    def _get(self, register: int, length: int) -> bytes:
+        at = self._at(register)
+        return bytes(self._bytes[at : at + length])
+
+    def _look_up(self, asked: LookUp) -> Verdict | None:
+        contents = self._whole.listing.sets[asked.set]
+        key = self._get(asked.register, contents.width)
+        recent = self._whole.names.sets.get(contents.name)
+        data: Verdict | bytes | None = None
+        if recent is not None:
+            found = self._state.seen(recent.list, recent.timeout, key, self._whole.names.lists)
+        else:
+            found, data = contents.find(key)
+        if found is asked.negated:
+            raise _Break
+        if asked.target is None:
+            return None
+        if isinstance(data, Verdict):
+            return data
+        assert data is not None
+        self._put(asked.target, data)
+        return None
+
+    def _update(self, asked: UpdateSet) -> None:
+        contents = self._whole.listing.sets[asked.set]
+        known = self._whole.names.sets[contents.name]
+        key = self._get(asked.register, contents.width)
+        self._state.listed[known.list, known.timeout, key] = asked.operation != "delete"
+
+    # -- what is loaded --------------------------------------------------------------------------
+
+    def _meta(self, key: str) -> bytes:
+        sample = self._state.sample
+        match key:
+            case "l4proto":
+                return _number(sample.number(Field.L4PROTO), 1)
+            case "mark":
+                return _number(self._state.mark, _WORD)
+            case "iifname" | "oifname":
+                name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
+                assert isinstance(name, str)
+                return name.encode().ljust(_NAME, b"\0")
+            case "iifkind":
+                if sample.kind is None:
+                    raise _Break
+                return sample.kind.encode().ljust(_NAME, b"\0")
+            case _:
+                raise ValueError(f"meta {key} is not known")
+
+    def _payload(self, base: str, offset: int, length: int) -> bytes:
+        sample = self._state.sample
+        if base == "transport":
+            if sample.fragment:
+                raise _Break
+            ports = sample.number(Field.SPORT) << 16 | sample.number(Field.DPORT)
+            header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
+            header[13] = sample.number(Field.TCP_FLAGS)
+            return bytes(header[offset : offset + length])
+        addresses = b"".join(
+            sample.number(f).to_bytes(sample.family.bits // 8, "big") for f in (Field.SADDR, Field.DADDR)
+        )
+        if sample.family is Family.IP6:
+            whole = bytes(8) + addresses
+        else:
+            # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
+            fragment = (185 if sample.fragment else 0) | 0x2000
+            whole = bytes(6) + fragment.to_bytes(2, "big") + bytes(4) + addresses
+        return whole[offset : offset + length]
+
+    def _ct(self, key: str, direction: str | None) -> bytes:
+        state = self._state
+        if key == "state":
+            return _number(state.tracked, _WORD)
+        if not state.has_entry:
+            raise _Break
+        if key == "mark":
+            return _number(state.connmark, _WORD)
+        asked = _CONNECTION[key, direction]
+        value = state.sample.number(asked)
+        if asked.is_address:
+            return value.to_bytes(state.sample.family.bits // 8, "big")
+        if asked is Field.CT_STATUS:
+            return _number(value, _WORD)
+        width = (asked.bits or 8) + 7 >> 3
+        return value.to_bytes(width, "big")
+
+    def _fib(self, flags: str, result: str) -> bytes:
+        sample = self._state.sample
+        if result == "oif present":
+            asked = Field.REVERSE_PATH_BY_MARK if "mark" in flags else Field.REVERSE_PATH
+            return _number(sample.number(asked), 1)
+        return _number(sample.address_type(_FIB[flags]), _WORD)
+
+    def _number(self, asked: NumberGenerator) -> bytes:
+        sample = self._state.sample
+        if asked.kind == "inc":
+            self._state.note("count up", asked.modulus)
+            return _number(sample.count % asked.modulus + asked.offset, _WORD)
+        # nft_ng_random_gen: reciprocal_scale
+        return _number((sample.draw * asked.modulus >> _RANDOM_BITS) + asked.offset, _WORD)
+
+    # -- what is done ----------------------------------------------------------------------------
+
+    def _translate(self, nat: Nat) -> None:
+        addresses = self._ends(nat.addresses, self._state.sample.family.bits // 8)
+        self._state.translate(nat.kind, addresses, self._ends(nat.ports, 2), nat.flags & _NAT_OPTIONS)
+
+    def _ends(self, registers: tuple[int, int] | None, width: int) -> tuple[int, int] | None:
+        if registers is None:
+            return None
+        low, high = (int.from_bytes(self._get(register, width), "big") for register in registers)
+        return low, high
+
+
+def _number(value: int, width: int) -> bytes:
+    """A number as nf_tables keeps those that do not come from a header."""
+    return int(value).to_bytes(width, sys.byteorder)
+
+
+_COMPARISONS: Final[Mapping[str, Callable[[bytes, bytes], bool]]] = {
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+_CONNECTION: Final[Mapping[tuple[str, str | None], Field]] = {
+    ("status", None): Field.CT_STATUS,
+    ("direction", None): Field.CT_DIRECTION,
+    ("protocol", "original"): Field.CT_PROTO,
+    **{
+        (key, way): Field[f"CT_{way.upper()}_{name}"]
+        for way in ("original", "reply")
+        for key, name in (
+            *(("saddr", "SADDR"), ("daddr", "DADDR")),
+            *(("proto-src", "SPORT"), ("proto-dst", "DPORT")),
+        )
+    },
+}
+_FIB: Final = {
+    f"{side}{device}": Field[f"FIB_{side.upper()}_TYPE{suffix}"]
+    for side in ("saddr", "daddr")
+    for device, suffix in (("", ""), (" . iif", "_IIF"), (" . oif", "_OIF"))
+}

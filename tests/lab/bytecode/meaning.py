@@ -1,0 +1,293 @@
+"""What one statement of a Program does to a packet, in the words of :mod:`tests.lab.bytecode.samples`.
+
+Written from the definitions of ``translate.ir`` alone: neither the passes nor the emitter are asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tests.lab.bytecode import instructions
+from tests.lab.bytecode.instructions import Instruction
+from tests.lab.bytecode.samples import State
+from translate.ir import (
+    RANDOM_RANGE,
+    SET_PORT_PROTOCOLS,
+    Accept,
+    Account,
+    Action,
+    AnyOf,
+    Apply,
+    Cell,
+    Choose,
+    ConnectionState,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    IpSet,
+    Jump,
+    Log,
+    LogDetail,
+    Lookup,
+    Masquerade,
+    Name,
+    NatPorts,
+    NfLog,
+    NoTrack,
+    Nth,
+    Random,
+    Recent,
+    RecentMode,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetDirection,
+    SetMark,
+    SetTest,
+    SetType,
+    Snat,
+    Statement,
+    Test,
+)
+
+__all__ = ["World", "holds", "perform"]
+
+_ALL: Final = 0xFFFFFFFF
+_RANDOM_BITS: Final = 31
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a statement refers to: the ipsets by name, and of each list of ``-m recent`` its timeouts."""
+
+    family: Family
+    sets: Mapping[str, IpSet]
+    lists: Mapping[str, tuple[int | None, ...]]
+
+
+def perform(statement: Statement, state: State, world: World) -> bool:
+    """Do to ``state`` what the statement says; return whether the next statement follows."""
+    if not all(_holds(test, state, world) for test in statement.tests):
+        return True
+    match statement:
+        case Apply(actions=actions):
+            return _act(actions, state)
+        case Choose(branches=branches, equal=equal):
+            drawn = state.sample.draw
+            if equal:
+                return _act(branches[drawn * len(branches) >> _RANDOM_BITS].actions, state)
+            for branch in branches:
+                drawn -= branch.weight
+                if drawn < 0:
+                    return _act(branch.actions, state)
+            return True
+        case Lookup(fields=fields, entries=entries):
+            values = [state.get(f) for f in fields]
+            for entry in entries:
+                if all(_is(value, wanted) for value, wanted in zip(values, entry.key, strict=True)):
+                    return _act(entry.actions, state)
+            return True
+        case _:
+            assert_never(statement)
+
+
+def holds(test: FieldTest, value: int | str | None) -> bool:
+    """Whether a test of a field is true of this value; None is an absent field."""
+    if value is None:
+        return False
+    if isinstance(value, int) and test.mask is not None:
+        value &= test.mask
+    return any(_is(value, wanted) for wanted in test.values) is not test.negated
+
+
+def _is(value: int | str | None, wanted: Interval | Name) -> bool:
+    if isinstance(wanted, Name):
+        return isinstance(value, str) and wanted.matches(value)
+    return isinstance(value, int) and value in wanted
+
+
+def _holds(test: Test, state: State, world: World) -> bool:
+    match test:
+        case FieldTest():
+            return holds(test, state.get(test.field))
+        case AnyOf(tests=tests, negated=negated):
+            return any(holds(part, state.get(part.field)) for part in tests) is not negated
+        case Random(numerator=numerator, negated=negated):
+            # Which draws hold does not matter, how many do.
+            return state.sample.draw < (RANDOM_RANGE - numerator if negated else numerator)
+        case Nth(every=every, packet=packet, negated=negated):
+            state.note("count up", every)
+            return (state.sample.count % every == packet) is not negated
+        case SetTest():
+            return _member(test, state, world) is not test.negated
+        case Recent():
+            return _recent(test, state, world) is not test.negated
+        case Account(name=name):
+            state.note("count", name)
+            return True
+        case _:
+            assert_never(test)
+
+
+def _member(test: SetTest, state: State, world: World) -> bool:
+    known = world.sets[test.name]
+    sample = state.sample
+    proto = sample.number(Field.L4PROTO)
+    ported = proto in SET_PORT_PROTOCOLS
+    if known.type is SetType.BITMAP_PORT and sample.values[Field.L4PROTO] not in (6, 17):
+        return False
+    if Cell.PORT in known.type.cells and (not ported or sample.fragment):
+        return False  # an element without ports is refused, and a packet without ports has none of the others
+    key = [sample.number(field) for field in known.fields(test.directions)]
+    fitting = [
+        element for element in known.elements if all(v in i for v, i in zip(key, element.key, strict=True))
+    ]
+    # Of nets the longest prefix decides, which is the smallest interval.
+    best = min(fitting, key=lambda e: sum(i.size for i in e.key), default=None)
+    return best is not None and not best.nomatch
+
+
+def _recent(test: Recent, state: State, world: World) -> bool:
+    """``recent_mt`` without what emitters refuse: hit counts above one, and TTLs."""
+    side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
+    address = state.sample.number(side) & test.mask
+    key = address.to_bytes(world.family.bits // 8, "big")
+    for more in test.key:
+        value = state.get(more)
+        if value is None:
+            return False
+        key += _register(more, value, world.family)
+    names = tuple(world.lists)
+    found = test.mode is RecentMode.SET or state.seen(test.name, test.seconds, key, names)
+    changes = found and test.mode is not RecentMode.RCHECK
+    if test.negated and test.mode is RecentMode.UPDATE:  # what is there and too old becomes new
+        changes = not found and state.seen(test.name, None, key, names)
+    if changes:
+        for timeout in world.lists[test.name]:
+            state.listed[test.name, timeout, key] = test.mode is not RecentMode.REMOVE
+    return found
+
+
+def _register(field: Field, value: int | str, family: Family) -> bytes:
+    """The value of a field as it stands in a concatenation."""
+    if isinstance(value, str):
+        return value.encode().ljust(16, b"\0")
+    if field.is_address:
+        return value.to_bytes(family.bits // 8, "big")
+    width = ((field.bits or 8) + 7) // 8
+    order = "big" if field in (Field.SPORT, Field.DPORT) else sys.byteorder
+    return value.to_bytes(width, order).ljust(4, b"\0")
+
+
+def _act(actions: Sequence[Action], state: State) -> bool:
+    for action in actions:
+        match action:
+            case Accept():
+                state.note("accept")
+                return False
+            case Drop():
+                state.note("drop")
+                return False
+            case Return():
+                return False
+            case Jump(chain=name):
+                state.note("call", name)
+            case Goto(chain=name):
+                state.note("call", name)
+                return False
+            case Reject(kind=kind):
+                state.note("reject", *_REJECTS[kind])
+                return False
+            case Dnat(addresses=addresses, ports=ports):
+                state.translate("dnat", _range(addresses), _range(ports.interval), _options(ports))
+                return False
+            case Snat(addresses=addresses, ports=ports):
+                state.translate("snat", _range(addresses), _range(ports.interval), _options(ports))
+                return False
+            case Masquerade(ports=ports):
+                state.translate("masq", None, _range(ports.interval), _options(ports))
+                return False
+            case Redirect(ports=ports):
+                state.translate("redir", None, _range(ports.interval), _options(ports))
+                return False
+            case Log() | NfLog():
+                state.note("log", _log(action))
+            case NoTrack():
+                state.tracked = ConnectionState.UNTRACKED
+            case SetMark(value=value, mask=mask):
+                state.mark = (state.mark & ~mask & _ALL) ^ value
+            case SetConnmark() | SaveMark() | RestoreMark():
+                _connmark(action, state)
+            case _:
+                assert_never(action)
+    return True
+
+
+def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> None:
+    if not state.has_entry:
+        return
+    match action:
+        case SetConnmark(value=value, mask=mask):
+            state.connmark = (state.connmark & ~mask & _ALL) ^ value
+        case SaveMark(nfmask=nfmask, ctmask=ctmask):
+            state.connmark = (state.connmark & ~ctmask & _ALL) ^ (state.mark & nfmask)
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
+            state.mark = (state.mark & ~nfmask & _ALL) ^ (state.connmark & ctmask)
+
+
+def _range(interval: Interval | None) -> tuple[int, int] | None:
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _options(ports: NatPorts) -> int:
+    """The flags of ``struct nf_nat_range2`` beside those for what is given."""
+    return ports.random << 2 | ports.persistent << 3 | ports.fully_random << 4
+
+
+def _log(action: Log | NfLog) -> Instruction:
+    if isinstance(action, NfLog):
+        size, threshold = action.size or 0, action.threshold or 0
+        return instructions.Log(action.prefix, action.group, size, threshold, None, 0)
+    flags = sum(bit for detail, bit in _LOG_FLAGS.items() if detail in action.details)
+    return instructions.Log(action.prefix, None, 0, 0, action.level, flags)
+
+
+_LOG_FLAGS: Final = {
+    LogDetail.TCP_SEQUENCE: 0x01,  # NF_LOG_TCPSEQ and so on
+    LogDetail.TCP_OPTIONS: 0x02,
+    LogDetail.IP_OPTIONS: 0x04,
+    LogDetail.UID: 0x08,
+    LogDetail.MACDECODE: 0x20,
+}
+_UNREACHABLE: Final = {
+    # RFC 792 and RFC 1812
+    RejectKind.ICMP_NET_UNREACHABLE: 0,
+    RejectKind.ICMP_HOST_UNREACHABLE: 1,
+    RejectKind.ICMP_PROTO_UNREACHABLE: 2,
+    RejectKind.ICMP_PORT_UNREACHABLE: 3,
+    RejectKind.ICMP_NET_PROHIBITED: 9,
+    RejectKind.ICMP_HOST_PROHIBITED: 10,
+    RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+    # RFC 4443
+    RejectKind.ICMP6_NO_ROUTE: 0,
+    RejectKind.ICMP6_ADM_PROHIBITED: 1,
+    RejectKind.ICMP6_ADDR_UNREACHABLE: 3,
+    RejectKind.ICMP6_PORT_UNREACHABLE: 4,
+    RejectKind.ICMP6_POLICY_FAIL: 5,
+    RejectKind.ICMP6_REJECT_ROUTE: 6,
+}
+_REJECTS: Final = {
+    **{kind: (0, code) for kind, code in _UNREACHABLE.items()},  # NFT_REJECT_ICMP_UNREACH
+    RejectKind.TCP_RESET: (1, 0),  # NFT_REJECT_TCP_RST
+}

@@ -1,0 +1,203 @@
+"""Whether the endpoints of a service are drawn as often as they should be, and how little more would show.
+
+``python -m tests.lab.draws`` opens many new connections to one service of three endpoints through every
+backend, and then the same through translations in which one endpoint's share is too large by a little: the
+first must pass the exact test of :mod:`harness.diff.shares`, the second must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import translate.bpf
+import translate.nft
+from backends.iptables.backend import IptablesLoader
+from backends.model.contract import Job
+from backends.model.flow import Flow, Send
+from backends.model.packet import Packet, PortClass
+from backends.nftables.backend import NftablesLoader
+from backends.replay.sampler import Destination
+from backends.replay.session import KernelSession, open_session
+from backends.simulator import simulate
+from backends.tc_ebpf.loader import TcEbpfLoader
+from harness.diff.backends import backend
+from harness.diff.shares import FALSE_ALARM_RATE, Tally, binomial_tail, detection_power, unfair_shares
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.mutation.bpf_faults import output_of
+from tests.lab.mutation.skew import skewed
+from translate.errors import InputError, MachineError, UnsupportedError
+from translate.ir import Family, Protocol, parse_address
+from translate.passes import lower
+from translate.read import read_ruleset
+from translate.write import write_save
+
+__all__ = ["SUBJECTS", "Drawn", "draw", "one_service"]
+
+SUBJECTS: Final = {
+    "iptables-legacy": ("iptables-legacy", 0),
+    "iptables-nft": ("iptables-nft", 0),
+    "nft-O0": ("nftables", 0),
+    "nft-O1": ("nftables", 1),
+    "nft-O2": ("nftables", 2),
+    "tc-O0": ("tc-ebpf", 0),
+    "tc-O1": ("tc-ebpf", 1),
+    "tc-O2": ("tc-ebpf", 2),
+}
+"""What draws: a backend at a level. The iptables ones have no translation to plant anything in."""
+
+_CLIENTS: Final = {Family.IP: "198.51.100.7", Family.IP6: "2001:db8:ffff::7"}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What came of many connections: how often each endpoint was chosen, and the least p-value."""
+
+    subject: str
+    shift: float
+    tally: Tally
+    unfair: bool
+
+    @property
+    def least_p(self) -> float:
+        """The least p-value of its endpoints."""
+        tally = self.tally
+        pairs = zip(tally.counts, tally.probabilities, strict=True)
+        return min(binomial_tail(count, tally.runs, probability) for count, probability in pairs)
+
+
+def one_service(family: Family, *, endpoints: int = 3) -> tuple[Job, Flow]:
+    """Return a job with one UDP service, and a flow to it from outside of the cluster."""
+    cluster = draw_cluster(Shape(family=family, services=1, udp=1, endpoints=endpoints, base=False))
+    ruleset = read_ruleset(kube_proxy_rules(cluster).encode(), name="one-service", family=family)
+    (service,) = cluster.services
+    packet = Packet(
+        family=family,
+        src=parse_address(family, _CLIENTS[family]),
+        dst=service.cluster_ip,
+        proto=Protocol.UDP,
+        sport=40000,
+        dport=service.port,
+    )
+    flow = Flow(id="one-service", steps=(Send(packet=packet, entry="eth0"),))
+    return Job(ruleset=ruleset, node=cluster.node), flow
+
+
+def draw(
+    subject: str,
+    *,
+    family: Family = Family.IP,
+    connections: int,
+    shift: float = 0.0,
+    endpoints: int = 3,
+    false_alarm_rate: float = FALSE_ALARM_RATE,
+) -> Drawn:
+    """Open new connections and test the shares of the endpoints against the simulator's.
+
+    ``shift`` plants a fault: one endpoint's share is larger by so much of the whole. Raises
+    MachineError when the subject cannot run here or a packet went where the reference never sends it,
+    InputError for a fault in what has no translation.
+    """
+    name, level = SUBJECTS[subject]
+    job, flow = one_service(family, endpoints=endpoints)
+    odds: dict[Destination | None, Fraction] = {}
+    for branch in simulate(job, flow).branches:
+        outcome = branch.outcomes[0]
+        assert outcome.dst is not None
+        assert not isinstance(outcome.dport, PortClass)
+        key = outcome.dst, outcome.dport
+        odds[key] = odds.get(key, Fraction(0)) + branch.probability
+    first = flow.first
+    assert first.entry is not None
+    with _opened(name, level, job, shift) as session:
+        counts = session.sample(first.packet, first.entry, connections)
+    strange = set(counts) - set(odds)
+    if strange:
+        raise MachineError(f"{subject}: {strange} are no endpoints")
+    tally = Tally(
+        flow_id=flow.id,
+        what="endpoint",
+        probabilities=tuple(odds.values()),
+        counts=tuple(counts.get(key, 0) for key in odds),
+    )
+    return Drawn(subject, shift, tally, bool(unfair_shares([tally], false_alarm_rate=false_alarm_rate)))
+
+
+def _opened(name: str, level: int, job: Job, shift: float) -> AbstractContextManager[KernelSession]:
+    family = job.ruleset.family
+    if name == "nftables":
+        text = translate.nft.emit(lower(job.ruleset, level=level)).text
+        return open_session(job.node, NftablesLoader(skewed(text, shift) if shift else text, family))
+    if name == "tc-ebpf":
+        output = translate.bpf.emit(lower(job.ruleset, level=level))
+        if shift:
+            output = output_of(skewed(output.render(), shift), output)
+        return open_session(job.node, TcEbpfLoader(output))
+    if shift:
+        raise InputError(f"{name} takes the rules as they are; there is no translation to change")
+    return open_session(job.node, IptablesLoader(name, write_save(job.ruleset), family))
+
+
+def _chances(connections: int, shift: float) -> str:
+    """How likely a test of the shares of three endpoints is to see the shift in one of them."""
+    fair = Fraction(1, 3)
+    seen = detection_power(connections, fair, float(fair) + shift, false_alarm_rate=FALSE_ALARM_RATE, tests=3)
+    return (
+        f"{connections} connections, false-alarm rate {FALSE_ALARM_RATE:g}: a share of 1/3 that is {shift:g}"
+        f" too large is caught with probability {seen:.6f}"
+    )
+
+
+def main() -> int:
+    """Print what the test says of each subject; 1 when a fair one is called unfair or an unfair one is not.
+
+    What each drew, which is another each time, goes to standard error.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.draws", description=__doc__)
+    parser.add_argument("--connections", type=int, default=200_000, metavar="N", help="default: %(default)s")
+    parser.add_argument("--shift", type=float, default=0.01, metavar="S", help="default: %(default)s")
+    parser.add_argument("--subjects", default=",".join(SUBJECTS), metavar="A,B", help="default: all")
+    parser.add_argument("--family", type=Family, choices=tuple(Family), default=Family.IP)
+    given = parser.parse_args()
+    print(_chances(given.connections, given.shift))
+    worst = 0
+    try:
+        for subject in given.subjects.split(","):
+            if subject not in SUBJECTS:
+                raise InputError(f"unknown subject {subject!r}; known are {', '.join(SUBJECTS)}")
+            for shift in (0.0, given.shift):
+                worst = max(worst, _tell(subject, shift, given.connections, given.family))
+    except (InputError, MachineError) as e:
+        print(f"nfparity: {e}", file=sys.stderr)
+        return 2 if isinstance(e, InputError) else 3
+    return worst
+
+
+def _tell(subject: str, shift: float, connections: int, family: Family) -> int:
+    name, _ = SUBJECTS[subject]
+    planted = f"{shift:+g} planted" if shift else "as translated"
+    availability = backend(name).probe()
+    if shift and name.startswith("iptables-"):
+        return 0
+    if not availability.ok:
+        print(f"{subject:16} {planted:14} skipped: {availability.reason}")
+        return 0
+    try:
+        drawn = draw(subject, family=family, connections=connections, shift=shift)
+    except UnsupportedError as e:
+        print(f"{subject:16} {planted:14} skipped: {str(e).splitlines()[0]}")
+        return 0
+    verdict = "unfair" if drawn.unfair else "fair"
+    wrong = drawn.unfair != bool(shift)
+    counts = " ".join(f"{count:7}" for count in drawn.tally.counts)
+    print(f"{subject:16} {planted:14} {verdict}{' WRONG' * wrong}", flush=True)
+    print(f"{subject:16} {planted:14} {counts}  least p {drawn.least_p:.1e}", file=sys.stderr)
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Parity at the size of a large cluster: every service used from each place, on every backend that loads it.
+
+``python -m tests.lab.large --services N`` draws a cluster of N services with everything that a Service can
+have (:mod:`tests.lab.kuberules`), in each family, and replays flows that use each of them
+(:func:`tests.lab.kuberules.service_uses`). It prints how long each part took, and how much of that a
+processor worked for it: the first depends on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from backends.model.contract import Availability, Backend, Job, Session
+from backends.model.flow import Flow, Repeated
+from backends.model.outcome import FlowResult
+from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
+from harness.diff.batch import Batch
+from harness.diff.deciding import deciding_rules
+from harness.diff.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.report.text import print_parity
+from harness.status import worst_status
+from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses
+from translate.errors import InputError, MachineError, Note
+from translate.ir import Family
+from translate.read import read_ruleset
+
+__all__ = ["CARRIERS", "Expected", "Subject", "large_shape", "large_subject", "run_one"]
+
+CARRIERS: Final = (
+    ("iptables-legacy", 0),
+    ("iptables-nft", 0),
+    ("nftables", 0),
+    ("nftables", 1),
+    ("nftables", 2),
+    ("tc-ebpf", 2),
+)
+"""What carries the packets: a backend at a level. iptables takes the rules as they are at any level.
+Below -O2 the tc program has code for each service, and compiling that takes minutes at this size."""
+
+
+def large_shape(services: int, family: Family) -> Shape:
+    """Return a cluster of ``services`` with every feature of a Service, in the usual proportions.
+
+    Affinity stays with a few services: its lists are emptied between any two flows, one by one.
+    """
+    exposed = min(services // 10, 1200)
+    balancers = exposed // 3
+    return Shape(
+        family=family,
+        services=services,
+        endpoints=3,
+        node_ports=exposed - balancers,
+        load_balancers=balancers,
+        external_ips=services // 50,
+        source_ranges=balancers // 2,
+        external_local=exposed // 4,
+        internal_local=services // 50,
+        affinity=min(services // 20, 4),
+        without_endpoints=services // 40,
+        udp=services // 10,
+        sctp=services // 20,
+        masquerade_agent=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A cluster's rules and the flows that use its services."""
+
+    cluster: Cluster
+    lines: int
+    batch: Batch
+
+
+def large_subject(shape: Shape) -> Subject:
+    """Draw the cluster, write and read its rules, and make the flows."""
+    cluster = draw_cluster(shape)
+    text = kube_proxy_rules(cluster)
+    name = f"{shape.services}-services-{shape.family.value}"
+    ruleset = read_ruleset(text.encode(), name=name, family=shape.family)
+    flows = tuple(service_uses(cluster))
+    batch = Batch(rules_path=name, ruleset=ruleset, node=cluster.node, flows=flows, corpus=None)
+    return Subject(cluster, text.count("\n"), batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The reference, asked once: it answers for every carrier what it said the first time."""
+
+    results: dict[str, FlowResult]
+    name: str = REFERENCE
+
+    @classmethod
+    def ask(cls, batch: Batch) -> Expected:
+        """Ask the reference about every flow of ``batch``."""
+        with backend(REFERENCE).open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
+            return cls({r.flow_id: r for r in session.replay(batch.flows)})
+
+    def probe(self) -> Availability:
+        """Say that it can answer."""
+        return Availability(ok=True)
+
+    def open(self, job: Job) -> AbstractContextManager[Session]:
+        """Return a session of what was said."""
+        return nullcontext(_Said(self.results))
+
+
+class _Said:
+    limits: tuple[Note, ...] = ()
+
+    def __init__(self, results: dict[str, FlowResult]) -> None:
+        self._results = results
+
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        """Say it again."""
+        return (self._results[f.flow.id if isinstance(f, Repeated) else f.id] for f in flows)
+
+
+def run_one(subject: Subject, expected: Expected, carrier: Backend, level: int) -> ParityReport:
+    """Replay all flows through one backend at one level."""
+    return run_parity(
+        Plan(batches=(subject.batch,), level=level, miss=1.0),
+        (carrier,),
+        reference=expected,
+        rules=deciding_rules,
+        progress=lambda *_: None,
+    )
+
+
+class _Clock:
+    """Prints what was done and how long that took, children that have ended included."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic(), _worked()
+
+    def tell(self, what: str) -> None:
+        now = time.monotonic(), _worked()
+        passed, worked = now[0] - self._last[0], now[1] - self._last[1]
+        print(f"  {passed:7.1f} s ({worked:.1f} s of work)  {what}", flush=True)
+        self._last = now
+
+
+def _worked() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def main() -> int:
+    """Print a line for each part, and what differed; the worst exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.large", description=__doc__)
+    parser.add_argument("--services", type=int, metavar="N", default=10000, help="default: %(default)s")
+    parser.add_argument("--families", metavar="A,B", default="ip,ip6", help="default: %(default)s")
+    parser.add_argument("--backends", metavar="A,B", default=",".join(BACKENDS), help="default: all")
+    parser.add_argument("--levels", metavar="N,N", default="0,1,2", help="default: %(default)s")
+    given = parser.parse_args()
+    try:
+        levels = [int(level) for level in given.levels.split(",")]
+        families = [Family(name) for name in given.families.split(",")]
+    except ValueError as e:
+        parser.error(str(e))
+    try:
+        able, skipped = choose_backends(parse_backends(given.backends), requested=False)
+        for one in skipped:
+            print(f"{one.name} is skipped: {one.skipped}")
+        return max(_family(large_shape(given.services, family), able, levels) for family in families)
+    except (InputError, MachineError) as e:
+        print(f"nfparity: {e}", file=sys.stderr)
+        return 2 if isinstance(e, InputError) else 3
+
+
+def _family(shape: Shape, able: Sequence[Backend], levels: Sequence[int]) -> int:
+    clock = _Clock()
+    print(f"{shape.services} services, {shape.family.value}:", flush=True)
+    subject = large_subject(shape)
+    clock.tell(f"{subject.lines} lines of rules written and read, {len(subject.batch.flows)} flows made")
+    expected = Expected.ask(subject.batch)
+    clock.tell(REFERENCE)
+    worst = 0
+    for name, level in CARRIERS:
+        carrier = next((b for b in able if b.name == name), None)
+        if carrier is None or (level not in levels and not name.startswith("iptables-")):
+            continue
+        report = run_one(subject, expected, carrier, level)
+        (mine,) = report.backends
+        told = f"{mine.differing} of {mine.flows} flows different"
+        clock.tell(f"{name} -O{level}: {f'not tested: {mine.untested[0]}' if mine.untested else told}")
+        if not report.parity:
+            print_parity(report, sys.stdout)
+            worst = worst_status((worst, report.status))
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Plant every fault and print the table: ``python -m tests.lab.mutation``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from harness.diff.batch import Batch
+from tests.lab.mutation.arenas import ARENAS, arena
+from tests.lab.mutation.table import print_table
+from tests.lab.mutation.trial import SUBJECTS, Trial, try_all
+from translate.errors import InputError, MachineError, UnsupportedError
+
+_RULES: Final = "kind,cluster,cluster6"
+"""Small enough to plant every fault in."""
+
+
+def main() -> int:
+    """Print the table; 0 when every fault was caught, refused or is proven to change nothing."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.mutation", description=__doc__)
+    parser.add_argument("--rules", default=_RULES, help=f"of {', '.join(ARENAS)}; default: {_RULES}")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="plant only every Nth fault")
+    parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}")
+    given = parser.parse_args()
+    trials: list[Trial] = []
+    try:
+        for name in given.rules.split(","):
+            batches = arena(name)
+            for subject in given.subjects.split(","):
+                trials += _tried(name, batches, subject, given.every)
+    except (InputError, MachineError) as e:
+        print(f"nfparity: {e}", file=sys.stderr)
+        return 2 if isinstance(e, InputError) else 3
+    print_table(trials, sys.stdout)
+    return 0 if all(trial.clean for trial in trials) else 1
+
+
+def _tried(name: str, batches: Sequence[Batch], subject: str, every: int) -> Iterator[Trial]:
+    try:
+        progress = sys.stderr if sys.stderr.isatty() else None
+        yield from try_all(name, batches, subjects=[subject], every=every, progress=progress)
+    except UnsupportedError as e:
+        print(f"{name} {subject}: skipped: {e.refusals[0].render()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

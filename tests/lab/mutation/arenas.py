@@ -1,0 +1,146 @@
+"""Where faults are planted: rules on nodes, with the flows that must show every fault.
+
+``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
+that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
+endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
+of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from backends.model.flow import Again, Flow, IcmpError, Reply, Send
+from backends.model.packet import Icmp6Type, IcmpType, Packet
+from harness.corpus.rulefile import InputOptions
+from harness.diff.batch import Batch
+from nfparity.inputs.batches import load_batches, load_node
+from nfparity.inputs.rules import load_rules
+from tests.lab.kuberules import Shape
+from tests.lab.selfcheck import Subject, cluster_subject, subject_of
+from translate.errors import InputError
+from translate.ir import Family, Protocol
+
+__all__ = ["ARENAS", "CLUSTER", "arena"]
+
+CLUSTER: Final = Shape(
+    services=7,
+    endpoints=3,
+    node_ports=1,
+    load_balancers=2,
+    source_ranges=1,
+    external_local=2,
+    internal_local=1,
+    affinity=1,
+    without_endpoints=2,
+    udp=2,
+    base=False,
+    seed=272,
+)
+"""Few services, so that many faults can be planted, which have everything that a Service can have."""
+
+_MARK: Final = 0x4000
+_LOOPBACK: Final = 1
+"""``::1``."""
+_RULESETS: Final = "tests/corpus/rulesets"
+
+
+def arena(name: str) -> tuple[Batch, ...]:
+    """Return the batches of an arena, the largest first; InputError for an unknown one."""
+    if name not in ARENAS:
+        raise InputError(f"unknown rules {name!r}; known are {', '.join(ARENAS)}")
+    return ARENAS[name]()
+
+
+def _kind() -> tuple[Batch, ...]:
+    found = []
+    for batch in load_batches(rules=None, corpus="tests/corpus/cases", node=None):
+        flows = tuple(flow for flow in batch.flows if flow.id.startswith("kind-"))
+        if flows:
+            found.append(replace(batch, flows=flows))
+    return tuple(sorted(found, key=lambda batch: -len(batch.flows)))
+
+
+def _cluster(family: Family) -> tuple[Batch, ...]:
+    return _batches(cluster_subject(f"cluster-{family.value}", replace(CLUSTER, family=family)))
+
+
+def _dumped(family: Family, rules: str, node: str) -> tuple[Batch, ...]:
+    rules, node = f"{_RULESETS}/{rules}", f"{_RULESETS}/{node}"
+    ruleset = load_rules(rules, InputOptions(family=family))
+    return _batches(subject_of(rules, ruleset, load_node(node, ruleset)))
+
+
+def _batches(subject: Subject) -> tuple[Batch, ...]:
+    flows = (*subject.flows, *_again(subject.flows), *_pings(subject.flows), *_marked(subject.flows))
+    return (
+        Batch(rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None),
+    )
+
+
+def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
+    """What a corpus that is made for rules leaves out and faults can show.
+
+    Each use of a service with three more connections of the same client, for affinity; and with a router's
+    word that the endpoint cannot be reached, which is about a translated packet. And with the bit of
+    the mark set that rules set themselves: by the node, also in the name of an endpoint (as a transparent
+    proxy sends), because no mark comes in by a wire. And the port on IPv6's loopback address, which node
+    ports leave out.
+    """
+    for flow in flows:
+        packet = flow.first.packet
+        if not flow.id.startswith("service-") or not isinstance(packet.sport, int):
+            continue
+        more = (packet.changed(sport=packet.sport + 10000 * n) for n in (1, 2, 3))
+        sends = tuple(Send(packet=one, entry=flow.first.entry) for one in more)
+        yield replace(flow, id=f"{flow.id}-again", steps=(flow.first, *sends))
+        error = IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
+        if packet.family is Family.IP6:
+            error = IcmpError(type=Icmp6Type.DEST_UNREACHABLE, code=3)
+        yield replace(flow, id=f"{flow.id}-error", steps=(flow.first, error))
+        if flow.id.endswith("-node") and packet.family is Family.IP6:
+            local = Send(packet=packet.changed(src=_LOOPBACK, dst=_LOOPBACK), entry=None)
+            yield replace(flow, id=f"{flow.id}-localhost", steps=(local,))
+        if flow.first.entry is None or "-endpoint" in flow.id:
+            marked = Send(packet=packet.changed(mark=_MARK), entry=None)
+            yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
+
+
+def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
+    """Pings that are masqueraded, with their answers: rules of services are about ports, and leave them out.
+
+    By the node and with the mark, since the mark does not come in by a wire.
+    """
+    for flow in flows:
+        packet = flow.first.packet
+        if not flow.id.startswith("service-") or not flow.id.endswith("-elsewhere-node"):
+            continue
+        icmp = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+        ping = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=icmp)
+        kind = IcmpType.ECHO_REQUEST if packet.family is Family.IP else Icmp6Type.ECHO_REQUEST
+        ping = ping.changed(icmp_type=int(kind), icmp_code=0, icmp_id=packet.sport, mark=_MARK)
+        yield Flow(id=f"{flow.id}-ping", steps=(Send(packet=ping, entry=None), Reply(), Again()))
+
+
+def _marked(flows: Sequence[Flow]) -> Iterable[Flow]:
+    """What the node makes, with the mark, where rules know no services that :func:`_again` could use."""
+    if any(flow.id.startswith("service-") for flow in flows):
+        return
+    for flow in flows:
+        if flow.first.entry is None:
+            marked = Send(packet=flow.first.packet.changed(mark=_MARK), entry=None)
+            yield replace(flow, id=f"{flow.id}-marked", steps=(marked,))
+
+
+ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
+    "kind": _kind,
+    "cluster": lambda: _cluster(Family.IP),
+    "cluster6": lambda: _cluster(Family.IP6),
+    "kube-real": lambda: _dumped(Family.IP, "kube-real/rules.iptables-save", "kube-real/node.json"),
+    "kube-real6": lambda: _dumped(Family.IP6, "kube-real/rules.ip6tables-save", "kube-real/node6.json"),
+    "kube-ipvs": lambda: _dumped(Family.IP, "kube-ipvs/rules.iptables-save", "kube-ipvs/node.json"),
+    "kube-ipvs6": lambda: _dumped(Family.IP6, "kube-ipvs6/rules.ip6tables-save", "kube-ipvs6/node.json"),
+}
+"""Every arena by name."""

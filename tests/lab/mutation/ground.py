@@ -1,0 +1,96 @@
+"""What faults are judged by: flows on nodes, with what the reference expects of them.
+
+The flows are the regression corpus or generated ones, and a few first packets with a random outcome many
+times over, so that the shares of endpoints and the spread of drawn ports are tested as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from backends.model.contract import Backend, Job
+from backends.model.flow import Flow
+from backends.model.outcome import FlowResult, Outcome
+from backends.model.packet import PortClass
+from harness.diff.batch import Batch
+from harness.diff.repeat import repetitions
+
+__all__ = ["Ground", "prepare"]
+
+_LOOPBACK: Final = {1, 0x7F000001}
+"""``::1`` and ``127.0.0.1``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Flows on one node with what the reference expects; ``repeats`` maps a repetition to its flow.
+
+    The flows of ``batch`` come first, then what is repeated of them, all once before any a second time: a
+    fault that one of three connections shows is shown by one of the first few of thousands.
+    """
+
+    batch: Batch
+    flows: tuple[Flow, ...]
+    expected: tuple[FlowResult, ...]
+    repeats: dict[str, str]
+
+    def repeated(self, flow_id: str) -> tuple[int, ...]:
+        """Return where a flow and its repetitions stand."""
+        return tuple(
+            i for i, flow in enumerate(self.flows) if flow_id in (flow.id, self.repeats.get(flow.id))
+        )
+
+
+def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int) -> tuple[Ground, ...]:
+    """Ask the reference about every flow, and repeat the first packet of those that chance may decide.
+
+    Each is run ``few`` times more, so that every branch is seen; the first to each destination that has
+    a choice among endpoints ``many`` times, so that their shares are. A node's addresses are one.
+    """
+    grounds: list[Ground] = []
+    seen: set[tuple[object, ...]] = set()
+    for batch in batches:
+        job = Job(ruleset=batch.ruleset, node=batch.node)
+        own = {a.value for i in batch.node.interfaces for a in i.addresses} | _LOOPBACK
+        with reference.open(job) as session:
+            expected = list(session.replay(batch.flows))
+            repeats: dict[str, str] = {}
+            rounds: list[tuple[int, Flow, FlowResult]] = []
+            for flow, result in zip(batch.flows, tuple(expected), strict=True):
+                times = _times(flow, result, seen, own, few=few, many=many)
+                if not times:
+                    continue
+                first = replace(flow, id=f"{flow.id}:first", steps=flow.steps[:1])
+                again = (first, *repetitions(first, times))
+                repeats |= {one.id: first.id for one in again[1:]}
+                results = zip(again, session.replay(again), strict=True)
+                rounds += ((n, one, expects) for n, (one, expects) in enumerate(results))
+        rounds.sort(key=lambda one: one[0])
+        flows = (*batch.flows, *(flow for _, flow, _ in rounds))
+        expected += (result for _, _, result in rounds)
+        grounds.append(Ground(batch, flows, tuple(expected), repeats))
+    return tuple(grounds)
+
+
+def _times(
+    flow: Flow, result: FlowResult, seen: set[tuple[object, ...]], own: set[int], *, few: int, many: int
+) -> int:
+    """How often to repeat the first packet of a flow."""
+    packet, first = flow.first.packet, _firsts(result)
+    endpoints = frozenset((o.dst, o.dport) for o in first)
+    if len(endpoints) > 1:
+        service = (endpoints, packet.dst not in own and packet.dst, packet.proto, packet.dport)
+        if service not in seen:
+            seen.add(service)
+            return many
+        return few
+    if any(isinstance(o.sport, PortClass) for o in first):
+        return few
+    # Where there is one endpoint, a fault may draw among several, of which that is one.
+    return few // 2 if any(o.dnat for o in first) else 0
+
+
+def _firsts(result: FlowResult) -> set[Outcome]:
+    return {branch.outcomes[0] for branch in result.branches}

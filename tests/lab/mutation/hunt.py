@@ -1,0 +1,49 @@
+"""The hunt: plant one fault at a time, load what comes out into a real kernel, and look for a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.lab.mutation.fault import Fault
+from tests.lab.mutation.stand import Stand
+from translate.errors import InputError, MachineError
+
+__all__ = ["Caught", "Verdict", "hunt"]
+
+
+class Verdict(StrEnum):
+    """What became of a fault."""
+
+    CAUGHT = "caught"
+    """A packet showed it."""
+    REFUSED = "refused"
+    """The loader (nft, the compiler, the verifier) did not take it."""
+    SURVIVED = "survived"
+    """Nothing showed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """A fault and what became of it; ``by`` says which flow showed it, or who refused it and how."""
+
+    fault: Fault
+    verdict: Verdict
+    by: str
+
+
+def hunt(faults: Iterable[Fault], stand: Stand, *, proven: Collection[Fault] = ()) -> Iterator[Caught]:
+    """Plant each fault in turn and yield what became of it.
+
+    A fault that is ``proven`` to change nothing meets every flow once: repetitions are for faults that
+    only many packets show, and cost most of a survivor's time.
+    """
+    for fault in faults:
+        try:
+            by = stand.first_difference(fault, repeated=fault not in proven)
+        except (InputError, MachineError) as e:
+            yield Caught(fault=fault, verdict=Verdict.REFUSED, by=str(e).strip().split("\n")[0])
+            continue
+        verdict = Verdict.SURVIVED if by is None else Verdict.CAUGHT
+        yield Caught(fault=fault, verdict=verdict, by=by or "")

@@ -1,0 +1,208 @@
+"""Faults of an nftables ruleset: every operator at every place of the text where it applies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from tests.lab.mutation.fault import Fault, Place
+from tests.lab.mutation.operators import Change, Operators, each, faults_at
+from translate.ir import Family, format_address, parse_address
+
+__all__ = ["MOST_ELEMENTS", "nft_faults"]
+
+MOST_ELEMENTS: Final = 48
+"""How many elements of one set or map get faults of their own."""
+
+_BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
+_PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
+_DATA: Final = r"(?<= : )\S.*(?=,$)"
+_ELEMENT_DATA: Final = re.compile(_DATA)
+_MARK: Final = re.compile(r"0x([0-9a-f]+)")
+
+
+def nft_faults(text: str) -> Iterator[Fault]:
+    """Yield every single fault of the text, in the order of its lines."""
+    following = _following(text)
+    target = each(_CALL, lambda m: _other_target(m, following))
+    lists = tuple(dict.fromkeys(re.findall(r"@(recent_\S+)", text)))
+    other_list = each(r"@(recent_\S+)", lambda m: _other_list(m, lists))
+    alike = _alike(text)
+    other_lookup = each(r"@((?!recent_)\S+)", lambda m: f"@{alike[m[1]]}" if m[1] in alike else None)
+    operators = (*_OPERATORS, ("target", target), ("list", other_list), ("lookup", other_lookup))
+    places = tuple(_places(text))
+    data = _data_of_next(places)
+    for place in places:
+        yield from faults_at(place, (*operators, ("data", _became(data.get(place.line)))))
+
+
+def _became(data: str | None) -> Change:
+    return each(_DATA, lambda m: data)
+
+
+def _alike(text: str) -> Mapping[str, str]:
+    """For each set or map another one with the same types of key and data, where there is one."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    block: re.Match[str] | None = None
+    for line in text.split("\n"):
+        if match := _BLOCK.match(line):
+            block = match
+        elif block and line.startswith("\t\ttypeof ") and not block[2].startswith("recent_"):
+            kinds.setdefault((block[1], line), []).append(block[2])
+    groups = [names for names in kinds.values() if len(names) > 1]
+    return {name: names[(i + 1) % len(names)] for names in groups for i, name in enumerate(names)}
+
+
+def _data_of_next(places: Sequence[Place]) -> Mapping[int, str]:
+    """For each element of a map, by line, what the next one (the first after the last) says."""
+    maps: dict[str, list[tuple[int, str]]] = {}
+    for place in places:
+        if match := _ELEMENT_DATA.search(place.text):
+            maps.setdefault(place.block, []).append((place.line, match[0]))
+    return {line: of[(i + 1) % len(of)][1] for of in maps.values() for i, (line, _) in enumerate(of)}
+
+
+def _following(text: str) -> Mapping[str, str]:
+    """For each chain the next one of the same table and, where there is one, of the same kind."""
+    names = sorted(m[2] for line in text.split("\n") if (m := _BLOCK.match(line)) and m[1] == "chain")
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault("-".join(name.split("-")[:2]), []).append(name)
+    return {n: kind[(i + 1) % len(kind)] for kind in kinds.values() for i, n in enumerate(kind)}
+
+
+def _other_target(match: re.Match[str], following: Mapping[str, str]) -> str | None:
+    other = following[match[2]]
+    return None if other == match[2] else match[1] + other
+
+
+def _other_list(match: re.Match[str], lists: Sequence[str]) -> str | None:
+    other = lists[(lists.index(match[1]) + 1) % len(lists)]
+    return None if other == match[1] else f"@{other}"
+
+
+def _places(text: str) -> Iterator[Place]:
+    """Rules, elements and hook lines; comments, declarations and braces are no place for a fault.
+
+    Of the elements of a large set or map, as many as ``MOST_ELEMENTS``, evenly spread.
+    """
+    blocks: dict[tuple[str, str], list[Place]] = {}
+    block: tuple[str, str] | None = None
+    for number, line in enumerate(text.split("\n")):
+        if match := _BLOCK.match(line):
+            block = (match[1], match[2])
+        elif block and line.startswith("\t\t") and not _is_declaration(line.strip()):
+            blocks.setdefault(block, []).append(Place(block[1], number, line))
+    for (kind, _), places in blocks.items():
+        if kind == "chain" or len(places) <= MOST_ELEMENTS:
+            yield from places
+        else:
+            yield from (places[i * len(places) // MOST_ELEMENTS] for i in range(MOST_ELEMENTS))
+
+
+def _is_declaration(line: str) -> bool:
+    return line.startswith(("comment ", "typeof ", "flags ", "elements", "}", "size ", "timeout "))
+
+
+def _drop(line: str) -> Sequence[str | None]:
+    return [] if line.strip().startswith("type ") else [None]
+
+
+def _family(address: str) -> Family:
+    return Family.IP6 if ":" in address else Family.IP
+
+
+def _address(match: re.Match[str]) -> str | None:
+    family = _family(match[1])
+    value = parse_address(family, match[1])
+    length = match[2]
+    step = 1 << (family.bits - int(length)) if length else 1
+    moved = format_address(family, value ^ step)
+    return moved if length is None else f"{moved}/{length}"
+
+
+def _length(delta: int) -> Callable[[re.Match[str]], str | None]:
+    def change(match: re.Match[str]) -> str | None:
+        if match[2] is None:
+            return None
+        family, length = _family(match[1]), int(match[2]) + delta
+        if not 0 < length <= family.bits:
+            return None
+        value = parse_address(family, match[1]) & ~((1 << (family.bits - length)) - 1)
+        return f"{format_address(family, value)}/{length}"
+
+    return change
+
+
+def _port(match: re.Match[str]) -> str:
+    return f"{match[1]}{int(match[2]) + 1}"
+
+
+def _other_side(match: re.Match[str]) -> str:
+    return f"{match[1]}{'d' if match[2] == 's' else 's'}"
+
+
+def _other_bit(match: re.Match[str]) -> str:
+    return f"0x{int(match[1], 16) >> 1:x}"
+
+
+def _flip(match: re.Match[str]) -> str:
+    return "!=" if match[0] == "==" else "=="
+
+
+_TESTS: Final = (
+    r"ip6? [sd]addr (?:!= )?[\w@./:-]+ |(?:tcp|udp|th) [sd]port [\d-]+ |meta l4proto \w+ |"
+    r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
+    r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ "
+)
+_FIELD: Final = r"(?:ip6? [sd]addr|meta l4proto|th [sd]port)"
+_OF_SET: Final = rf"({_FIELD}(?: \. {_FIELD})* )(!= )?(@set_\S+ )"
+_CALL: Final = r"((?:jump|goto) )([\w-]+)"
+
+_OPERATORS: Final[Operators] = (
+    ("lost-line", _drop),
+    ("lost-test", each(_TESTS, lambda m: "")),
+    ("lost-test", each(_OF_SET, lambda m: "")),
+    ("inverted-test", each(_OF_SET, lambda m: m[1] + ("" if m[2] else "!= ") + m[3])),
+    ("inverted-test", each(r"(ip6? [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
+    ("inverted-test", each(r"((?:ip6? [sd]addr|[tu]\wp [sd]port) )(?=[@\da-f:])", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(r"[=!]=(?= (?:0x|dnat))", _flip)),
+    ("inverted-test", each(r"(fib [sd]addr type )(?=\w)", lambda m: f"{m[1]}!= ")),
+    ("side", each(r"(ip6? )saddr (?=[@}])", lambda m: f"{m[1]}daddr ")),
+    ("side", each(r"(ip6? )([sd])(?=addr \. )", _other_side)),
+    ("side", each(r"(th )([sd])(?=port (?:v?map )?@)", _other_side)),
+    ("side", each(r"(fib )([sd])(?=addr type)", _other_side)),
+    ("reject-kind", each(r"(reject with icmp type )port-", lambda m: f"{m[1]}host-")),
+    ("reject-kind", each(r"(reject with icmpv6 type )port-", lambda m: f"{m[1]}addr-")),
+    ("verdict", each(r"reject with \S+ type \S+", lambda m: "drop")),
+    ("address", each(_PREFIX, _address)),
+    ("prefix-length", each(_PREFIX, _length(-1))),
+    ("prefix-length", each(_PREFIX, _length(1))),
+    ("port", each(r"((?:[sd]port |\.\d{1,3}:|\]:|p \. | : [\w.:]+ \. ))(\d+)\b", _port)),
+    ("tcp-udp", each(r"\btcp\b", lambda m: "udp")),
+    ("tcp-udp", each(r"\budp\b", lambda m: "tcp")),
+    ("mark-bit", each(_MARK.pattern + r"(?![^\"]*< )", _other_bit)),
+    ("mark-operation", each(r"mark \^ ", lambda m: "mark | ")),
+    ("mark-operation", each(r"mark \| ", lambda m: "mark ^ ")),
+    ("verdict", each(r"\bdrop\b", lambda m: "accept")),
+    ("verdict", each(r"\baccept$|\baccept(?= comment)", lambda m: "drop")),
+    ("verdict", each(r"\breturn\b", lambda m: "accept")),
+    ("policy", each(r"policy accept", lambda m: "policy drop")),
+    ("lost-nat", each(r"masquerade(?: fully-random)?|[ds]nat to \S+", lambda m: "accept")),
+    ("randomness", each(r"masquerade fully-random", lambda m: "masquerade")),
+    ("randomness", each(r"masquerade(?! fully)", lambda m: "masquerade fully-random")),
+    ("skew", each(r"< (\d+)", lambda m: f"< {int(m[1]) * 3 // 4}")),
+    ("skew", each(r"numgen random mod (\d{1,6})(?!\d)", lambda m: f"numgen random mod {int(m[1]) + 1}")),
+    ("hook", each(r"hook prerouting", lambda m: "hook input")),
+    ("hook", each(r"hook input", lambda m: "hook forward")),
+    ("hook", each(r"hook forward", lambda m: "hook input")),
+    ("priority", each(r"priority 0", lambda m: "priority -400")),
+    ("priority", each(r"priority -150", lambda m: "priority 150")),
+    ("priority", each(r"priority 100", lambda m: "priority -90")),
+    ("state", each(r"established,related", lambda m: "established")),
+    ("state", each(r"established,related", lambda m: "related")),
+    ("state", each(r"ct state invalid", lambda m: "ct state untracked")),
+)
+"""Kinds of fault, each with the lines that it makes of a line."""

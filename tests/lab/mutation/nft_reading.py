@@ -1,0 +1,132 @@
+"""An nft text, read as far as proofs need it: what each rule asks, what it says then, and who calls whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tests.lab.mutation.relation import Relation
+
+__all__ = ["Line", "NftText", "read_nft"]
+
+_BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
+_COMMENT: Final = re.compile(r' ?comment "[^"]*"')
+_FIELD: Final = r"(?:ip6? [sd]addr|th [sd]port|meta l4proto|ct state)"
+_KEY: Final = rf"{_FIELD}(?: \. {_FIELD})*"
+_IN_SET: Final = re.compile(rf"({_KEY}) @(\S+) ")
+_PROTOCOL: Final = re.compile(r"meta l4proto (?:(\w+)|\{ ([\w, ]+) \}) ")
+_STATE: Final = re.compile(r"ct state ([a-z,]+) ")
+_PORT: Final = re.compile(r"(tcp|udp|sctp|dccp|udplite) ([sd]port) (\d+) ")
+_ADDRESS: Final = re.compile(r"(ip6? [sd]addr) (?=\S*[\da-f])([\da-f.:]+) ")
+_OTHER: Final = re.compile(
+    rf"(?:{_KEY} != @\S+|ip6? [sd]addr (?:!= )?(?=\S*[\da-f])[\da-f.:/-]+|\w+ [sd]port (?:!= )?[\d-]+"
+    r"|ct state != [\w,]+|ct status & \w+ [!=]= \w+|meta mark & 0x[\da-f]+ [!=]= 0x[\da-f]+"
+    r"|fib [sd]addr type (?:!= )?\w+|[io]ifname (?:!= )?\S+) "
+)
+_VMAP: Final = re.compile(r"(.*?) ?vmap @(\S+)$")
+_CALL: Final = re.compile(r"\b(?:jump|goto) (\S+)")
+_PLAIN: Final = re.compile(r"(?:accept|return|continue|(?:jump|goto) \S+|)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A rule: ``asked`` of fields that are tables, what else it asks as text, and what it says then.
+
+    ``outcomes`` are the verdicts that it may end with, each with what a map asks for it; they are None where
+    it does more than to give a verdict. ``contents`` is what the sets and maps hold that it names beside.
+    ``calls`` has the chains that it may call, also where the outcomes are None.
+    """
+
+    asked: Relation
+    others: str
+    says: str
+    outcomes: tuple[tuple[Relation, str], ...] | None
+    calls: tuple[tuple[Relation, str], ...]
+    contents: frozenset[tuple[str, frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NftText:
+    """The chains of a text, by name; ``bases`` has the hook line of those that the kernel calls."""
+
+    chains: Mapping[str, tuple[Line, ...]]
+    bases: Mapping[str, str]
+
+
+def read_nft(text: str) -> NftText:
+    """Read a text as :mod:`translate.nft` writes it."""
+    blocks = {name: (kind, lines) for kind, name, lines in _blocks(text)}
+    filled = set(re.findall(r"(?:update|add) @(\S+)", text))
+    elements = {
+        name: frozenset(line.rstrip(",") for line in lines)
+        for name, (kind, lines) in blocks.items()
+        if kind != "chain" and name not in filled
+    }
+    chains, bases = {}, {}
+    for name, (kind, lines) in blocks.items():
+        if kind == "chain":
+            hooks = [line for line in lines if line.startswith("type ")]
+            chains[name] = tuple(_line(line, elements) for line in lines if line not in hooks)
+            if hooks:
+                bases[name] = hooks[0]
+    return NftText(chains, bases)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
+    block: tuple[str, str, list[str]] | None = None
+    for line in text.split("\n"):
+        if match := _BLOCK.match(line):
+            block = (match[1], match[2], [])
+            yield block
+        elif block is not None and line.startswith("\t\t"):
+            said = _COMMENT.sub("", line).strip()
+            if said and not said.startswith(("typeof ", "flags ", "size ", "timeout ", "elements", "}")):
+                block[2].append(said)
+
+
+def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
+    asked, others, rest = Relation(), "", f"{text} "
+    while True:
+        if match := _IN_SET.match(rest):
+            if match[2] in elements:
+                rows = (tuple(one.split(" . ")) for one in elements[match[2]])
+                asked = asked.joined(Relation.of(match[1].split(" . "), rows))
+            else:
+                others += match[0]
+        elif match := _PROTOCOL.match(rest):
+            rows = ((one,) for one in (match[1] or match[2]).split(", "))
+            asked = asked.joined(Relation.of(["meta l4proto"], rows))
+        elif match := _STATE.match(rest):
+            asked = asked.joined(Relation.of(["ct state"], ((one,) for one in match[1].split(","))))
+        elif match := _PORT.match(rest):
+            asked = asked.joined(Relation.of(["meta l4proto", f"th {match[2]}"], [(match[1], match[3])]))
+        elif match := _ADDRESS.match(rest):
+            asked = asked.joined(Relation.of([match[1]], [(match[2],)]))
+        elif match := _OTHER.match(rest):
+            others += match[0]
+        else:
+            break
+        rest = rest[match.end() :]
+    says = rest.strip()
+    named = re.findall(r"@(\S+)", others + says)
+    contents = frozenset((name, elements[name]) for name in named if name in elements)
+    verdicts = tuple(_verdicts(says, elements))
+    plain = _PLAIN.match(says) or _VMAP.match(says)
+    calls = tuple((more, chain) for more, verdict in verdicts for chain in _CALL.findall(verdict))
+    return Line(asked, others, says, verdicts if plain else None, calls, contents)
+
+
+def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[Relation, str]]:
+    """What a rule may end with; all that it says where that is not understood."""
+    match = _VMAP.match(says)
+    if match is None:
+        yield Relation(), says
+        return
+    for one in elements[match[2]]:
+        key, verdict = one.split(" : ")
+        asked = Relation()
+        if re.fullmatch(_KEY, match[1]):
+            asked = Relation.of(match[1].split(" . "), [tuple(key.split(" . "))])
+        yield asked, verdict

@@ -1,0 +1,52 @@
+"""What faults are made of: ways to change a line of text in one place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from tests.lab.mutation.fault import Fault, Place
+
+__all__ = ["Change", "Operators", "each", "faults_at", "gone"]
+
+Change = Callable[[str], Sequence[str | None]]
+"""What an operator makes of a line: other lines, or None for no line at all."""
+
+Operators = Sequence[tuple[str, Change]]
+"""Kinds of fault, each with what it does to a line."""
+
+
+def each(pattern: str, replacement: Callable[[re.Match[str]], str | None]) -> Change:
+    """An operator that replaces each match of ``pattern`` outside quotes, one at a time.
+
+    ``replacement`` returns None where the match is no place for the fault.
+    """
+    compiled = re.compile(pattern)
+
+    def change(line: str) -> Sequence[str | None]:
+        quoted = [m.span() for m in re.finditer(r'"[^"]*"', line)]
+        found = []
+        for match in compiled.finditer(line):
+            if any(start < match.end() and match.start() < end for start, end in quoted):
+                continue
+            new = replacement(match)
+            if new is not None:
+                found.append(line[: match.start()] + new + line[match.end() :])
+        return found
+
+    return change
+
+
+def gone(line: str) -> Sequence[str | None]:
+    """The operator that takes the line out."""
+    return [None]
+
+
+def faults_at(place: Place, operators: Operators) -> Iterator[Fault]:
+    """Yield the faults of one line; what two operators make alike is one fault."""
+    seen: set[str | None] = {place.text}
+    for operator, change in operators:
+        for after in change(place.text):
+            if after not in seen:
+                seen.add(after)
+                yield Fault(operator=operator, place=place, after=after)

@@ -1,0 +1,168 @@
+"""What faults are planted in: a translation, and how one fault in it, while loaded, becomes another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import translate.bpf
+import translate.nft
+from backends.nftables.backend import NftablesLoader
+from backends.replay.loader import Loader
+from backends.tc_ebpf.loader import TcEbpfLoader
+from tests.lab.mutation.bpf_faults import bpf_faults, output_of
+from tests.lab.mutation.fault import Fault
+from tests.lab.mutation.nft_faults import nft_faults
+from tests.lab.mutation.reduction import reduced
+from tests.lab.mutation.switched import can_switch, switched, turned
+from translate.bpf import BpfOutput
+from translate.ir import Program
+
+__all__ = ["BpfPlanter", "BpfPlanting", "NftPlanter", "Planter"]
+
+ALREADY_ASKED: Final = "rules on the way ask or do the same, or leave no packet for the rule to match"
+NOTHING_FOLLOWS: Final = "whether here or at the end of a base chain, the packet is accepted as it is"
+
+TOGETHER: Final = 8
+"""How many faults one tc program holds."""
+
+_Planting = TypeVar("_Planting")
+"""A translation with a fault in it, as it is loaded."""
+
+
+class Planter(ABC, Generic[_Planting]):
+    """A translation of a program, and its faults. None for a fault means the translation as it is."""
+
+    text: str
+    """The translation as it is."""
+
+    faults: Sequence[Fault]
+    """Every fault, in the order of the text."""
+
+    def choose(self, faults: Sequence[Fault]) -> None:
+        """Keep only these faults, some of those that there are."""
+        self.faults = faults
+
+    @abstractmethod
+    def planted(self, fault: Fault | None, before: _Planting | None) -> _Planting:
+        """Return what has this fault, as near as can be to ``before``, which is loaded."""
+
+    @abstractmethod
+    def loader(self, planting: _Planting) -> Loader:
+        """Return what loads it."""
+
+    @abstractmethod
+    def change(self, before: _Planting, after: _Planting) -> Any | None:
+        """Return what :meth:`Loader.change` takes to get from one to the other, None where it cannot."""
+
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the fault changes nothing, where the text alone says that."""
+        return None
+
+    def divide(self, fault: Fault | None) -> bool:
+        """Plant the fault with fewer others from now on; False when it is alone."""
+        return False
+
+
+class NftPlanter(Planter[str]):
+    """An nft text, which is replaced as a whole in one transaction."""
+
+    def __init__(self, program: Program) -> None:
+        output = translate.nft.emit(program)
+        self.text = output.text
+        self._reduced = reduced(self.text)
+        self.faults = tuple(nft_faults(self.text))
+        self._family = program.family
+        self._flush = output.flush
+
+    def planted(self, fault: Fault | None, before: str | None) -> str:
+        """Return the text."""
+        return self.text if fault is None else fault.plant(self.text)
+
+    def loader(self, planting: str) -> Loader:
+        """Return the loader of the text."""
+        return NftablesLoader(planting, self._family, flush=self._flush)
+
+    def change(self, before: str, after: str) -> str:
+        """Return the text, which takes away the table that is there."""
+        return after
+
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the text with the fault does the same: what is left of both when reduced is the same."""
+        text = fault.plant(self.text)
+        if reduced(text) != self._reduced:
+            return None
+        same = reduced(text, ends=False) == reduced(self.text, ends=False)
+        return ALREADY_ASKED if same else NOTHING_FOLLOWS
+
+
+@dataclass(frozen=True, slots=True)
+class BpfPlanting:
+    """A tc program with a fault, and the faults that it has behind switches."""
+
+    together: tuple[Fault, ...]
+    output: BpfOutput
+
+
+class BpfPlanter(Planter[BpfPlanting]):
+    """A tc program, of which maps can be changed: their contents, and which of many faults holds."""
+
+    def __init__(self, program: Program) -> None:
+        self._output = translate.bpf.emit(program)
+        self.text = self._output.render()
+        self._groups: dict[Fault, tuple[Fault, ...]] = {}
+        self.choose(tuple(bpf_faults(self.text)))
+
+    def choose(self, faults: Sequence[Fault]) -> None:
+        """Keep only these faults."""
+        self.faults = faults
+        switches = [fault for fault in faults if can_switch(fault)]
+        self._groups.clear()
+        for start in range(0, len(switches), TOGETHER):
+            self._group(tuple(switches[start : start + TOGETHER]))
+
+    def _group(self, faults: tuple[Fault, ...]) -> None:
+        self._groups |= dict.fromkeys(faults, faults)
+
+    def planted(self, fault: Fault | None, before: BpfPlanting | None) -> BpfPlanting:
+        """Return the program, with others that share it behind their switches."""
+        if fault in self._groups:
+            together = self._groups[fault]
+            return self._planting(self.text, together, together.index(fault) + 1)
+        if fault is None or fault.place.text.startswith(" *   "):
+            text = self.text if fault is None else fault.plant(self.text)
+            return self._planting(text, () if before is None else before.together, None)
+        return self._planting(fault.plant(self.text), (), None)
+
+    def _planting(self, text: str, together: tuple[Fault, ...], number: int | None) -> BpfPlanting:
+        if not together:
+            return BpfPlanting((), output_of(text, self._output))
+        return BpfPlanting(together, turned(output_of(switched(text, together), self._output), number))
+
+    def loader(self, planting: BpfPlanting) -> Loader:
+        """Return what compiles and loads the program."""
+        return TcEbpfLoader(planting.output, cached=False)  # nobody compiles it again
+
+    def change(self, before: BpfPlanting, after: BpfPlanting) -> tuple[translate.bpf.MapChange, ...] | None:
+        """Return the entries that differ; None for another program."""
+        if before.together != after.together:
+            return None
+        change = after.output.change_from(before.output)
+        return None if change.replacement else change.live()
+
+    def unchanged(self, fault: Fault) -> str | None:
+        """Return why the fault changes nothing, where the text alone says that."""
+        return None
+
+    def divide(self, fault: Fault | None) -> bool:
+        """Halve the faults that share a program, and have the fault by itself at the end."""
+        together = () if fault is None else self._groups.get(fault, ())
+        if len(together) > 1:
+            middle = len(together) // 2
+            self._group(together[:middle])
+            self._group(together[middle:])
+        elif fault is not None and together:
+            del self._groups[fault]
+        return bool(together)

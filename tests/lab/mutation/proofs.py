@@ -1,0 +1,300 @@
+"""Faults that no packet can show, each with the reason: the proofs, and when they hold.
+
+A proof is for faults whose :attr:`Fault.key` its pattern matches, in the translations of one arena's
+rules on its nodes. A fault that survives without a proof is a hole in the corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tests.lab.mutation.fault import Fault
+
+__all__ = ["PROOFS", "Proof", "proof_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why faults of this pattern change nothing.
+
+    ``nested``: only where the line stands in an ``if``, ``above``: only below such a line.
+    ``subject``: only in that translation.
+    """
+
+    pattern: str
+    reason: str
+    nested: bool = False
+    above: str = ""
+    subject: str | None = None
+
+    def covers(self, subject: str, fault: Fault) -> bool:
+        """Whether the proof is meant for ``fault`` in the translation ``subject``."""
+        if self.nested and not fault.place.text.startswith("\t\t"):
+            return False
+        if self.subject not in (None, subject) or not re.search(self.above, fault.place.above):
+            return False
+        return re.search(self.pattern, fault.key) is not None
+
+
+_ANYWHERE: Final = (
+    Proof(
+        r"^(hook|priority|policy|lost-line): mangle_(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING): "
+        r"type .*policy accept; → type .*policy accept;",
+        "the chain has no rule and accepts, wherever it runs",
+    ),
+    Proof(
+        r"^((priority|hook): nat_INPUT: |hook: nfparity_input: RUN_NAT\(chain_nat_input)",
+        "the chain has no rule and accepts, wherever it runs",
+    ),
+    Proof(
+        r"^priority: nat_POSTROUTING: .*priority -90",
+        "no other chain with a rule runs at POSTROUTING, and conntrack confirms after all priorities",
+    ),
+    Proof(
+        r"^priority: filter_(INPUT|FORWARD): .*priority -400",
+        "no other chain with a rule runs at that hook, and conntrack has seen the packet in PREROUTING",
+    ),
+    Proof(
+        r"^\S+: (nat|mangle|filter)_(\S*CANARY|KUBE.MARK.DROP|KUBE-IPTABLES-HINT): ",
+        "nothing jumps to the chain",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SEP.\w+: .*p->proto == 0x(6|11)\) \{ → if \(1\)",
+        "KUBE-SERVICES has looked the protocol up",
+    ),
+    Proof(
+        r"^inverted-test: nat_(KUBE.SV[CL]|shape)_\w+: if \(drawn < 0x40000000\) ",
+        "both halves of the draw are one half",
+    ),
+    Proof(
+        r"^lost-test: nat_\w+: .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp and udp are asked for beside it, which have ports; later fragments are dropped on arrival",
+    ),
+)
+
+_NOTHING_BEHIND_FORWARD: Final = (
+    "nothing follows in FORWARD whose policy accepts: accepting early or at the end is the same"
+)
+
+_KIND: Final = (
+    Proof(
+        r"^\S+: (nat|filter)_\S+: .*(jump |c\d+_)(filter|nat)_"
+        r"KUBE.(PROXY.FIREWALL|NODEPORTS|EXTERNAL.SERVICES|SERVICES)\b.*"
+        r"(line (23|24|25|27|29|30|31|32|102)"
+        r"|filter_KUBE_(PROXY_FIREWALL|NODEPORTS|EXTERNAL_SERVICES|SERVICES))",
+        "the chain jumped to is empty, whether it is reached or not",
+    ),
+    Proof(
+        r"^(lost-test|inverted-test|constant|side): nat_KUBE.SERVICES: if \(address_type\(p->daddr"
+        r"|^lost-call: nat_KUBE.SERVICES: .*_nat_KUBE_NODEPORTS\(",
+        "the chain jumped to is empty, whether it is reached or not",
+    ),
+    Proof(
+        r"^lost-test: nat_(PREROUTING|OUTPUT): .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
+        "every rule of DOCKER_OUTPUT asks for the same destination again",
+    ),
+    Proof(
+        r"^lost-test: nat_DOCKER_OUTPUT: .*(ip daddr 172\.18\.0\.1.* → (tcp|udp|meta|dnat)"
+        r"|p->daddr == 0xac120001.*→ (?!.*p->daddr))",
+        "both callers have asked for this destination",
+    ),
+    Proof(
+        r"^lost-test: nat_POSTROUTING: .*(ip daddr 172\.18\.0\.1|p->daddr == 0xac120001)",
+        "a packet from 127.0.0.11 leaves the node, by route_localnet, only to the gateway: "
+        "DOCKER_POSTROUTING's rules ask for that source",
+    ),
+    Proof(
+        r"^verdict: nat_KIND.MASQ.AGENT: ",
+        "after a return nothing follows: KIND-MASQ-AGENT is POSTROUTING's last rule, and it accepts",
+    ),
+    Proof(
+        r"^(lost-line|address|lost-mark|lost-test|inverted-test|constant): nat_KUBE.SEP.QKX4QX54UKWK6JIY: "
+        r".*(ip saddr 172\.18\.0\.3|p->saddr == 0xac120003|p->mark = ).*"
+        r"→ (\(gone\)|ip saddr 172\.18\.0\.2 |if \(p->saddr == 0xac120002\))",
+        "172.18.0.3 is outside 10.244.0.0/16, so the service's rule has marked it before; so is 172.18.0.2",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SVC.\w+: .*→ .*"
+        r"(ip saddr != 10\.244\.0\.0/16|p->saddr & 0xffff0000\) == 0xaf40000)",
+        "KUBE-SERVICES has asked for the same destination, protocol and port",
+    ),
+    Proof(
+        r"^\S+: filter_KUBE.FORWARD(_\d)?: .*(meta mark & 0x4000|p->mark & 0x4000|established,related"
+        r"|(established|related) comment|ct_state == 0x2|return ACCEPT).*→ (?!.*(drop|DROP))",
+        _NOTHING_BEHIND_FORWARD,
+    ),
+    Proof(
+        r"^(lost-entry|constant): lookup_\d+: \*   0x\d+ : 1 \(line 38\) → (\(gone\)|\*   0x[35] : 1 )",
+        _NOTHING_BEHIND_FORWARD,
+        subject="tc-O2",
+    ),
+)
+
+_ONE_ENDPOINT: Final = "the service has one endpoint: the next rule sends every client where this one does"
+
+_SAME_ENDPOINT: Final = (
+    "only KUBE-EXT calls the chain, and goes on to the service's local endpoints: just the one that is lost"
+)
+
+_NOTHING_BEHIND: Final = (
+    "nothing behind the accept of health checks in INPUT asks for their ports, and the policy accepts"
+)
+
+_CLUSTER: Final = (
+    Proof(
+        r"^verdict: nat_KUBE.POSTROUTING: .*(return comment|return CONTINUE).*→ .*(accept|ACCEPT)",
+        "after the return nothing follows: POSTROUTING has no other rule, and it accepts",
+    ),
+    Proof(
+        r"^(lost-line|lost-entry|data|code|verdict|state): filter_KUBE.FORWARD(_2)?: (?!.*→ .*(drop|DROP))"
+        r".*(established|related) (accept )?comment .*(gone|accept)",
+        "what follows in FORWARD asks for new connections, and its policy accepts",
+    ),
+    Proof(
+        r"^(lost-line|lost-test|inverted-test|target(?=.*-CANARY )): filter_INPUT: "
+        r".* jump filter_KUBE-PROXY-FIREWALL ",
+        "KUBE-PROXY-FIREWALL asks for a load balancer's address, which is not the node's",
+    ),
+    Proof(
+        r"^(lost-line|lost-test|inverted-test): filter_FORWARD: .* jump filter_KUBE-EXTERNAL-SERVICES ",
+        "KUBE-EXTERNAL-SERVICES asks for the node's addresses, which no forwarded packet has",
+    ),
+    Proof(
+        r"^lost-line: filter_(INPUT|OUTPUT): jump filter_KUBE-FIREWALL ",
+        "what the node sends to 127.0.0.0/8 meets the same question at the other hook, and without "
+        "route_localnet nothing comes there from outside",
+    ),
+    Proof(
+        r"^(verdict|state): filter_KUBE-FIREWALL_2: ct state .*"
+        r"→ .*(established,related accept|established return)",
+        "behind the return nothing is for known connections; an error about a connection to 127.0.0.1 is "
+        "DNATed, which the next rule asks for",
+    ),
+    Proof(
+        r"^(verdict|lost-line): filter_KUBE-FIREWALL_2: ct status .*→ (\(gone\)|.* accept comment)",
+        "no rule sends to 127.0.0.0/8: what is DNATed and goes there is an answer, which has passed before",
+    ),
+    Proof(
+        r"^lost-test: filter_FORWARD: ct state new jump filter_KUBE-SERVICES ",
+        "KUBE-FORWARD has let pass what is established or related, and dropped what is invalid",
+    ),
+    Proof(
+        r"^(lost-line|mark-bit): filter_KUBE-FORWARD: meta mark & 0x4000 == 0x4000 accept ",
+        "what is marked has been sent to an endpoint, which no rule behind refuses",
+    ),
+    Proof(r"^lost-line: filter_INPUT: jump filter_KUBE-NODEPORTS ", _NOTHING_BEHIND),
+    Proof(
+        r"^(lookup: nat_shape-\w+-(aa7e4e0a70|046a11ffdd): .*→ .*@nat_shape-\w+-1f3893a91a_2 "
+        r"|lookup: nat_shape-\w+-1f3893a91a: .*→ .*@nat_KUBE-SVC-ALULQ\w+_2 "
+        r"|lookup: nat_KUBE-SVC-ALULQ\w+: .*→ .*@nat_shape-\w+-(aa7e4e0a70|046a11ffdd)_2 "
+        r"|target: nat_shape-\w+-e457f1a6dc: .*→ jump nat_shape-\w+-(aa7e4e0a70|046a11ffdd) )",
+        "the other map leads to the same endpoints, and who comes by KUBE-EXT is marked already",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^lost-line: nat_KUBE-SVC-J2MTS\w+(_2: \d .* : |: )jump nat_KUBE-SEP-(5VVH|UPZB)\w+\b",
+        _SAME_ENDPOINT,
+    ),
+    Proof(
+        r"^lost-call: nat_KUBE_SVC_J2MTS\w+: .*_nat_KUBE_SEP_(5VVH|UPZB)\w+\(",
+        _SAME_ENDPOINT,
+        above=r"^\t(if \(drawn < |\} else )",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE_SEP_\w+: if \(p->proto == 0x6 && recent\(.*→ if \(recent\(",
+        "KUBE-SERVICES or KUBE-NODEPORTS has looked the protocol up",
+    ),
+    Proof(
+        r"^lost-test: filter_KUBE_\w+: if \(p->proto == 0x6 .*p->has_ports.*→ (?!.*p->has_ports)",
+        "tcp is asked for beside it, which has ports; later fragments are dropped on arrival",
+    ),
+    Proof(
+        r"^(lost-line|lost-test|inverted-test|side|list): nat_KUBE.SVL.\w+: "
+        r"(ip6? saddr @recent_(?P<list>\S+) jump nat_(?P=list) "
+        r"|if \(recent\(\d+, p->saddr, \d+, RECENT_RCHECK, 0\)\))",
+        _ONE_ENDPOINT,
+    ),
+    Proof(r"^lost-call: nat_KUBE.SVL.\w+: .*_nat_KUBE_SEP_", _ONE_ENDPOINT, nested=True),
+    Proof(
+        r"^\S+: nat_KUBE-(SVC-ALULQ|SEP-(27LC|WODG|H454|R2BW|QZ6D|SQJR))\w+: .* meta mark \| 0x4000 .*"
+        r"→ (\(gone\)$|.*meta mark set meta mark \| 0x4000 )",
+        "at this level only KUBE-EXT calls the service's own chain, and has marked every packet",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^\S+: nat_KUBE-SVC-ALULQ\w+: ip6? saddr .* (?P<service>ip6? daddr \S+ tcp dport \d+) "
+        r".*→ .*(?P=service) ",
+        "only KUBE-EXT calls the service's own chain here, and not for the cluster's address",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_shape-\w+-eb18d46e34-\d_2: "
+        r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
+        "who comes by the load balancer's address has been marked, as everyone from outside",
+        subject="nft-O2",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SEP.\w+: meta l4proto \w+ update .* → update ",
+        "KUBE-SERVICES has looked the protocol up",
+    ),
+    Proof(
+        r"^lost-test: nat_KUBE.SV(C.\w+|L.\w+(?=.*→ .*daddr)): "
+        r".*(ip6? saddr != |p->saddr).*→ .*(ip6? saddr != |p->saddr)",
+        "who comes by KUBE-SERVICES was asked for the same there; who comes by KUBE-EXT is marked, a pod, "
+        "or did not ask for the cluster's address",
+    ),
+    Proof(
+        r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_2)?: .*accept",
+        _NOTHING_BEHIND,
+    ),
+)
+
+_IPVS: Final = (
+    Proof(
+        r"^address: set_KUBE-(6-)?NODE-PORT-SCTP-HASH: \S+ \. sctp \. 30998 ",
+        "a rule before ends what the element is about, and only about the node's addresses is the set asked",
+    ),
+    Proof(
+        r"^(hook|lost-line): filter_FORWARD: (type |jump filter_KUBE-PROXY-FIREWALL )",
+        "KUBE-PROXY-FIREWALL asks for addresses of the node, which no forwarded packet has; at INPUT it has "
+        "been called before",
+    ),
+    Proof(
+        r"^target: filter_OUTPUT: jump filter_KUBE-IPVS-OUT-FILTER .*→ jump filter_KUBE-IPVS-FILTER ",
+        "KUBE-IPVS-FILTER refuses what is for the node's own addresses, and is asked at INPUT, too",
+    ),
+    Proof(
+        r"^side: filter_KUBE-SOURCE-RANGES-FIREWALL: ip6? d.*@set_KUBE-(6-)?LOAD-BALANCER-SOURCE-IP "
+        r".*→ ip6? saddr . meta l4proto . th d",
+        "each element has one address as source and destination, and a port that no other one has",
+    ),
+)
+
+_IPVS_IP4: Final = (
+    Proof(
+        r"^\S+: set_KUBE-LOAD-BALANCER-SOURCE-IP: (?P<own>\S+) \. tcp \. 443 \. (?P=own) ",
+        "only the node sends in its own name to itself, and what it sends to this service has another "
+        "address by masquerade when INPUT asks",
+    ),
+)
+
+PROOFS: Final[dict[str, tuple[Proof, ...]]] = {
+    "kind": (*_ANYWHERE, *_KIND),
+    "cluster": (*_ANYWHERE, *_CLUSTER),
+    "cluster6": (*_ANYWHERE, *_CLUSTER),
+    "kube-real": _ANYWHERE,
+    "kube-real6": _ANYWHERE,
+    "kube-ipvs": (*_ANYWHERE, *_IPVS, *_IPVS_IP4),
+    "kube-ipvs6": (*_ANYWHERE, *_IPVS),
+}
+"""The proofs that are known of each arena, tried in order."""
+
+
+def proof_of(arena: str, subject: str, fault: Fault) -> Proof | None:
+    """Return the first proof that is meant for ``fault`` in ``arena``'s translation ``subject``, or None."""
+    for proof in PROOFS.get(arena, ()):
+        if proof.covers(subject, fault):
+            return proof
+    return None

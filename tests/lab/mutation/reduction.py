@@ -1,0 +1,201 @@
+"""An nft text reduced to what decides: texts that are reduced to the same do the same to every packet.
+
+What goes, and why nothing changes:
+
+* of what a rule asks, the combinations that a rule before it in its chain has ended;
+* of what a rule asks that marks a packet, the combinations with which every way to it marks the packet so
+  before;
+* a rule that only gives verdicts, and behind which, for what it matches, nothing else is done up to the end
+  of a base chain that accepts: the packet is accepted as it is, now or then. A ``return`` to where nothing
+  else is done is an ``accept``;
+* a call of a chain of which nothing is left, a base chain that accepts of which nothing is left, and
+  chains that nobody calls.
+
+An ``accept`` ends a base chain, not what the kernel asks after it at the hook or at another one. Between two
+rules of a hook no tested field but the mark changes, of which nothing is concluded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tests.lab.mutation.nft_reading import Line, NftText, read_nft
+from tests.lab.mutation.relation import Relation
+
+__all__ = ["Reduced", "reduced"]
+
+_MARKS: Final = re.compile(r"meta mark set meta mark \| 0x[\da-f]+$")
+"""Sets bits, and takes none away."""
+
+_ENDS: Final = ("accept", "drop", "return", "reject", "goto ", "dnat ", "snat ", "masquerade")
+_DEEPEST: Final = 32
+
+Reduced = Mapping[str, tuple[str, tuple[Line, ...]]]
+"""The chains with their hook lines and what is left of their rules."""
+
+
+def reduced(text: str, *, ends: bool = True) -> Reduced:
+    """Return what is left of a text; without ``ends``, what does no more than accept is left as well."""
+    return _Reduction(read_nft(text)).result(ends=ends)
+
+
+@dataclass(slots=True)
+class _Reduction:
+    text: NftText
+    _sites: dict[str, list[tuple[str, int, Relation]]] = field(default_factory=dict)
+    """Who calls a chain: the chain, the rule, and what is asked there."""
+
+    def __post_init__(self) -> None:
+        self.text = replace(
+            self.text, chains={name: _not_ended(lines) for name, lines in self.text.chains.items()}
+        )
+        self._find_sites()
+        unsettled = self._unsettled()
+        chains = self.text.chains.items()
+        marked = {
+            name: lines if name in unsettled else tuple(self._not_marked(name)) for name, lines in chains
+        }
+        self.text = replace(self.text, chains=marked)
+        self._find_sites()
+
+    def _unsettled(self) -> set[str]:
+        """The chains that run where a rule may take a mark away."""
+        found: set[str] = set()
+        for base in self.text.bases:
+            reached = self._reached(base)
+            says = (line.says for chain in reached for line in self.text.chains[chain])
+            if any("mark set" in one and not _MARKS.match(one) for one in says):
+                found |= reached
+        return found
+
+    def _reached(self, base: str) -> set[str]:
+        found: set[str] = set()
+        open_chains = [base]
+        while open_chains:
+            name = open_chains.pop()
+            if name in self.text.chains and name not in found:
+                found.add(name)
+                open_chains += [chain for line in self.text.chains[name] for _, chain in line.calls]
+        return found
+
+    def _find_sites(self) -> None:
+        self._sites.clear()
+        for name, lines in self.text.chains.items():
+            for at, line in enumerate(lines):
+                for asked, chain in line.calls:
+                    self._sites.setdefault(chain, []).append((name, at, line.asked.joined(asked)))
+
+    def result(self, *, ends: bool) -> Reduced:
+        chains = dict(self.text.chains)
+        if ends:
+            for name, lines in chains.items():
+                chains[name] = tuple(
+                    self._plain(name, line)
+                    for at, line in enumerate(lines)
+                    if not (self._is_idle(line, line.asked) and self._is_idle_after(name, at, line.asked))
+                )
+        chains = _without_empty(chains)
+        found: dict[str, tuple[str, tuple[Line, ...]]] = {}
+        open_chains = [
+            name for name, hook in self.text.bases.items() if chains[name] or "policy accept" not in hook
+        ]
+        while open_chains:
+            name = open_chains.pop()
+            if name not in found:
+                found[name] = (self.text.bases.get(name, ""), chains.get(name, ()))
+                open_chains += [chain for line in found[name][1] for _, chain in line.calls]
+        return found
+
+    def _not_marked(self, chain: str) -> Iterator[Line]:
+        """The rules of a chain without what has been marked so before."""
+        for at, line in enumerate(self.text.chains[chain]):
+            if not _MARKS.match(line.says):
+                yield line
+                continue
+            rows = (Relation(line.asked.fields, frozenset({row})) for row in line.asked.rows)
+            open_rows = [one.rows for one in rows if not self._is_marked(line.says, chain, at, one)]
+            if open_rows:
+                yield replace(line, asked=Relation(line.asked.fields, frozenset().union(*open_rows)))
+
+    def _is_marked(self, says: str, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
+        """Whether every packet of which so much is known has been marked so when it comes to this rule."""
+        if any(
+            line.says == says and not line.others and known.beyond(line.asked).is_empty
+            for line in self.text.chains[chain][:at]
+        ):
+            return True
+        if chain in self.text.bases or depth > _DEEPEST:
+            return False
+        for caller, site, asked in self._sites.get(chain, ()):
+            more = known.joined(asked)
+            if not more.is_empty and not self._is_marked(says, caller, site, more, depth + 1):
+                return False
+        return True
+
+    def _plain(self, chain: str, line: Line) -> Line:
+        if line.says == "return" and self._is_idle_behind(chain, line.asked):
+            return replace(line, says="accept", outcomes=((Relation(), "accept"),), calls=())
+        return line
+
+    def _is_idle(self, line: Line, known: Relation, depth: int = 0) -> bool:
+        """Whether the rule does no more than to give verdicts to a packet of which so much is known."""
+        known = known.joined(line.asked)
+        if known.is_empty:
+            return True
+        if line.outcomes is None or depth > _DEEPEST:
+            return False
+        for asked, verdict in line.outcomes:
+            more = known.joined(asked)
+            if more.is_empty or verdict in ("accept", "return", "continue", ""):
+                continue
+            kind, _, chain = verdict.partition(" ")
+            rules = self.text.chains.get(chain) if kind in ("jump", "goto") else None
+            if rules is None or not all(self._is_idle(one, more, depth + 1) for one in rules):
+                return False
+        return True
+
+    def _is_idle_after(self, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
+        """Whether nothing is done behind a rule up to the end of a base chain, which accepts."""
+        rest = self.text.chains[chain][at + 1 :]
+        return all(self._is_idle(line, known) for line in rest) and self._is_idle_behind(chain, known, depth)
+
+    def _is_idle_behind(self, chain: str, known: Relation, depth: int = 0) -> bool:
+        """Whether nothing is done where a chain returns to."""
+        if chain in self.text.bases:
+            return "policy accept" in self.text.bases[chain]
+        if depth > _DEEPEST:
+            return False
+        for caller, at, asked in self._sites.get(chain, ()):
+            more = known.joined(asked)
+            if not more.is_empty and not self._is_idle_after(caller, at, more, depth + 1):
+                return False
+        return True
+
+
+def _not_ended(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The rules of a chain without what a rule before has ended."""
+    found: list[Line] = []
+    for line in lines:
+        asked = line.asked
+        for before in found:
+            if not before.others and before.says.startswith(_ENDS):
+                asked = asked.beyond(before.asked)
+        if not asked.is_empty:
+            found.append(replace(line, asked=asked))
+    return tuple(found)
+
+
+def _without_empty(chains: Mapping[str, tuple[Line, ...]]) -> dict[str, tuple[Line, ...]]:
+    """The chains without calls of those of which nothing is left."""
+    left = dict(chains)
+    while True:
+        empty = {f"{call} {name}" for name, lines in left.items() if not lines for call in ("jump", "goto")}
+        fewer = {
+            name: tuple(line for line in lines if line.says not in empty) for name, lines in left.items()
+        }
+        if fewer == left:
+            return left
+        left = fewer

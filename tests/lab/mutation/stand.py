@@ -1,0 +1,164 @@
+"""Nodes that stay up while one fault after the other is planted in them.
+
+To build a node and to load a translation costs more than most faults need packets until one shows them.
+So a node is kept, the loaded translation is changed from one fault to the next where that can be, and
+the flows that have shown a fault of the same block are asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from backends.model.outcome import FlowResult
+from backends.replay.session import KernelSession, open_session
+from harness.diff.compare import compare
+from harness.diff.shares import unfair_shares
+from harness.diff.tallies import share_tallies
+from tests.lab.mutation.fault import Fault
+from tests.lab.mutation.ground import Ground
+from tests.lab.mutation.planter import Planter
+from translate.errors import MachineError
+
+__all__ = ["Stand", "parts"]
+
+FALSE_ALARM_RATE: Final = 1e-6
+"""The chance that fair shares count as a catch, for each fault."""
+
+_MOST_TELLING: Final = 8
+"""How many flows that have shown a fault of a block are asked first about the next."""
+
+_FIRST_PART: Final = 64
+"""How many flows are asked at first about a fault that no telling one shows."""
+
+_PARTED: Final = 8
+"""What part of the flows is asked in parts, before all of them are asked at once for their shares."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """The node of one ground; ``planting`` is what is loaded there while ``session`` is open."""
+
+    ground: Ground
+    stack: ExitStack = field(default_factory=ExitStack)
+    session: KernelSession | None = None
+    planting: Any = None
+    telling: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Indexes of the flow, or of the repetitions, that have shown a fault, by its block, the last first."""
+
+    def close(self) -> None:
+        """Let the node go."""
+        self.session = None
+        self.stack.close()
+
+
+@dataclass(slots=True)
+class Stand:
+    """The grounds' nodes for one planter; a context, at whose end they go."""
+
+    planter: Planter[Any]
+    grounds: Sequence[Ground]
+    _places: list[_Place] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = [_Place(ground) for ground in self.grounds]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for place in self._places:
+            place.close()
+
+    def first_difference(self, fault: Fault | None, *, repeated: bool = True) -> str | None:
+        """Return what the first flow is that ends as the reference says that it cannot, or None.
+
+        Without ``repeated`` every flow runs once, and no shares are tested. Raises MachineError when the
+        translation with the fault does not load.
+        """
+        for place in self._places:
+            try:
+                if found := self._at(place, fault, repeated=repeated):
+                    return found
+            except BaseException:
+                place.close()
+                raise
+        return None
+
+    def _at(self, place: _Place, fault: Fault | None, *, repeated: bool) -> str | None:
+        session = self._planted(place, fault)
+        telling = place.telling.setdefault("" if fault is None else fault.place.block, [])
+        ground = place.ground
+        asked: list[Sequence[int]] = [one for one in telling if repeated or len(one) == 1]
+        every = range(len(ground.flows))
+        if repeated:
+            asked += (*parts(every[: len(every) // _PARTED]), every)
+        else:
+            asked += parts(every[: len(ground.batch.flows)])
+        for indexes in asked:
+            shares = indexes is every or indexes in telling
+            if found := _ask(session, ground, indexes, shares=shares):
+                difference, shown_by = found
+                if shown_by not in telling:
+                    telling.insert(0, shown_by)
+                    del telling[_MOST_TELLING:]
+                return difference
+        return None
+
+    def _planted(self, place: _Place, fault: Fault | None) -> KernelSession:
+        """The session in which the fault is planted; what was open is closed where it cannot be changed."""
+        session = place.session
+        if session is not None:
+            planting = self.planter.planted(fault, place.planting)
+            change = self.planter.change(place.planting, planting)
+            if change is not None:
+                session.change(change)
+                place.planting = planting
+                return session
+            place.close()
+        while True:
+            planting = self.planter.planted(fault, None)
+            loader = self.planter.loader(planting)
+            try:
+                opened = place.stack.enter_context(open_session(place.ground.batch.node, loader))
+            except MachineError:
+                if not self.planter.divide(fault):
+                    raise
+                continue
+            place.session, place.planting = opened, planting
+            return opened
+
+
+def parts(flows: range) -> Iterator[range]:
+    """Parts of the flows, each of which has as many as all before it.
+
+    What is replayed at once is carried to the end, so that a fault which an early flow shows costs little.
+    """
+    start, stop = 0, _FIRST_PART
+    while start < len(flows):
+        yield flows[start:stop]
+        start, stop = stop, 2 * stop
+
+
+def _ask(
+    session: KernelSession, ground: Ground, indexes: Sequence[int], *, shares: bool
+) -> tuple[str, tuple[int, ...]] | None:
+    """Return the first difference among these flows of the ground, and the flows that show it.
+
+    ``shares``: whether they are all repetitions of their flows, whose shares are tested.
+    """
+    flows, expected = [ground.flows[i] for i in indexes], [ground.expected[i] for i in indexes]
+    seen: list[FlowResult] = []
+    for index, flow, want, got in zip(indexes, flows, expected, session.replay(flows), strict=True):
+        seen.append(got)
+        for mismatch in compare(flow, want, got):
+            return f"{flow.id}: {mismatch.field} {mismatch.observed!r} for {mismatch.expected!r}", (index,)
+    if not shares or len(flows) == 1:
+        return None
+    tallies = share_tallies(flows, expected, seen, ground.repeats)
+    for unfair in unfair_shares(tallies, false_alarm_rate=FALSE_ALARM_RATE):
+        told = f"{unfair.flow_id}: share {unfair.count}/{unfair.runs} for {unfair.expected}"
+        return told, ground.repeated(unfair.flow_id)
+    return None

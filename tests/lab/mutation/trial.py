@@ -1,0 +1,130 @@
+"""A trial: all faults of one translation, planted and judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
+
+from backends.simulator import SimulatorBackend
+from harness.diff.batch import Batch
+from tests.lab.mutation.fault import Fault
+from tests.lab.mutation.ground import prepare
+from tests.lab.mutation.hunt import Caught, Verdict, hunt
+from tests.lab.mutation.planter import BpfPlanter, NftPlanter, Planter
+from tests.lab.mutation.proofs import Proof, proof_of
+from tests.lab.mutation.stand import Stand
+from translate.errors import InputError, MachineError
+from translate.ir import Program
+from translate.passes import lower
+
+__all__ = ["BACKENDS", "SUBJECTS", "Judged", "Trial", "try_all"]
+
+SUBJECTS: Final = {
+    "nft-O0": ("nft", 0),
+    "nft-O1": ("nft", 1),
+    "nft-O2": ("nft", 2),
+    "tc-O0": ("tc", 0),
+    "tc-O1": ("tc", 1),
+    "tc-O2": ("tc", 2),
+}
+"""What faults are planted in: a translation at a level."""
+
+_PLANTERS: Final[dict[str, Callable[[Program], Planter[Any]]]] = {"nft": NftPlanter, "tc": BpfPlanter}
+
+BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
+"""Which backend carries the packets of a translation."""
+
+FEW: Final = 24
+"""How often each flow with a random outcome is repeated: a branch of one half is missed once in 2**24."""
+
+MANY: Final = 1600
+"""How often one flow to each service is: a share of 1/4 for 1/3 is missed about once in 70."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A fault, what became of it, and the proof that it changes nothing, if one is meant for it."""
+
+    caught: Caught
+    proof: Proof | None
+
+    @property
+    def hole(self) -> bool:
+        """Whether the fault survived without a proof."""
+        return self.caught.verdict is Verdict.SURVIVED and self.proof is None
+
+    @property
+    def disproved(self) -> bool:
+        """Whether a packet showed what a proof says cannot be seen."""
+        return self.caught.verdict is Verdict.CAUGHT and self.proof is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """All faults of one subject in one arena, judged."""
+
+    arena: str
+    subject: str
+    judged: tuple[Judged, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether no fault is a hole and no proof is wrong."""
+        return not any(one.hole or one.disproved for one in self.judged)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many faults ended so."""
+        return sum(one.caught.verdict is verdict for one in self.judged)
+
+
+def try_all(
+    arena: str,
+    batches: Sequence[Batch],
+    *,
+    subjects: Sequence[str],
+    every: int = 1,
+    many: int = MANY,
+    progress: TextIO | None = None,
+) -> Iterator[Trial]:
+    """Plant every ``every``-th fault of each subject, and judge it by the flows of ``batches``.
+
+    ``many`` is how often a choice among endpoints is repeated. The batches are of one ruleset; ``arena`` is
+    what proofs know it by. Raises InputError for an unknown subject, UnsupportedError when a translation
+    cannot express the rules, MachineError when flows show a difference with nothing planted.
+    """
+    for name in subjects:
+        if name not in SUBJECTS:
+            raise InputError(f"unknown subject {name!r}; known are {', '.join(SUBJECTS)}")
+    if len({batch.rules_path for batch in batches}) != 1:
+        raise InputError(f"{arena}: faults are planted in one ruleset")
+    grounds = prepare(batches, SimulatorBackend(), few=FEW, many=many)
+    for name in subjects:
+        kind, level = SUBJECTS[name]
+        planter = _PLANTERS[kind](lower(batches[0].ruleset, level=level))
+        chosen = planter.faults[::every]
+        planter.choose(chosen)
+        judged: list[Judged] = []
+        proofs = {fault: proof for fault in chosen if (proof := _proof(arena, name, planter, fault))}
+        with Stand(planter, grounds) as stand:
+            if flaw := stand.first_difference(None):
+                raise MachineError(f"{arena} {name}: differs without any fault: {flaw}")
+            for one in hunt(chosen, stand, proven=proofs):
+                judged.append(Judged(one, proofs.get(one.fault)))
+                if progress is not None:
+                    progress.write(f"\r{arena} {name}: {len(judged)} of {len(chosen)} faults ")
+                    progress.flush()
+            if flaw := stand.first_difference(None, repeated=False):
+                raise MachineError(f"{arena} {name}: differs when all faults are gone: {flaw}")
+        if progress is not None:
+            progress.write("\r" + " " * 60 + "\r")
+        yield Trial(arena, name, tuple(judged))
+
+
+def _proof(arena: str, subject: str, planter: Planter[Any], fault: Fault) -> Proof | None:
+    """The proof that is known of the fault, or the one that the text of the translation gives."""
+    if known := proof_of(arena, subject, fault):
+        return known
+    reason = planter.unchanged(fault)
+    return None if reason is None else Proof(re.escape(fault.key), reason)

@@ -1,0 +1,3 @@
+"""Random rulesets: matches, whole rules, and texts as people write and misspell them."""
+
+__all__: list[str] = []

@@ -1,0 +1,459 @@
+"""Random rules as people write and misspell them: one rule in a text of ``iptables-restore``.
+
+Where :mod:`tests.lab.random.rules` says little in many combinations, these texts say one thing in every
+spelling: numbers in other bases, names, empty ends of ranges, options abbreviated, twice, negated in either
+place, before the protocol that they need. Most are rules that iptables takes; some it refuses. The same
+seed gives the same text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from translate.ir import Family, TableName
+from translate.read.extensions import MATCHES, TARGETS
+
+__all__ = ["KINDS", "random_text"]
+
+_NUMBERS: Final = ("0", "1", "2", "3", "10", "16", "255", "65535")
+_ODD_NUMBERS: Final = (
+    *("00", "010", "08", "0x10", "0X1F", "0x", "+5", "-1", "1 ", " 1", "1e3", ""),
+    *("256", "65536", "1.0", "0b1"),
+    *("4294967295", "4294967296", "0xffffffff", "0x100000000", "99999999999999999999", "one", "1/1", "!"),
+)
+_PORTS: Final = ("1", "22", "53", "80", "443", "1024", "65535", "ssh", "http", "domain", "echo")
+_ODD_PORTS: Final = (
+    *("0", "080", "0x50", "+80", "-80", "65536", "", "ftp-data", "SSH", "no-such-name", "syslog", "tftp"),
+    *("http-alt", "https", "80-81", "22:80", "80/tcp", "*", "any", "snmp-trap", "x11-1", "qotd"),
+)
+_RANGES: Final = ("1:2", "22:80", "1024:65535", ":1023", "53:", "ssh:http", "0:65535", "7:7")
+_ODD_RANGES: Final = (
+    *(":", "::", "2:1", "1:2:3", "1-2", "80:80", "0x10:0x20", "http:ssh", "1,2"),
+    *("ftp-data:ssh", "0:0"),
+)
+_NAT_PORTS: Final = ("80", "8000-8010", "1-65535", "http", "80-80")
+_ODD_NAT_PORTS: Final = (
+    *("0", "0-0", "10-5", "80:81", "ftp-data", "ftp-ssh", "10-ssh", "ssh-10", "0x50"),
+    *("80-", "-80", "65536", ""),
+    *("1000-2000/1000", "1000-2000/3000", "10-20/ftp", "10-20/0", "10/5", "10-20/"),
+    *("010-020", "80,81", "echo"),
+)
+_MULTI: Final = ("53,80", "80,81,443", "50:53,80", "443", "ssh,http", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")
+_ODD_MULTI: Final = (
+    *("80:80", "80:79", ":80", "80:", ",", "80,", "53,53", "1:2,3:4,5:6,7:8,9:10,11:12,13:14,15:16", "0,1"),
+    *("1:2,3:4,5:6,7:8,9:10,11:12,13:14,15", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", "ssh:http", "0x50,80"),
+    *("1,2,3,4,5,6,7,8,9,10,11,12,13,14:15", "syslog", "ftp-data", "tftp,80", "80, 81", "1-2"),
+)
+_MARKS: Final = ("0", "1", "0x4000", "0x4000/0x4000", "1/3", "0xff/0x0f", "4294967295")
+_ODD_MARKS: Final = (
+    *("010", "0x1/010", "0x100000000", "-1", "1/", "/1", "1/2/3", "0x", "0xg", "1 "),
+    *("", "0x1/0x1ffffffff"),
+)
+_ADDRESSES: Final = {
+    Family.IP: (
+        *("10.0.0.1", "10.0.0.0/8", "10.1.2.3/24", "0.0.0.0/0"),
+        *("192.0.2.0/255.255.255.0", "127.0.0.1/32"),
+    ),
+    Family.IP6: ("2001:db8::1", "2001:db8::/32", "::/0", "fe80::/10", "::1/128", "::ffff:1.2.3.4"),
+}
+_ODD_ADDRESSES: Final = {
+    Family.IP: (
+        *("10.0.0.1/33", "10.0.0.1/255.0.255.0", "10.1", "10", "10.0.0.256", "010.0.0.1"),
+        *("0x0a000001", "10.0.0.1/"),
+        *("10.0.0.1/8/8", "::1", "10.0.0.1,10.0.0.2", "anywhere", "localhost"),
+        *("10.0.0.1/0", "0/0", "1.2.3.4/0x8"),
+        *("10.0.0.1/08", "10.0.0.1/255.255", "10.0.0.1-10.0.0.3", ""),
+        *("10.0.0.1,10.0.0.0/8", "1.2.3.4/255.255.255.255"),
+    ),
+    Family.IP6: (
+        *("2001:db8::1/129", "1.2.3.4", "2001:db8::1/ffff::", "::1,::2", "fe80::1%eth0"),
+        *(":::", "2001:db8::1/"),
+        *("::1/ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe", "[::1]", "2001:DB8::1", "::/ffff::ffff", "::1/0x40"),
+    ),
+}
+_SPANS: Final = {
+    Family.IP: ("10.0.0.1-10.0.0.9", "10.0.0.1", "0.0.0.0-255.255.255.255", "10.0.0.1-10.0.0.1"),
+    Family.IP6: ("2001:db8::1-2001:db8::9", "::1", "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+}
+_ODD_SPANS: Final = {
+    Family.IP: (
+        *("10.0.0.9-10.0.0.1", "10.0.0.1-", "-10.0.0.1", "10.0.0.0/8", "10.1-10.2"),
+        *("10.0.0.1-10.0.0.2-10.0.0.3", ""),
+    ),
+    Family.IP6: ("::9-::1", "::1-", "1.2.3.4-1.2.3.5", "::1/64", "[::1]-[::2]"),
+}
+_BINDINGS: Final = {
+    Family.IP: (
+        *("10.0.0.1", "10.0.0.1-10.0.0.9", "10.0.0.1:80", "10.0.0.1-10.0.0.9:80-90"),
+        *(":80", "10.0.0.1:http"),
+    ),
+    Family.IP6: (
+        *("2001:db8::1", "2001:db8::1-2001:db8::9", "[2001:db8::1]:80"),
+        *("[2001:db8::1-2001:db8::9]:80-90", "[]:80"),
+    ),
+}
+_ODD_BINDINGS: Final = {
+    Family.IP: (
+        *("10.0.0.1:80-90/80", "10.0.0.1:1000-2000/1000", "10.0.0.1:ftp-data"),
+        *("10.0.0.1:echo-ssh", "10.0.0.1:0", "10.1"),
+        *("10.0.0.9-10.0.0.1", "10.0.0.1:", ":", "", "10.0.0.1:90-80"),
+        *("10.0.0.1-10.0.0.9-10.0.0.11", "::1", "0.0.0.0"),
+        *("10.0.0.1:80:81", "10.0.0.1/8", "10.0.0.1:0x50", "10.0.0.1:80-0x60"),
+        *("10.0.0.1 :80", "localhost", ":80-90/80"),
+    ),
+    Family.IP6: (
+        *("[2001:db8::1]", "[2001:db8::1]80", "2001:db8::1:80", "[2001:db8::1"),
+        *("[2001:db8::9-2001:db8::1]:1", "1.2.3.4"),
+        *("[2001:db8::1]:1000-2000/1000", "[2001:db8::1]:ftp-data"),
+        *("[2001:db8::1]:echo-ssh", ":80", "[::1]:0", "::"),
+    ),
+}
+_NAMES: Final = ("one", "DEFAULT", "a.b-c_1")
+_ODD_NAMES: Final = ("", "a" * 31, "a" * 32, "a" * 199, "a" * 200, "a/b", '"two words"', "é")
+_TEXTS: Final = ("plain", '"two words"', "a-b_c", '"it\'s"', '""')
+_ODD_TEXTS: Final = (
+    *("x" * 28, "x" * 29, "x" * 30, "x" * 63, "x" * 64, "x" * 127, "x" * 128),
+    *("x" * 255, "x" * 256, "é", '"\\"q\\""'),
+)
+_STATES: Final = (
+    *("NEW", "ESTABLISHED", "RELATED", "INVALID", "UNTRACKED"),
+    *("NEW,RELATED", "ESTABLISHED,INVALID"),
+)
+_STATUSES: Final = (
+    *("NONE", "EXPECTED", "SEEN_REPLY", "ASSURED", "CONFIRMED"),
+    *("ASSURED,EXPECTED", "NONE,ASSURED"),
+)
+_TYPES: Final = (
+    *("LOCAL", "UNICAST", "BROADCAST", "MULTICAST", "UNSPEC", "LOCAL,UNICAST"),
+    *("ANYCAST", "UNREACHABLE"),
+)
+_ODD_TYPES: Final = (
+    *("BLACKHOLE", "PROHIBIT", "THROW", "NAT", "XRESOLVE", "local", "WRONG", ""),
+    *("LOCAL,", ",LOCAL", "LOC", "LOCAL LOCAL"),
+)
+_INTERFACES: Final = ("eth0", "eth+", "lo", "wg-0.1", "+")
+_ODD_INTERFACES: Final = (
+    "",
+    "a" * 15,
+    "a" * 16,
+    "eth0/1",
+    "e th",
+    "et!h",
+    "eth*",
+    "e+h",
+    "a" * 15 + "+",
+    "!",
+    "-x",
+)
+_PROTOCOLS: Final = ("tcp", "udp", "icmp", "sctp", "6", "17", "all", "udplite", "ipv6-icmp", "icmpv6", "dccp")
+_ODD_PROTOCOLS: Final = (
+    *("0", "256", "255", "TCP", "tcpp", "esp", "06", "0x11", "ip", "ipv6", "gre"),
+    *("99", "-1", "", "hopopt", "ah", "mh"),
+)
+_FLAGS: Final = ("SYN", "SYN,ACK", "ALL", "NONE", "FIN,SYN,RST,PSH,ACK,URG", "RST")
+_ODD_FLAGS: Final = ("syn", "SYN,", "", "SYN ACK", "ECE", "0x3f", "SYN,SYN", "ALL,NONE", "none,syn")
+
+_Pool = tuple[Sequence[str], Sequence[str]]
+
+
+def _pools(family: Family) -> dict[str, _Pool]:
+    """Return the usual and the odd values of each kind of argument."""
+    return {
+        "number": (_NUMBERS, _ODD_NUMBERS),
+        "ports": ((*_PORTS, *_RANGES), (*_ODD_PORTS, *_ODD_RANGES)),
+        "nat-ports": (_NAT_PORTS, _ODD_NAT_PORTS),
+        "multi": ((*_MULTI, *_PORTS), (*_ODD_MULTI, *_ODD_PORTS, *_RANGES)),
+        "mark": (_MARKS, _ODD_MARKS),
+        "bits": (_MARKS[:3], (*_MARKS[3:], *_ODD_MARKS)),
+        "address": (_ADDRESSES[family], _ODD_ADDRESSES[family]),
+        "span": (_SPANS[family], (*_ODD_SPANS[family], *_ADDRESSES[family])),
+        "binding": (_BINDINGS[family], _ODD_BINDINGS[family]),
+        "name": (_NAMES, _ODD_NAMES),
+        "text": (_TEXTS, _ODD_TEXTS),
+        "state": (_STATES, (*_STATUSES, "new", "NEW,", "", "SNAT", "DNAT,NEW", "WRONG", "NEW NEW")),
+        "ctstate": (
+            (*_STATES, "SNAT", "DNAT,NEW"),
+            ("new,dnat", "NEW,", ",NEW", "", "WRONG", "CONFIRMED", "NEWER"),
+        ),
+        "status": (_STATUSES, ("assured", "SNAT", "", "NONE,", "SEEN_REPLY,SEEN_REPLY", "DYING", "all")),
+        "direction": (("ORIGINAL", "REPLY"), ("original", "Reply", "ORIG", "", "BOTH", "ORIGINAL,REPLY")),
+        "type": (_TYPES, _ODD_TYPES),
+        "interface": (_INTERFACES, _ODD_INTERFACES),
+        "protocol": (_PROTOCOLS, _ODD_PROTOCOLS),
+        "flags": (_FLAGS, _ODD_FLAGS),
+        "icmp": (
+            ("8", "0", "3/1", "3", "any", "echo-request", "port-unreachable", "11/0", "TOS-host-redirect"),
+            (
+                *("255", "255/0", "256", "8/256", "ping", "0:255", "255/0:255", "3/1:2", "3:4"),
+                *("3/", "/1", "echo", "a", ""),
+            ),
+        ),
+        "icmp6": (
+            ("128", "1/3", "echo-request", "no-route", "neighbour-solicitation", "packet-too-big"),
+            (
+                *("255", "256", "128/0", "ping", "1/256", "any", "1/", "echo", "neighb", "", "0"),
+                *("redirect", "0:255", "mld"),
+            ),
+        ),
+        "reject": (
+            ("icmp-port-unreachable", "icmp6-port-unreachable", "tcp-reset", "icmp-host-prohibited"),
+            (
+                *("port-unreach", "tcp-rst", "tcp-r", "icmp-", "echo-reply"),
+                *("ICMP-NET-PROHIBITED", "adm-prohibited", "", "no-r"),
+            ),
+        ),
+        "mode": (("random", "nth"), ("Random", "", "rand", "fixed")),
+        "probability": (
+            ("0.5", "0.33333333349", "0", "1", ".25"),
+            ("1.0", "1.5", "-0.1", "5e-1", "0x1p-1", "", "nan", "1/2", "+.5"),
+        ),
+        "level": (
+            ("4", "debug", "warning", "0", "7"),
+            ("8", "DEBUG", "warn", "err", "error", "panic", "emerg", "07", "", "deb"),
+        ),
+        "group": (("0", "1", "5", "65535"), _ODD_NUMBERS),
+        "sides": (
+            ("src", "dst", "src,dst", "dst,dst,src"),
+            ("", "SRC", "src,", "src,dst,src,dst,src,dst,src", "both"),
+        ),
+        "object": (_NAMES, ("", "a" * 31, "a" * 32)),
+        "set": (("nets", "pairs"), ("", "a" * 32)),
+        "seconds": (("1", "60", "3600"), _ODD_NUMBERS),
+        "hits": (("1", "2", "20"), _ODD_NUMBERS),
+        "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
+    }
+
+
+_MASKS: Final = {
+    Family.IP: ("255.255.255.255", "255.255.255.0", "255.0.255.0", "0.0.0.0"),
+    Family.IP6: ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff::", "::"),
+}
+
+KINDS: Final = {
+    "addrtype": {"--src-type": "type", "--dst-type": "type"},
+    "comment": {"--comment": "text"},
+    "connmark": {"--mark": "mark"},
+    "conntrack": {
+        "--ctstate": "ctstate",
+        "--ctproto": "protocol",
+        **dict.fromkeys(("--ctorigsrc", "--ctorigdst", "--ctreplsrc", "--ctrepldst"), "address"),
+        **dict.fromkeys(
+            ("--ctorigsrcport", "--ctorigdstport", "--ctreplsrcport", "--ctrepldstport"), "ports"
+        ),
+        "--ctstatus": "status",
+        "--ctdir": "direction",
+    },
+    "icmp": {"--icmp-type": "icmp"},
+    "icmp6": {"--icmpv6-type": "icmp6"},
+    "iprange": {"--src-range": "span", "--dst-range": "span"},
+    "mark": {"--mark": "mark"},
+    "multiport": dict.fromkeys(("--sports", "--dports", "--ports"), "multi"),
+    "nfacct": {"--nfacct-name": "object"},
+    "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
+    "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "set": {"--match-set": "set sides"},
+    "state": {"--state": "state"},
+    "statistic": {
+        "--mode": "mode",
+        "--probability": "probability",
+        "--every": "number",
+        "--packet": "number",
+    },
+    "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
+    "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "CONNMARK": {
+        **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
+        **dict.fromkeys(("--and-mark", "--or-mark", "--xor-mark", "--nfmask", "--ctmask", "--mask"), "bits"),
+    },
+    "DNAT": {"--to-destination": "binding"},
+    "SNAT": {"--to-source": "binding"},
+    "LOG": {"--log-prefix": "text", "--log-level": "level"},
+    "MARK": {
+        **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
+        **dict.fromkeys(("--and-mark", "--or-mark", "--xor-mark"), "bits"),
+    },
+    "MASQUERADE": {"--to-ports": "nat-ports"},
+    "NFLOG": {
+        "--nflog-prefix": "text",
+        **dict.fromkeys(("--nflog-group", "--nflog-size", "--nflog-range", "--nflog-threshold"), "group"),
+    },
+    "REDIRECT": {"--to-ports": "nat-ports"},
+    "REJECT": {"--reject-with": "reject"},
+}
+"""What the arguments of each option are, a kind for each."""
+
+_MANDATORY: Final = {
+    "comment": ("--comment",),
+    "connmark": ("--mark",),
+    "mark": ("--mark",),
+    "nfacct": ("--nfacct-name",),
+    "set": ("--match-set",),
+    "state": ("--state",),
+    "icmp": ("--icmp-type",),
+    "icmp6": ("--icmpv6-type",),
+    "physdev": ("--physdev-is-in",),
+    "CT": ("--notrack",),
+    "DNAT": ("--to-destination",),
+    "SNAT": ("--to-source",),
+}
+_USUAL: Final = {
+    "recent": ("--set", "--rcheck", "--update", "--remove", "--rcheck --seconds", "--update --hitcount"),
+    "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
+    "CONNMARK": ("--set-mark", "--save-mark", "--restore-mark", "--set-xmark", "--save-mark --mask"),
+    "MARK": ("--set-mark", "--set-xmark", "--or-mark", "--and-mark"),
+    "multiport": ("--dports", "--sports", "--ports"),
+}
+_RICH: Final = ("conntrack", "recent", "statistic", "multiport", "addrtype")
+"""Matches with many options, which are drawn more often."""
+
+_PROTO_OF: Final = {"tcp": "tcp", "udp": "udp", "sctp": "sctp", "icmp": "icmp", "icmp6": "ipv6-icmp"}
+_WITH_PORTS: Final = frozenset({"multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
+_PLACES: Final = {
+    TableName.RAW: ("PREROUTING", "OUTPUT"),
+    TableName.MANGLE: ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
+    TableName.NAT: ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
+    TableName.FILTER: ("INPUT", "FORWARD", "OUTPUT"),
+    TableName.SECURITY: ("INPUT", "FORWARD", "OUTPUT"),
+}
+_HOME: Final = {
+    "REJECT": (TableName.FILTER, ("INPUT", "FORWARD", "OUTPUT")),
+    "NOTRACK": (TableName.RAW, ("PREROUTING", "OUTPUT")),
+    "CT": (TableName.RAW, ("PREROUTING", "OUTPUT")),
+    "DNAT": (TableName.NAT, ("PREROUTING", "OUTPUT")),
+    "REDIRECT": (TableName.NAT, ("PREROUTING", "OUTPUT")),
+    "SNAT": (TableName.NAT, ("POSTROUTING", "INPUT")),
+    "MASQUERADE": (TableName.NAT, ("POSTROUTING",)),
+    "rpfilter": (TableName.RAW, ("PREROUTING",)),
+}
+
+
+def random_text(seed: int, family: Family = Family.IP) -> str:
+    """Return a text with one rule, or with something near to one."""
+    return _Text(random.Random(seed), family).text()
+
+
+class _Text:
+    def __init__(self, draw: random.Random, family: Family) -> None:
+        self._draw = draw
+        self._family = family
+        self._pools = _pools(family)
+        self._odd = draw.choice((0.0, 0.0, 0.3, 0.6))
+
+    def text(self) -> str:
+        draw = self._draw
+        target = draw.choice(("", "ACCEPT", "DROP", "RETURN", "user", *TARGETS))
+        names = (*MATCHES, *_RICH, *_RICH)
+        matches = [draw.choice(names) for _ in range(draw.choice((0, 0, 1, 1, 1, 2)))]
+        table, chains = _HOME.get(target) or next(
+            (_HOME[name] for name in matches if name in _HOME), (draw.choice(tuple(_PLACES)), None)
+        )
+        chain = draw.choice(chains or _PLACES[table])
+        if draw.random() < 0.1:
+            table = draw.choice(tuple(_PLACES))
+        parts = [self._base(matches, target)] if draw.random() < 0.9 else []
+        parts += [["-m", name, *self._options(name, MATCHES[name].options)] for name in matches]
+        if draw.random() < 0.15:
+            draw.shuffle(parts)
+        if target:
+            known = TARGETS.get(target)
+            flag = draw.choice(("-j", "-j", "-j", "--jump", "-g" if target == "user" else "-j"))
+            head = [f"--jump={target}"] if draw.random() < self._odd / 5 else [flag, target]
+            parts.append([*head, *(self._options(target, known.options) if known else ())])
+        words = [word for part in parts for word in part]
+        if draw.random() < self._odd:
+            words = self._spoilt(words)
+        counters = draw.choice(("", "", "", "[1:2] "))
+        command = draw.choice(("-A", "-A", "-A", "--append", "-I"))
+        rule = " ".join((f"{counters}{command} {chain}", *words))
+        return f"*{table}\n:user - [0:0]\n{rule}\nCOMMIT\n"
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    def _value(self, kind: str) -> str:
+        usual, odd = self._pools[kind]
+        return self._draw.choice(odd if self._draw.random() < self._odd / 2 else usual)
+
+    def _base(self, matches: Sequence[str], target: str) -> list[str]:
+        draw = self._draw
+        words: list[str] = []
+        proto = next((_PROTO_OF[name] for name in matches if name in _PROTO_OF), None)
+        if proto is None and (_WITH_PORTS & {*matches, target} or draw.random() < 0.3):
+            proto = draw.choice(("tcp", "udp", "tcp", "sctp", "dccp", "udplite", "icmp"))
+        if proto is not None and draw.random() < 0.95:
+            proto = self._value("protocol") if draw.random() < self._odd / 3 else proto
+            words += [*self._not(0.05), draw.choice(("-p", "-p", "--protocol", "--proto")), proto]
+        for name, kind, chance in (
+            ("-s", "address", 0.2),
+            ("-d", "address", 0.2),
+            ("-i", "interface", 0.1),
+            ("-o", "interface", 0.1),
+        ):
+            if draw.random() < chance:
+                words += [*self._not(0.2), name, self._value(kind)]
+        for extra, chance in (("-f", 0.05), ("-4", 0.03), ("-6", 0.03), ("-c 1,2", 0.03), ("-c 1 2", 0.03)):
+            if draw.random() < chance * (1 + self._odd):
+                words += extra.split(" ")
+        return words
+
+    def _not(self, chance: float) -> list[str]:
+        return ["!"] if self._draw.random() < chance else []
+
+    def _options(self, name: str, specs: Sequence[object]) -> list[str]:
+        """Options of an extension: those that it needs, and some others."""
+        draw = self._draw
+        from translate.read.declaration import OptionSpec
+
+        known = {spec.name: spec for spec in specs if isinstance(spec, OptionSpec) and spec.refused is None}
+        chosen = list(_MANDATORY.get(name, ()))
+        if name in _USUAL and draw.random() < 0.9:
+            chosen += draw.choice(_USUAL[name]).split(" ")
+        others = [one for one in known if one not in chosen]
+        if name not in _USUAL or draw.random() < 0.4:
+            chosen += draw.sample(others, min(len(others), draw.choice((0, 1, 1, 2, 3))))
+        words: list[str] = []
+        for option in chosen:
+            spec = known[option]
+            spelled = draw.choice((option, option, option, *spec.aliases))
+            if draw.random() < 0.05:
+                spelled = spelled[: draw.randint(3, len(spelled))]
+            kinds = KINDS.get(name, {}).get(option, "number").split(" ") if spec.arguments else []
+            values = [self._value(kind) for kind in kinds]
+            if name == "statistic" and option == "--mode":
+                values = ["random" if "--probability" in chosen else "nth"]
+            negated = self._not(0.25 if spec.invertible else 0.02 * self._odd)
+            if len(values) == 1 and values[0] and draw.random() < 0.05:
+                words += [*negated, f"{spelled}={values[0]}"]
+            else:
+                shown = [value or '""' for value in values]
+                words += [*negated, spelled, *shown]
+        return words
+
+    def _spoilt(self, words: list[str]) -> list[str]:
+        draw = self._draw
+        words = list(words)
+        if not words:
+            return words
+        at = draw.randrange(len(words))
+        match draw.randrange(7):
+            case 0:
+                del words[at]
+            case 1:
+                words.insert(draw.randrange(len(words)), words[at])
+            case 2:
+                words.insert(at, "!")
+            case 3:
+                words += words[at : at + 2]
+            case 4 if len(words) > 1:
+                other = draw.randrange(len(words))
+                words[at], words[other] = words[other], words[at]
+            case 5:
+                words.insert(
+                    at,
+                    draw.choice(("-m", "-j", "--", "-4", "-6", "-c", "extra", "--syn", "-p tcp", "-t nat")),
+                )
+            case _:
+                pool = self._pools[draw.choice(tuple(self._pools))]
+                words[at] = draw.choice(draw.choice(pool)) or '""'
+        return words

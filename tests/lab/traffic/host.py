@@ -1,0 +1,206 @@
+"""What runs in the process that holds a namespace, or that has joined another's.
+
+A request is an object that is called there with the :class:`Host`; what it returns is the answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from backends.testbed.command import die_with_parent, find_tool, run
+from backends.testbed.mountnamespace import enter_mount_namespace, mount
+from backends.testbed.offloads import Offload, switch_off
+from translate.errors import MachineError
+
+__all__ = [
+    "ChecksumsInSoftware",
+    "Daemon",
+    "Host",
+    "Ip",
+    "Join",
+    "Request",
+    "Start",
+    "Sysctls",
+    "Tool",
+    "ToolSaid",
+]
+
+_CLONE_NEWNET: Final = 0x40000000
+
+
+@dataclass(slots=True)
+class Host:
+    """One namespace's process, and what it keeps between requests, by name."""
+
+    name: str
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, request: Any) -> Any:
+        """Serve the parent."""
+        if not isinstance(request, Request):
+            raise TypeError(f"no such request: {request!r}")
+        return request.run(self)
+
+    def close(self) -> None:
+        """Let go of everything that has to be let go of."""
+        for thing in reversed(self.kept.values()):
+            close = getattr(thing, "close", None)
+            if close is not None:
+                close()
+
+
+class Request(ABC):
+    """Something to do in a host's process. Made by the parent, pickled."""
+
+    @abstractmethod
+    def run(self, host: Host) -> Any:
+        """Do it; what is returned is pickled in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Starts a host in the fresh namespace of its process, and sets sysctls before there are devices."""
+
+    name: str
+    sysctls: Mapping[str, str]
+
+    def __call__(self) -> Host:
+        """Do so."""
+        _own_mounts()
+        _set_sysctls(self.sysctls)
+        return Host(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Starts a process that shares the namespace of ``pid``: one that sends, for example."""
+
+    name: str
+    pid: int
+
+    def __call__(self) -> Host:
+        """Do so; raises MachineError when the other has gone."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            fd = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as e:
+            raise MachineError(f"there is no process {self.pid} to join: {e.strerror}") from e
+        try:
+            if libc.setns(fd, _CLONE_NEWNET):
+                raise MachineError(f"cannot join a namespace: {os.strerror(ctypes.get_errno())}")
+        finally:
+            os.close(fd)
+        return Host(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Ip(Request):
+    """Asks for ``ip -batch``; raises MachineError with what ip said."""
+
+    batch: str
+
+    def run(self, host: Host) -> None:
+        """Run it."""
+        done = run(("ip", "-batch", "-"), self.batch)
+        if done.returncode:
+            raise MachineError(f"ip, on {host.name}: {done.stderr.strip()}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSaid:
+    """What a tool printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Request):
+    """Asks to run a tool to its end. Raises MachineError when it is not installed."""
+
+    command: tuple[str, ...]
+    text: str = ""
+
+    def run(self, host: Host) -> ToolSaid:
+        """Run it."""
+        done = run(self.command, self.text)
+        return ToolSaid(done.returncode, done.stdout, done.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksumsInSoftware(Request):
+    """Asks to compute the checksums of what leaves by ``device`` before it does.
+
+    A veth pair leaves them to the hardware that it is not, and the receiver takes them as right.
+    """
+
+    device: str
+
+    def run(self, host: Host) -> None:
+        """Switch the offload off."""
+        switch_off(self.device, Offload.TX_CHECKSUM)
+
+
+@dataclass(frozen=True, slots=True)
+class Sysctls(Request):
+    """Asks to set sysctls, by their paths below /proc/sys."""
+
+    values: Mapping[str, str]
+
+    def run(self, host: Host) -> None:
+        """Set them."""
+        _set_sysctls(self.values)
+
+
+def _own_mounts() -> None:
+    """Give this process a ``/run`` and a BPF file system of its own, which end with it."""
+    enter_mount_namespace()
+    for kind, target in (("tmpfs", Path("/run")), ("bpf", Path("/sys/fs/bpf"))):
+        try:
+            mount("none", target, kind)
+        except OSError as e:
+            raise MachineError(f"cannot mount on {target}: {e.strerror}") from e
+
+
+def _set_sysctls(values: Mapping[str, str]) -> None:
+    """Set sysctls of this process's namespace; MachineError when one is refused."""
+    for name, value in values.items():
+        try:
+            Path("/proc/sys", name).write_text(value)
+        except OSError as e:
+            raise MachineError(f"cannot set sysctl {name} to {value}: {e.strerror}") from e
+
+
+@dataclass(slots=True)
+class Daemon:
+    """A program that runs until the host closes, or its process is killed."""
+
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(cls, command: tuple[str, ...]) -> Daemon:
+        """Start it in this namespace; raises MachineError when it is not installed."""
+        path = find_tool(command[0])
+        if path is None:
+            raise MachineError(f"{command[0]} is not installed")
+        process = subprocess.Popen(
+            (path, *command[1:]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
+        )
+        return cls(process)
+
+    def close(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,92 @@
+"""Programs that everybody has: curl for pages, dig for names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from backends.testbed.command import run
+from tests.lab.traffic.host import Host, Request
+from tests.lab.traffic.plan import DNS_NAME
+from translate.ir import Family
+
+__all__ = ["Curl", "CurlSaid", "Dig", "DigSaid", "Fetch"]
+
+
+@dataclass(frozen=True, slots=True)
+class CurlSaid:
+    """What one curl got: who answered, the sources that they saw, and what it printed of what went wrong."""
+
+    status: int
+    pods: Counter[str]
+    seen: Counter[str]
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curl(Request):
+    """Asks curl for ``count`` pages, each by a connection of its own. MachineError without curl."""
+
+    url: str
+    count: int
+
+    def run(self, host: Host) -> CurlSaid:
+        """Have curl get them, from its list of URLs."""
+        pages = [f'url = "{self.url}/page/{n}"\noutput = "-"\n' for n in range(self.count)]
+        config = 'no-keepalive\nfail\nsilent\nshow-error\nmax-time = 20\nheader = "Connection: close"\n'
+        done = run(("curl", "--disable", "--noproxy", "*", "--config", "-"), config + "".join(pages))
+        pods: Counter[str] = Counter()
+        seen: Counter[str] = Counter()
+        paths = set()
+        for line in done.stdout.splitlines():
+            pod, address, _, path = line.split(" ")
+            pods[pod] += 1
+            seen[address] += 1
+            paths.add(path)
+        wrong = "" if len(paths) == self.count else f"{len(paths)} pages of {self.count}; "
+        return CurlSaid(done.returncode, pods, seen, wrong + done.stderr[:2000])
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch(Request):
+    """Asks curl for one page of so many bytes; returns how many came, and at what exit status."""
+
+    url: str
+
+    def run(self, host: Host) -> tuple[int, int]:
+        """Have curl get it."""
+        form = "%{size_download}"
+        command = ("curl", "--disable", "--noproxy", "*", "--fail", "--silent", "--max-time", "60")
+        done = run((*command, "--output", "/dev/null", "--write-out", form, self.url))
+        return int(done.stdout or 0), done.returncode
+
+
+@dataclass(frozen=True, slots=True)
+class DigSaid:
+    """How often each pod answered, and what dig printed of what went wrong."""
+
+    status: int
+    pods: Counter[str]
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dig(Request):
+    """Asks dig to look :data:`DNS_NAME` up ``count`` times. MachineError without dig."""
+
+    family: Family
+    server: str
+    count: int
+    port: int = 53
+    tcp: bool = False
+
+    def run(self, host: Host) -> DigSaid:
+        """Have dig ask, one query after the other, each from a socket of its own, and never twice."""
+        query = (f"@{self.server}", "-p", str(self.port), DNS_NAME, "TXT")
+        once = ("+short", "+tries=1", "+time=10", "+tcp" if self.tcp else "+notcp")
+        done = run(("dig", "-r", *(word for _ in range(self.count) for word in (*query, *once))))
+        lines = done.stdout.splitlines()
+        pods = Counter(x.strip('"') for x in lines if x.startswith('"'))
+        return DigSaid(
+            done.returncode, pods, "\n".join(x for x in lines if not x.startswith('"')) + done.stderr
+        )

@@ -1,0 +1,166 @@
+"""What a pod serves: lines, over TCP and UDP, and a web page, each with who answers and who was seen to ask.
+
+A line ``X`` is answered with ``POD ADDRESS PORT X``, so that an answer shows which pod gave it, the source
+that the pod saw, and that it is the answer to this question.
+"""
+
+from __future__ import annotations
+
+import http.server
+import select
+import socket
+import socketserver
+import threading
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.lab.traffic.host import Daemon, Host, Request
+from tests.lab.traffic.plan import DNS, DNS_NAME, HTTP, TCP
+from translate.ir import Family
+
+__all__ = ["BYTES", "Serve", "ServeNames", "Served"]
+
+BYTES: Final = "/bytes/"
+"""A page below here has as many bytes as it is called."""
+_BACKLOG: Final = 4096
+_MOST: Final = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Serve(Request):
+    """Asks to serve lines and pages, in threads of the process."""
+
+    def run(self, host: Host) -> None:
+        """Start to."""
+        lines = _Lines(host.name)
+        host.kept["lines"] = lines
+        threading.Thread(target=lines.serve, daemon=True).start()
+        for family in Family:
+            pages = _pages(family, host.name)
+            threading.Thread(target=pages.serve_forever, daemon=True).start()
+
+
+@dataclass(frozen=True, slots=True)
+class ServeNames(Request):
+    """Asks for a DNS server, dnsmasq, which knows :data:`DNS_NAME`; MachineError without one."""
+
+    def run(self, host: Host) -> None:
+        """Start it."""
+        # As another user it would no longer be told to die with its parent (commit_creds).
+        alone = ("--no-daemon", "--conf-file=/dev/null", "--no-hosts", "--no-resolv")
+        served = (f"--port={DNS.pod_port}", f"--txt-record={DNS_NAME},{host.name}")
+        host.kept["names"] = Daemon.start(("dnsmasq", *alone, *served))
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Request):
+    """Asks how many lines of TCP and UDP were answered."""
+
+    def run(self, host: Host) -> tuple[int, int]:
+        """Look."""
+        lines: _Lines = host.kept["lines"]
+        return lines.tcp, lines.udp
+
+
+@dataclass(slots=True)
+class _Lines:
+    name: str
+    tcp: int = 0
+    udp: int = 0
+    _listening: dict[int, socket.socket] = field(default_factory=dict)
+    _datagrams: dict[int, socket.socket] = field(default_factory=dict)
+    _open: dict[int, tuple[socket.socket, bytes]] = field(default_factory=dict)
+
+    def serve(self) -> None:
+        """Serve for ever."""
+        poll = select.epoll()
+        for family in Family:
+            for kind, into in ((socket.SOCK_STREAM, self._listening), (socket.SOCK_DGRAM, self._datagrams)):
+                one = _bound(family, kind)
+                into[one.fileno()] = one
+                poll.register(one, select.EPOLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                if fd in self._open:
+                    self._stream(poll, fd)
+                elif (datagrams := self._datagrams.get(fd)) is not None:
+                    self._datagram(datagrams)
+                else:
+                    self._accept(poll, self._listening[fd])
+
+    def _accept(self, poll: select.epoll, listening: socket.socket) -> None:
+        while True:
+            try:
+                stream, peer = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # gone before it was accepted
+            stream.setblocking(False)
+            self._open[stream.fileno()] = stream, f"{self.name} {peer[0]} {peer[1]} ".encode()
+            poll.register(stream, select.EPOLLIN)
+
+    def _stream(self, poll: select.epoll, fd: int) -> None:
+        stream, prefix = self._open[fd]
+        try:
+            asked = stream.recv(_MOST)
+            if asked:  # one line: a client waits for the answer before the next
+                self.tcp += 1
+                stream.sendall(prefix + asked)
+                return
+        except OSError:
+            pass  # reset
+        poll.unregister(fd)
+        del self._open[fd]
+        stream.close()
+
+    def _datagram(self, one: socket.socket) -> None:
+        while True:
+            try:
+                asked, peer = one.recvfrom(_MOST)
+                self.udp += 1
+                one.sendto(f"{self.name} {peer[0]} {peer[1]} ".encode() + asked, peer)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error about an earlier answer, or no way back
+
+
+def _bound(family: Family, kind: socket.SocketKind) -> socket.socket:
+    one = socket.socket(family.socket_family, kind)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family is Family.IP6:
+        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    one.bind(("", TCP.pod_port))
+    if kind == socket.SOCK_STREAM:
+        one.listen(_BACKLOG)
+    one.setblocking(False)
+    return one
+
+
+def _pages(family: Family, name: str) -> http.server.ThreadingHTTPServer:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = f"{name} {self.client_address[0]} {self.client_address[1]} {self.path}\n".encode()
+            if self.path.startswith(BYTES):
+                said = b"x" * int(self.path.removeprefix(BYTES))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = family.socket_family
+        request_queue_size = _BACKLOG
+        daemon_threads = True
+
+        def server_bind(self) -> None:
+            if family is Family.IP6:
+                self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            socketserver.TCPServer.server_bind(self)  # HTTPServer's asks for its own name
+
+    return Server(("", HTTP.pod_port), Handler)

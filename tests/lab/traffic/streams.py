@@ -1,0 +1,192 @@
+"""Connections that stay: round by round, each asks a line, and the pod that it began with must answer."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.lab.kuberules import Protocol
+from tests.lab.traffic.clients import source_of
+from tests.lab.traffic.host import Host, Request
+from translate.ir import Family
+
+__all__ = ["BeginStreams", "EndStreams", "Kept", "LookAtStreams"]
+
+_KEPT: Final = "streams"
+_SECONDS: Final = 10.0
+"""How long an answer may take; TCP has sent a lost segment again long before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginStreams(Request):
+    """Asks to open ``count`` connections and to use them until :class:`EndStreams`.
+
+    ``pause`` is between two rounds. Sources are as in :class:`~tests.lab.traffic.clients.Ask`. Raises
+    MachineError (of the kernel's OSError) when one cannot even be opened.
+    """
+
+    family: Family
+    protocol: Protocol
+    address: str
+    port: int
+    sources: tuple[str, ...]
+    count: int
+    first: int = 0
+    pause: float = 0.01
+
+    def run(self, host: Host) -> None:
+        """Open them, and go on in a thread."""
+        streams = _Streams([_open(self, self.first + n) for n in range(self.count)], self.pause)
+        streams.round()
+        host.kept.setdefault(_KEPT, []).append(streams)
+        streams.thread.start()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of all that this process kept open: how many answers there were, and what broke."""
+
+    connections: int
+    answers: int
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtStreams(Request):
+    """Asks how it goes; with ``rounds``, only after so many rounds that begin from now on."""
+
+    rounds: int = 0
+
+    def run(self, host: Host) -> Kept:
+        """Look."""
+        streams: list[_Streams] = host.kept.get(_KEPT, [])
+        wanted = [s.rounds + self.rounds + 1 if self.rounds else 0 for s in streams]
+        for one, least in zip(streams, wanted, strict=True):
+            while one.rounds < least and one.going:
+                time.sleep(0.005)
+        return _sum(streams)
+
+
+@dataclass(frozen=True, slots=True)
+class EndStreams(Request):
+    """Asks to close them all."""
+
+    def run(self, host: Host) -> Kept:
+        """Close them and say how it went."""
+        streams: list[_Streams] = host.kept.pop(_KEPT, [])
+        for one in streams:
+            one.stopping.set()
+        for one in streams:
+            one.thread.join()
+        found = _sum(streams)
+        for one in streams:
+            one.close()
+        return found
+
+
+@dataclass(slots=True)
+class _Stream:
+    socket: socket.socket
+    said: str
+    pod: bytes = b""
+    asked: bytes = b""
+    waits: bool = False
+
+
+@dataclass(slots=True)
+class _Streams:
+    streams: list[_Stream]
+    pause: float
+    rounds: int = 0
+    answers: int = 0
+    broken: list[str] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread = field(init=False)
+    going: int = field(init=False)
+    _poll: select.epoll = field(default_factory=select.epoll)
+    _by_fd: dict[int, _Stream] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.going = len(self.streams)
+        self._by_fd = {s.socket.fileno(): s for s in self.streams}
+        for fd in self._by_fd:
+            self._poll.register(fd, select.EPOLLIN)
+
+    def round(self) -> None:
+        """Ask once on each, and wait for the answers."""
+        number = self.rounds
+        for stream in list(self._by_fd.values()):
+            stream.asked = b"%d-%d\n" % (stream.socket.fileno(), number)
+            try:
+                stream.socket.send(stream.asked)
+                stream.waits = True
+            except OSError as e:
+                self._break(stream, e.strerror or str(e))
+        deadline = time.monotonic() + _SECONDS
+        while any(s.waits for s in self._by_fd.values()):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                for stream in [s for s in self._by_fd.values() if s.waits]:
+                    self._break(stream, f"no answer in round {number}")
+                break
+            for fd, _ in self._poll.poll(left):
+                self._answer(self._by_fd[fd])
+        self.rounds += 1
+
+    def close(self) -> None:
+        for stream in self._by_fd.values():
+            stream.socket.close()
+        self._poll.close()
+
+    def _go(self) -> None:
+        while not self.stopping.wait(self.pause):
+            self.round()
+
+    def _answer(self, stream: _Stream) -> None:
+        try:
+            answer = stream.socket.recv(65536)
+        except OSError as e:
+            self._break(stream, e.strerror or str(e))
+            return
+        words = answer.split(b" ")
+        if len(words) != 4 or words[3] != stream.asked:
+            self._break(stream, f"answered {answer!r} to {stream.asked!r}")
+        elif stream.pod and words[0] != stream.pod:
+            self._break(stream, f"was {stream.pod.decode()}'s, and {words[0].decode()} answers")
+        else:
+            stream.pod, stream.waits = words[0], False
+            self.answers += 1
+
+    def _break(self, stream: _Stream, why: str) -> None:
+        self.broken.append(f"{stream.said}: {why}")
+        stream.waits = False
+        fd = stream.socket.fileno()
+        self._poll.unregister(fd)
+        del self._by_fd[fd]
+        stream.socket.close()
+        self.going -= 1
+
+
+def _open(job: BeginStreams, number: int) -> _Stream:
+    kind = socket.SOCK_STREAM if job.protocol is Protocol.TCP else socket.SOCK_DGRAM
+    one = socket.socket(job.family.socket_family, kind)
+    one.settimeout(_SECONDS)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    source = source_of(job.sources, number)
+    one.bind(source)
+    one.connect((job.address, job.port))
+    one.setblocking(False)
+    return _Stream(one, f"{job.protocol} {source[0]}:{source[1]} > {job.address}:{job.port}")
+
+
+def _sum(streams: list[_Streams]) -> Kept:
+    return Kept(
+        connections=sum(len(s.streams) for s in streams),
+        answers=sum(s.answers for s in streams),
+        broken=tuple(b for s in streams for b in s.broken),
+    )

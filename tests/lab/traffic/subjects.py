@@ -1,0 +1,277 @@
+"""The ways to have kube-proxy's rules in force on the node: what loads them, changes them and begins anew."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from backends.nftables.libnftables import NftHandle
+from backends.tc_ebpf.counters import read_counters
+from backends.testbed.command import own_xtables_lock, run
+from nfparity.tc import Installed, Outcome
+from nfparity.tc import Rules as Installable
+from nfparity.tc.place import here
+from nfparity.tc.record import Record
+from tests.lab.traffic.host import Host, Request
+from translate.bpf import emit as emit_bpf
+from translate.bpf.maps import CONNECTIONS
+from translate.errors import MachineError
+from translate.ir import Family
+from translate.nft import NftOutput
+from translate.nft import emit as emit_nft
+from translate.passes import lower
+from translate.read import read_ruleset
+
+__all__ = [
+    "SUBJECTS",
+    "Apply",
+    "Figures",
+    "Load",
+    "LoadSmall",
+    "Refresh",
+    "Replace",
+    "Rules",
+    "Subject",
+    "installable",
+]
+
+Rules = Mapping[Family, str]
+"""What iptables-save prints, of each family."""
+
+_KEPT: Final = "subject"
+
+
+class Subject(ABC):
+    """Rules in force on the node, in whose process this lives. Raises MachineError with what was said."""
+
+    @abstractmethod
+    def load(self, rules: Rules) -> None:
+        """Put the first rules in force."""
+
+    @abstractmethod
+    def change(self, rules: Rules) -> None:
+        """Make the rules others while packets pass, with as little as it takes."""
+
+    def replace(self, rules: Rules) -> None:
+        """Put rules of another shape in force while packets pass; connections go on."""
+        self.change(rules)
+
+    def refresh(self) -> None:  # noqa: B027  # most ask the kernel at each packet
+        """Look at the node's devices, addresses and routes again, which have changed."""
+
+    def figures(self) -> dict[str, int]:
+        """Return what it can say of itself, in figures: connections that it knows, for example."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027  # most leave it to the end of the namespace
+        """Let go of what does not end with the namespace."""
+
+
+class Legacy(Subject):
+    """iptables-legacy, the judge: what fails here is the traffic's fault."""
+
+    def load(self, rules: Rules) -> None:
+        """Restore both families' rules."""
+        for family, text in rules.items():
+            _restore(family, text)
+
+    def change(self, rules: Rules) -> None:
+        """Restore whole tables, each of which is exchanged at once."""
+        self.load(rules)
+
+    def figures(self) -> dict[str, int]:
+        """Return the connections that conntrack knows in this namespace."""
+        return _conntrack()
+
+
+class Nftables(Subject):
+    """The nftables translation, -O2."""
+
+    def __init__(self) -> None:
+        self._handle = NftHandle()
+        self._outputs: dict[Family, NftOutput] = {}
+
+    def load(self, rules: Rules) -> None:
+        """Load one table for each family."""
+        for family, text in rules.items():
+            self._outputs[family] = output = _nft(family, text)
+            self._handle.run(output.text)
+
+    def change(self, rules: Rules) -> None:
+        """Change elements and, where that is not enough, chains."""
+        for family, text in rules.items():
+            output = _nft(family, text)
+            change = output.change_from(self._outputs[family])
+            if change.text:
+                self._handle.run(change.text)
+            self._outputs[family] = output
+
+    def figures(self) -> dict[str, int]:
+        """Return the connections that conntrack knows in this namespace."""
+        return _conntrack()
+
+    def close(self) -> None:
+        """Free the handle."""
+        self._handle.close()
+
+
+class TcEbpf(Subject):
+    """The tc program, a dataplane for each family, as ``nfparity tc load`` leaves it.
+
+    ``connections``: how many each remembers.
+    """
+
+    def __init__(self, connections: int = CONNECTIONS) -> None:
+        self._connections = connections
+
+    def load(self, rules: Rules) -> None:
+        """Load and attach both."""
+        self._come_to(rules, Outcome.FIRST)
+
+    def change(self, rules: Rules) -> None:
+        """Change entries of maps."""
+        self._come_to(rules, Outcome.CHANGED, Outcome.SAME)
+
+    def replace(self, rules: Rules) -> None:
+        """Have another program in place of the first."""
+        self._come_to(rules, Outcome.REPLACED)
+
+    def refresh(self) -> None:
+        """Have both look."""
+        for family in Family:
+            Installed(family).refresh()
+
+    def figures(self) -> dict[str, int]:
+        """Return how full the connection tables are, and what was counted, of both families together."""
+        found: Counter[str] = Counter()
+        for family in Family:
+            place = here(family)
+            record = Record.read(place.record)
+            assert record is not None
+            for name in ("conns", "replies", "sources"):
+                table = place.map(record.generation, name)
+                found[name] += sum(1 for _ in table.entries())
+                table.close()
+            counters = place.map(record.generation, "counters")
+            found.update(read_counters(counters))
+            counters.close()
+        return dict(found)
+
+    def close(self) -> None:
+        """Unload both."""
+        for family in Family:
+            Installed(family).unload()
+
+    def _come_to(self, rules: Rules, *wanted: Outcome) -> None:
+        for family, text in rules.items():
+            got = Installed(family).load(installable(family, text, self._connections))
+            if got not in wanted:
+                raise MachineError(f"the {family.value} dataplane was {got.value} instead")
+
+
+SUBJECTS: Final[Mapping[str, Callable[[], Subject]]] = {
+    "iptables-legacy": Legacy,
+    "nftables": Nftables,
+    "tc-ebpf": TcEbpf,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Request):
+    """Asks the node to put rules in force by a subject of :data:`SUBJECTS`."""
+
+    subject: str
+    rules: Rules
+
+    def run(self, host: Host) -> None:
+        """Do so."""
+        host.kept[_KEPT] = subject = SUBJECTS[self.subject]()
+        subject.load(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSmall(Request):
+    """Asks the node for the tc program, with room for few connections."""
+
+    rules: Rules
+    connections: int
+
+    def run(self, host: Host) -> None:
+        """Do so."""
+        host.kept[_KEPT] = subject = TcEbpf(self.connections)
+        subject.load(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Request):
+    """Asks the node's subject for other rules."""
+
+    rules: Rules
+
+    def run(self, host: Host) -> None:
+        """Change them."""
+        _subject(host).change(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Request):
+    """Asks the node's subject for rules of another shape (:func:`~tests.lab.traffic.plan.another_shape`)."""
+
+    rules: Rules
+
+    def run(self, host: Host) -> None:
+        """Replace it."""
+        _subject(host).replace(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh(Request):
+    """Tells the node's subject that devices, addresses or routes have changed."""
+
+    def run(self, host: Host) -> None:
+        """Have it look."""
+        _subject(host).refresh()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures(Request):
+    """Asks the node's subject for its figures."""
+
+    def run(self, host: Host) -> dict[str, int]:
+        """Read them."""
+        return _subject(host).figures()
+
+
+def _subject(host: Host) -> Subject:
+    found = host.kept[_KEPT]
+    assert isinstance(found, Subject)
+    return found
+
+
+def installable(family: Family, text: str, connections: int = CONNECTIONS) -> Installable:
+    """Translate rules for ``nfparity tc``'s dataplane."""
+    output = emit_bpf(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
+    output = replace(output, connections=connections)
+    return Installable(output=output, name="rules", digest=hashlib.sha256(text.encode()).hexdigest(), level=2)
+
+
+def _restore(family: Family, text: str) -> None:
+    command = "iptables-legacy-restore" if family is Family.IP else "ip6tables-legacy-restore"
+    with own_xtables_lock() as lock:
+        done = run((command,), text, environment=lock)
+    if done.returncode:
+        raise MachineError(f"{command} does not take the rules: {done.stderr.strip()}")
+
+
+def _nft(family: Family, text: str) -> NftOutput:
+    return emit_nft(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
+
+
+def _conntrack() -> dict[str, int]:
+    count = Path("/proc/sys/net/netfilter/nf_conntrack_count")
+    return {"connections": int(count.read_text())}

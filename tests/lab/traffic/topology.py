@@ -1,0 +1,117 @@
+"""The namespaces, joined by veth pairs: a client outside, the node, and its pods.
+
+Every namespace belongs to a process that dies with this one (:mod:`backends.replay.worker`), and the pairs
+are made inside of them, so that nothing can be left behind and no name can be taken.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Final, Self
+
+from backends.replay.worker import Worker
+from tests.lab.traffic.host import ChecksumsInSoftware, Ip, Join, Request, Start, Sysctls
+from tests.lab.traffic.plan import (
+    PODS,
+    UPLINK,
+    client_batch,
+    cluster,
+    device_batch,
+    node_batch,
+    pod_batch,
+)
+from tests.lab.traffic.servers import Serve
+from translate.ir import Family
+
+__all__ = ["Topology"]
+
+_EVERYWHERE: Final = {
+    # Inherited from the machine otherwise (net.core.devconf_inherit_init_net).
+    **{f"net/ipv4/conf/{d}/rp_filter": "0" for d in ("all", "default")},
+    **{f"net/ipv4/conf/{d}/send_redirects": "0" for d in ("all", "default")},
+    **{f"net/ipv6/conf/{d}/accept_dad": "0" for d in ("all", "default")},
+    **{f"net/ipv6/conf/{d}/accept_ra": "0" for d in ("all", "default")},
+    **{f"net/ipv6/conf/{d}/disable_ipv6": "0" for d in ("all", "default", "lo")},
+    # An address whose neighbour does not answer fails after three seconds anyway.
+    "net/ipv4/icmp_ratelimit": "0",
+    "net/ipv6/icmp/ratelimit": "0",
+}
+_OF_NODE: Final = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv6/conf/all/forwarding": "1",
+    # kube-proxy's, for node ports at 127.0.0.1.
+    "net/ipv4/conf/all/route_localnet": "1",
+}
+_OF_OTHERS: Final = {
+    # Programs take theirs from here; the clients of :mod:`clients` choose below.
+    "net/ipv4/ip_local_port_range": "61000 65535",
+}
+
+
+class Topology:
+    """A client, a node and pods with servers. A context; ``hosts`` are their processes by name.
+
+    ``checksums`` "software": all compute those of what they send, which veth pairs spare them otherwise.
+    Raises MachineError where it cannot be built.
+    """
+
+    def __init__(self, *, checksums: str = "offloaded") -> None:
+        self.plan = cluster(Family.IP).node
+        self.hosts: dict[str, Worker] = {}
+        self._software = checksums == "software"
+        self._stack = ExitStack()
+        try:
+            self._build()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def ask(self, host: str, request: Request) -> Any:
+        """Have a host do something; of one host, one at a time. Raises what it raises."""
+        return self.hosts[host].ask(request)
+
+    def ip(self, host: str, *commands: str) -> None:
+        """Have a host run commands of ``ip``."""
+        self.ask(host, Ip("\n".join((*commands, ""))))
+
+    def join(self, host: str) -> Worker:
+        """Return another process in the namespace of a host; it ends with the topology."""
+        start = Join(f"{host}'s", self.hosts[host].pid)
+        return self._stack.enter_context(Worker(start))
+
+    def connect(self, host: str, name: str) -> None:
+        """Make the pair between the node's device ``name`` and a host's, both still down."""
+        pid = self.hosts[host].pid
+        self.ip("node", f"link add {name} type veth peer name {UPLINK} netns {pid}")
+        if self._software:
+            self.ask("node", ChecksumsInSoftware(name))
+            self.ask(host, ChecksumsInSoftware(UPLINK))
+
+    def connect_pod(self, pod: str) -> None:
+        """Make a pod's pair with addresses and routes on both sides, as when a pod is created."""
+        self.connect(pod, pod)
+        self.ip("node", *device_batch(self.plan, pod))
+        self.ask(pod, Ip(pod_batch(pod)))
+
+    def _build(self) -> None:
+        for name in ("node", "client", *PODS):
+            own = _OF_NODE if name == "node" else _OF_OTHERS
+            self.hosts[name] = self._stack.enter_context(Worker(Start(name, {**_EVERYWHERE, **own})))
+        self.connect("client", UPLINK)
+        self.ask("client", Ip(client_batch()))
+        for pod in PODS:
+            self.connect(pod, pod)
+            self.ask(pod, Ip(pod_batch(pod)))
+        self.ask("node", Ip(node_batch(self.plan)))
+        for pod in PODS:
+            self.ask(pod, Serve())
+
+    def sysctls(self, host: str, **values: str) -> None:
+        """Set sysctls of a host, by their paths with ``__`` for slashes."""
+        self.ask(host, Sysctls({name.replace("__", "/"): value for name, value in values.items()}))

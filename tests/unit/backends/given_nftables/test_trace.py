@@ -1,0 +1,87 @@
+"""What chance and memory the chains of a listing have."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from backends.given_nftables.trace import Chain, read_chains
+
+LISTING = """\
+table ip kube {
+	comment "numgen random mod 2"
+	map endpoints {
+		type ipv4_addr : verdict
+		elements = { 10.0.0.1 : goto a,
+				10.0.0.2 : goto b }
+	}
+	chain a {
+		comment "numgen random mod 9 vmap { 0 : accept }"
+		ip daddr 10.0.0.1 drop comment "update @x { numgen random mod 7 0 }"
+	}
+	chain b {
+RULE
+	}
+}
+table inet other {
+	chain b {
+		type filter hook forward priority filter; policy accept;
+		update @seen { ip saddr }
+	}
+}
+"""
+
+
+def chain(*rules: str) -> Chain:
+    text = "\n".join(f"\t\t{rule}" for rule in rules)
+    return read_chains(LISTING.replace("RULE", text)).get(("ip", "kube", "b"), Chain())
+
+
+@pytest.mark.parametrize(
+    ("rule", "share"),
+    [
+        ("numgen random mod 3 vmap { 0 : goto x, 1 : goto y, 2 : goto z }", Fraction(1, 3)),
+        ("numgen random mod 1 vmap { 0 : goto x }", Fraction(1)),
+        ("numgen random mod 100 vmap { 0-89 : goto x, 90-99 : goto y }", Fraction(1, 10)),
+        ("numgen random mod 100 vmap { 0-89 : goto x, 90-94 : goto y }", Fraction(1, 20)),
+        ("dnat to numgen random mod 2 map { 0 : 10.0.0.1, 1 : 10.0.0.2 }", Fraction(1, 2)),
+        ("numgen random mod 10 offset 5 map { 5-13 : 1.1.1.1, 14 : 2.2.2.2 }", Fraction(1, 10)),
+        ("numgen random mod 10 < 2 drop", Fraction(1, 5)),
+        ("numgen random mod 10 <= 2 drop", Fraction(3, 10)),
+        ("numgen random mod 10 != 2 drop", Fraction(1, 10)),
+        ("numgen random mod 10 0-6 drop", Fraction(3, 10)),
+        ("numgen random mod 10 0 drop", Fraction(1, 10)),
+        ("numgen inc mod 4 vmap { 0 : drop, 1-3 : accept }", Fraction(1, 4)),
+        ("dnat ip to ip daddr . numgen random mod 5 map @endpoints", Fraction(1, 5)),
+        ("numgen random mod 2147483648 vmap @endpoints", Fraction(1, 1000)),
+        ("meta mark set jhash ip saddr mod 2", Fraction(1)),
+        ("ip daddr 10.0.0.1 drop", Fraction(1)),
+    ],
+)
+def test_the_least_likely_way_through_a_rule(rule: str, share: Fraction) -> None:
+    assert chain(rule).rarest == share
+
+
+def test_choices_of_a_chain_multiply() -> None:
+    assert chain("numgen random mod 3 0 goto x", "numgen random mod 2 0 goto y").rarest == Fraction(1, 6)
+
+
+def test_rules_that_count_or_hash_make_one_run_depend_on_another() -> None:
+    assert chain("numgen inc mod 4 vmap { 0 : drop }").dependent
+    assert chain("dnat to jhash ip saddr mod 2 seed 0x1 map { 0 : 1.1.1.1, 1 : 2.2.2.2 }").dependent
+    assert chain("meta mark set symhash mod 2").dependent
+    assert not chain("numgen random mod 4 vmap { 0 : drop }").dependent
+
+
+def test_the_rules_of_a_chain_without_a_name_are_those_of_the_chain_that_it_is_in() -> None:
+    found = chain("ip daddr 10.0.0.9 jump {", "numgen random mod 3 0 drop", "}", "add @x { ip saddr }")
+    assert found == Chain(rarest=Fraction(1, 3), fills=True)
+
+
+def test_chains_are_told_apart_by_family_and_table_and_strings_are_no_rules() -> None:
+    found = read_chains(LISTING.replace("RULE", "\t\tadd @x { ip saddr }"))
+    assert found == {
+        ("ip", "kube", "b"): Chain(fills=True),
+        ("inet", "other", "b"): Chain(fills=True, base=True),
+    }

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import pytest
+
+from backends.model.contract import Availability, Job
+from backends.model.flow import Flow, Send
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.packet import Packet
+from harness.diff.replay import replay
+from translate.errors import MachineError, Note
+from translate.ir import Family
+
+DROP = OutcomeBranch(Fraction(1), (Outcome(verdict=Verdict.DROP),))
+
+
+def flows(count: int) -> list[Flow]:
+    packet = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=1, dport=1)
+    return [Flow(id=f"f{n}", steps=(Send(packet=packet, entry=None),)) for n in range(count)]
+
+
+@dataclass
+class Drops:
+    """Drops everything; ``ids`` replaces the names it answers with, None ends early."""
+
+    name: str = "drops"
+    ids: dict[str, str | None] = field(default_factory=dict)
+    limits: tuple[Note, ...] = ()
+    endless: threading.Event | None = None
+    closed: bool = False
+
+    def probe(self) -> Availability:
+        return Availability(True)
+
+    @contextmanager
+    def open(self, job: Job) -> Iterator[Drops]:
+        try:
+            yield self
+        finally:
+            self.closed = True
+
+    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
+        for flow in flows:
+            name = self.ids.get(flow.id, flow.id)
+            if name is None:
+                return
+            if self.endless is not None:
+                self.endless.wait(0.01)
+            yield FlowResult(name, (DROP,))
+
+
+def test_results_come_in_order_of_backends_and_flows(worker: Job) -> None:
+    told: list[tuple[str, int, int]] = []
+    found = replay(
+        [Drops("a"), Drops("b")],
+        worker,
+        flows(3),
+        progress=lambda name, done, total: told.append((name, done, total)),
+    )
+    assert [r.backend for r in found] == ["a", "b"]
+    assert [x.flow_id for x in found[1].results] == ["f0", "f1", "f2"]
+    assert [t for t in told if t[0] == "a"] == [("a", n, 3) for n in range(4)]
+
+
+@pytest.mark.parametrize("ids", [{"f1": "f2"}, {"f1": None}])
+def test_a_backend_that_answers_wrongly_is_the_machines_fault(
+    worker: Job, ids: dict[str, str | None]
+) -> None:
+    backend = Drops(ids=ids)
+    with pytest.raises(MachineError, match="flow 'f1' was answered by"):
+        replay([backend], worker, flows(3))
+    assert backend.closed
+
+
+def test_an_interrupt_closes_every_session(worker: Job) -> None:
+    slow = Drops("slow", endless=threading.Event())
+
+    def interrupt(name: str, done: int, total: int) -> None:
+        if name == "quick" and done == 2:
+            raise KeyboardInterrupt
+
+    quick = Drops("quick")
+    with pytest.raises(KeyboardInterrupt):
+        replay([slow, quick], worker, flows(100_000), progress=interrupt)
+    assert slow.closed
+    assert quick.closed

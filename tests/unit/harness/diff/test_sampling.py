@@ -1,0 +1,91 @@
+"""How many runs are enough: the bound that is promised, and not many more."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.model.flow import Flow, Pause, Reply, Send
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
+from backends.model.packet import Packet
+from harness.diff.sampling import MISS, MOST_PACKETS, ONCE, RAREST, Sampling, runs_needed
+from translate.ir import Family
+
+SEND = Send(packet=Packet(family=Family.IP, src=1, dst=2, proto=17, sport=40000, dport=53), entry="eth0")
+FLOW = Flow(id="f", steps=(SEND,))
+SURE = Sampling()
+
+
+def ways(*odds: Fraction) -> FlowResult:
+    outcomes = [Outcome(verdict=Verdict.FORWARD, out="a", src=1, dst=n) for n in range(len(odds))]
+    branches = zip(odds, outcomes, strict=True)
+    return FlowResult("f", tuple(OutcomeBranch(p, (outcome,)) for p, outcome in branches))
+
+
+def alike(count: int) -> tuple[Fraction, ...]:
+    return (Fraction(1, count),) * count
+
+
+def missed(odds: tuple[Fraction, ...], runs: int) -> float:
+    return math.fsum(float(1 - one) ** runs for one in odds)
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=20), st.sampled_from([1e-3, 1e-6, 1e-9]))
+def test_the_bound_holds_and_one_run_less_would_not_do(weights: list[int], miss: float) -> None:
+    odds = tuple(Fraction(weight, sum(weights)) for weight in weights)
+    runs = runs_needed(odds, miss)
+    assert missed(odds, runs) <= miss < missed(odds, runs - 1)
+
+
+@pytest.mark.parametrize(("count", "runs"), [(1, 1), (2, 31), (3, 54), (9, 195), (1000, 27618)])
+def test_services_of_so_many_endpoints_need_so_many_runs(count: int, runs: int) -> None:
+    assert runs_needed(alike(count), 1e-9) == runs
+
+
+def test_ways_that_are_hardly_ever_taken_are_not_waited_for() -> None:
+    rare = Fraction(1, 64512)
+    assert runs_needed((1 - rare, rare), 1e-9) < 5
+    assert runs_needed((Fraction(1, 2), Fraction(1, 2) - rare, rare), 1e-9) == 31
+
+
+def test_many_rare_ways_are_waited_for_as_if_they_were_not_so_rare() -> None:
+    assert runs_needed(alike(5000), 1e-9) == runs_needed((RAREST,) * 5000, 1e-9)
+
+
+def test_a_flow_that_chance_does_not_decide_is_run_once() -> None:
+    assert SURE.first(FLOW, ways(Fraction(1))) == 1
+    assert SURE.first(FLOW, ways(*alike(3))) == 54
+    assert Sampling(least=500).first(FLOW, ways(*alike(3))) == 500
+    assert Sampling(least=500).first(FLOW, ways(Fraction(1))) == 1
+    assert ONCE.first(FLOW, ways(*alike(3))) == 1
+
+
+def test_a_flow_that_waits_is_run_once() -> None:
+    waiting = Flow(id="f", steps=(SEND, Pause(seconds=1), SEND))
+    assert SURE.first(waiting, ways(*alike(3))) == 1
+    assert SURE.more(waiting, ways(*alike(3)), ways(Fraction(1)), differs=True) == 0
+
+
+def test_no_flow_sends_more_than_a_limit() -> None:
+    long = Flow(id="f", steps=(SEND, *[Reply()] * 63))
+    assert SURE.first(long, ways(*alike(5000))) == MOST_PACKETS // 64
+
+
+def test_what_only_the_backend_knows_of_chance_is_waited_for() -> None:
+    once = FlowResult("f", ways(Fraction(1)).branches, rarest=Fraction(1, 3))
+    assert SURE.more(FLOW, ways(Fraction(1)), once, differs=False) == 54 - 1
+    enough = FlowResult("f", ways(Fraction(1)).branches, runs=54, rarest=Fraction(1, 3))
+    assert SURE.more(FLOW, ways(Fraction(1)), enough, differs=False) == 0
+
+
+def test_where_something_differs_all_ways_are_seen_twice_as_surely() -> None:
+    seen = FlowResult("f", ways(*alike(4)).branches, runs=54)
+    assert SURE.more(FLOW, ways(*alike(3)), seen, differs=True) == 2 * runs_needed(alike(4), MISS) - 54
+    assert SURE.more(FLOW, ways(*alike(3)), seen, differs=False) == 0
+    once = FlowResult("f", ways(Fraction(1)).branches)
+    assert SURE.more(FLOW, ways(Fraction(1)), once, differs=True) == 2 * 31 - 1
+    assert ONCE.more(FLOW, ways(Fraction(1)), once, differs=True) == 0

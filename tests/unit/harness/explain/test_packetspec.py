@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from backends.model.contract import Job
+from backends.model.packet import Packet
+from harness.explain.packetspec import parse_packet
+from translate.errors import ParseError
+from translate.ir import TcpFlag
+
+
+def packet(text: str, job: Job) -> Packet:
+    return parse_packet(text, job.node).first.packet
+
+
+def test_forms(worker: Job) -> None:
+    flow = parse_packet("udp 10.244.0.5:40000 > 10.96.0.10:53 in pod5", worker.node)
+    assert flow.first.entry == "pod5"
+    assert str(flow.first.packet) == "udp 10.244.0.5:40000 > 10.96.0.10:53"
+    assert parse_packet("udp 10.244.0.5 > 10.96.0.10:53", worker.node).first.entry == "pod5"
+    assert packet("udp 10.244.0.5 > 10.96.0.10:53", worker).sport == 40000
+    node = parse_packet("tcp 172.18.0.2:1 > 10.96.0.1:443 from node mark 0x4000 flags SA ttl 9", worker.node)
+    assert node.first.entry is None
+    assert (node.first.packet.mark, node.first.packet.ttl) == (0x4000, 9)
+    assert node.first.packet.flags == TcpFlag.SYN | TcpFlag.ACK
+    assert parse_packet("udp 10.244.0.5:1 > 10.96.0.10:53 in -", worker.node).first.entry is None
+    ping = packet("icmp 10.244.0.5 > 10.244.1.4 type 13/0 id 7 bad-checksum", worker)
+    assert (ping.icmp_type, ping.icmp_id, ping.bad_checksum) == (13, 7, True)
+    assert packet("icmp 10.244.0.5 > 10.244.1.4 type port-unreachable", worker).icmp_id is None
+    assert packet("47 10.244.0.5 > 10.244.1.4 payload 00ff", worker).payload == b"\x00\xff"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", 1, "expected a protocol"),
+        ("upd 1.1.1.1:1 > 2.2.2.2:2", 1, "unknown protocol 'upd'"),
+        ("udp 1.1.1:1 > 2.2.2.2:2", 5, "expected a source address"),
+        ("udp 1.1.1.1:1 2.2.2.2:2", 15, "expected > between"),
+        ("udp 1.1.1.1:1 > ", 17, "expected a destination address"),
+        ("udp 1.1.1.1:1 > 2.2.2.2", 17, "the destination has no port"),
+        ("udp 1.1.1.1:x > 2.2.2.2:2", 5, "'x' is not a port"),
+        ("udp 1.1.1.1:99999 > 2.2.2.2:2", 5, "'99999' is not a port"),
+        ("udp 1.1.1.1:1 > [::1]:2", 17, "different families"),
+        ("icmp 1.1.1.1:1 > 2.2.2.2", 18, "no ports"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 on pod5", 27, "unknown option 'on'"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 in", 29, "expected a value for in"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 in pod9", 30, "no interface 'pod9'"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 from pod5", 32, "expected node after from"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 in pod5 mark 1", 40, "only packets made on the node"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 flags S", 27, "only tcp has flags"),
+        ("udp 1.1.1.1:1 > 2.2.2.2:2 id 5", 27, "only icmp has id"),
+        ("tcp 1.1.1.1:1 > 2.2.2.2:2 flags XY", 33, "are not TCP flags"),
+    ],
+)
+def test_errors_point_at_the_word(worker: Job, text: str, column: int, message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse_packet(text, worker.node)
+    (one,) = caught.value.diagnostics
+    assert message in one.message
+    assert one.origin.column == column

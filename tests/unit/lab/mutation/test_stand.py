@@ -1,0 +1,30 @@
+"""The order in which flows are asked about a fault."""
+
+from __future__ import annotations
+
+from backends.simulator import SimulatorBackend
+from tests.lab.mutation.arenas import arena
+from tests.lab.mutation.ground import prepare
+from tests.lab.mutation.stand import parts
+
+
+def test_parts_are_all_and_each_once() -> None:
+    found = list(parts(range(300)))
+    assert [len(one) for one in found] == [64, 64, 128, 44]
+    assert [n for one in found for n in one] == list(range(300))
+
+
+def test_few_flows_are_one_part() -> None:
+    assert list(parts(range(5))) == [range(5)]
+    assert list(parts(range(0))) == []
+
+
+def test_every_flow_is_repeated_once_before_one_is_a_second_time() -> None:
+    (ground, *_) = prepare(arena("kind")[1:], SimulatorBackend(), few=3, many=5)
+    later = ground.flows[len(ground.batch.flows) :]
+    firsts = [flow.id for flow in later if flow.id not in ground.repeats]
+    assert [flow.id for flow in later[: len(firsts)]] == firsts
+    assert [ground.repeats[flow.id] for flow in later[len(firsts) : 2 * len(firsts)]] == firsts
+    assert [flow.first for flow in later[: len(firsts)]] == [
+        flow.first for flow in ground.batch.flows if f"{flow.id}:first" in firsts
+    ]

@@ -1,0 +1,65 @@
+"""What a snapshot states without a packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from backends.model.node import Node
+from nfparity.assess.facts import Facts
+from nfparity.assess.stated import stated
+from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
+from translate.ir import Family, Interval, parse_address
+
+
+def meta(release: str, nft: str | None = None) -> dict[str, object]:
+    """As ``meta.json`` has it."""
+    return {"kernel": {"release": release}, "tools": {} if nft is None else {"nft": nft}}
+
+
+@pytest.mark.parametrize(
+    ("said", "subjects"),
+    [
+        ({}, []),
+        (meta("5.13.0-generic", "nftables v1.0.1 (Fearless Fosdick #2)"), []),
+        (meta("5.4.0-150-generic"), ["Linux"]),
+        (meta("6.1.0", "nftables v0.9.8 (E.D.S.)"), ["nft"]),
+        ({"kernel": 5}, []),
+    ],
+)
+def test_an_old_kernel_or_nft(facts: Facts, said: dict[str, object], subjects: list[str]) -> None:
+    found = list(stated(replace(facts, meta=said)))
+    assert [one.subject for one in found] == subjects
+    assert {one.k for one in found} <= {"K08"}
+
+
+def cluster_text(*ports: int, node: Node) -> str:
+    """Services with one external address, each at one of these ports."""
+    address = parse_address(Family.IP, "203.0.113.9")
+    services = tuple(
+        Service(
+            name=f"a/s{n}:p",
+            cluster_ip=parse_address(Family.IP, f"10.96.0.{n}"),
+            port=port,
+            endpoints=(Endpoint(parse_address(Family.IP, f"10.244.0.{n + 10}"), 80, local=True),),
+            external_ips=(address,),
+        )
+        for n, port in enumerate(ports, 1)
+    )
+    pods = Interval.prefix(parse_address(Family.IP, "10.244.0.0"), 16, 32)
+    own = parse_address(Family.IP, "192.168.0.2")
+    return kube_proxy_rules(Cluster(family=Family.IP, services=services, pods=pods, node_ip=own, node=node))
+
+
+def test_two_services_with_one_address_and_port(made: Callable[..., Facts], node: Node) -> None:
+    (one,) = stated(made(cluster_text(80, 80, node=node)))
+    assert one.k == "K29"
+    assert one.subject == "a/s1:p and a/s2:p"
+    assert one.told == "both have 203.0.113.9:80/tcp"
+    assert len(one.lines) == 2
+
+
+def test_one_address_at_two_ports_is_no_clash(made: Callable[..., Facts], node: Node) -> None:
+    assert not list(stated(made(cluster_text(80, 81, node=node))))

@@ -1,0 +1,132 @@
+"""``nfparity assess`` of several snapshots: what it takes, what it says where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nfparity.assess.fleet.node import Answer, Found
+from nfparity.assess.fleet.order import Order, answer
+from nfparity.assess.fleet.pool import Pool
+from nfparity.cli.main import main
+from translate.ir import Family
+
+CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
+RULES = str(CORPUS / "kube-real/rules.iptables-save")
+NO_RULESET = str(CORPUS / "kube-real/node.json")
+RANGE = ("--service-range", "10.0.0.0/8")
+IPVS = str(CORPUS / "kube-ipvs/rules.iptables-save")
+
+
+class Inline:
+    """Answers for what cannot be read, and finds the same of everything else."""
+
+    def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
+        for path in paths:
+            if Path(path).exists():
+                yield Answer(path=path, found=(Found("K01", Family.IP, "a/b:c"),), flows=2)
+            else:
+                yield answer(Order(), path)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Order, int | None, str | None]]:
+    """What pools were asked for; they answer without any dask."""
+    found: list[tuple[Order, int | None, str | None]] = []
+
+    @contextmanager
+    def pool(order: Order, *, workers: int | None, scheduler: str | None) -> Iterator[Pool]:
+        found.append((order, workers, scheduler))
+        yield Inline()
+
+    monkeypatch.setattr("nfparity.assess.fleet.daskpool.dask_pool", pool)
+    return found
+
+
+def test_lines_on_standard_error_and_one_summary(
+    asked: list[tuple[Order, int | None, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["assess", RULES, "missing.tar.gz", IPVS, "--workers", "3", "--known-only"]
+    assert main([*words, "--kubernetes", "1.30"]) == 2
+    out, err = capsys.readouterr()
+    assert [line.partition(":")[0] for line in err.splitlines()] == [RULES, "missing.tar.gz", IPVS]
+    assert "missing.tar.gz: not assessed: cannot be read" in err
+    assert "2 nodes: " in out
+    assert f"nfparity assess {RULES} --kubernetes 1.30" in out
+    ((order, workers, scheduler),) = asked
+    assert (order.version, order.corpus, workers, scheduler) == ((1, 30), False, 3, None)
+
+
+def test_json_alone_is_on_standard_output(
+    asked: list[tuple[Order, int | None, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["assess", RULES, IPVS, "--format", "json", "--scheduler", "tcp://127.0.0.1:8786"]
+    assert main(words) == 1
+    assert json.loads(capsys.readouterr().out)["alike"][0]["snapshots"] == [RULES, IPVS]
+    assert asked[0][1:] == (None, "tcp://127.0.0.1:8786")
+
+
+def test_a_folder_of_one_snapshot_is_a_fleet(
+    asked: list[tuple[Order, int | None, str | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "n1.tar.gz").write_bytes(b"")
+    assert main(["assess", str(tmp_path)]) == 1
+    assert "1 node: n1" in capsys.readouterr().out
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((RULES, IPVS, "--format", "sarif"), "--format sarif"),
+        ((RULES, IPVS, "--node", "node.json"), "--node"),
+        ((RULES, IPVS, "--against", "missing.nft"), "missing.nft"),
+        ((RULES, IPVS, "--against", NO_RULESET), "node.json"),
+        ((RULES, IPVS, "--objects", RULES), f"{RULES}:1:1: not JSON"),
+        ((RULES, "--workers", "2"), "--workers is for several"),
+        ((RULES, "--scheduler", "tcp://x:1"), "--scheduler is for several"),
+        ((RULES, IPVS, *RANGE, *RANGE), "more than one of a family"),
+    ],
+)
+def test_bad_input(
+    words: tuple[str, ...],
+    said: str,
+    asked: list[tuple[Order, int | None, str | None]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["assess", *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not asked
+
+
+@pytest.mark.parametrize("words", [("--workers", "0"), ("--workers", "-1"), ("--workers", "two")])
+def test_bad_options(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["assess", RULES, IPVS, *words])
+    assert ended.value.code == 2
+    assert "--workers" in capsys.readouterr().err
+
+
+def test_without_dask_it_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["assess", RULES, IPVS]) == 3
+    assert "'dask' is missing; nfparity doctor says what to install" in capsys.readouterr().err
+
+
+def test_one_snapshot_needs_no_dask() -> None:
+    script = (
+        "import sys; from nfparity.cli.main import main; "
+        f"status = main(['assess', {IPVS!r}]); "
+        "sys.exit(9 if {'dask', 'distributed'} & set(sys.modules) else status)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr

@@ -1,0 +1,34 @@
+"""What a plan tells of itself."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from nfparity.migrate.saved import SavedFamily
+from nfparity.report.migration import static_lines
+from nfparity.snapshot import Stack
+from translate.ir import Family
+
+PLAIN = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
+KUBE = "*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\nCOMMIT\n"
+
+
+def planned(text: str, *left: str) -> Any:
+    saved = SavedFamily(family=Family.IP, stack=Stack.LEGACY, left=left, text=text)
+    return SimpleNamespace(plan=saved)
+
+
+def test_every_plan_says_that_it_is_static() -> None:
+    (line,) = static_lines((planned(PLAIN),))
+    assert line.startswith("static: ")
+    assert list(static_lines((planned(PLAIN + KUBE, "nat"),))) == [line]
+
+
+def test_where_kube_proxys_rules_are_replaced_it_names_what_follows_services() -> None:
+    lines = list(static_lines((planned(PLAIN), planned(KUBE + PLAIN))))
+    assert "Services and endpoints that change later are not followed" in lines[1]
+    assert [line[:4] for line in lines[2:]] == ["  - "] * 3
+    assert "nftables mode" in lines[2]
+    assert "--leave nat:" in lines[3]
+    assert "plan and apply again" in lines[4]

@@ -1,0 +1,53 @@
+"""Compiles the tc programs of cases ahead, for a kernel other than the running one.
+
+An emulated guest spends more than a minute in clang for each ruleset, this machine one or two seconds.
+``python -m vm.precompile --cases FOLDER… --levels LEVEL… --processors N`` compiles the programs of
+``FOLDER`` into the cache of compiled programs (``XDG_CACHE_HOME``). The guest finds them there, since a
+program is the same wherever text, compiler and kernel headers (``NFPARITY_KERNEL_HEADERS``) are the same.
+Needs root, as BCC does. What is not compiled here is compiled there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from backends.tc_ebpf.backend import NO_RULES
+from backends.tc_ebpf.cache import Cache, cache_folder
+from backends.tc_ebpf.program import compiled
+from harness.corpus.cases import read_cases
+from translate.bpf import emit
+from translate.errors import NfparityError, UnsupportedError
+from translate.passes import lower
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compile and return 0, or 3 with a message when a program cannot be compiled here."""
+    parser = argparse.ArgumentParser(prog="python -m vm.precompile", description=__doc__)
+    parser.add_argument("--cases", nargs="+", required=True, metavar="FOLDER", help="folders of cases")
+    parser.add_argument("--levels", nargs="+", type=int, required=True, metavar="LEVEL")
+    parser.add_argument("--processors", type=int, required=True, metavar="N", help="of the other machine")
+    options = parser.parse_args(arguments)
+    try:
+        programs = [NO_RULES]
+        rulesets = {c.rules_path.resolve(): c.ruleset for f in options.cases for c in read_cases(Path(f))}
+        programs += [lower(one, level=level) for one in rulesets.values() for level in options.levels]
+        cache = Cache(cache_folder())
+        for program in programs:
+            try:
+                output = replace(emit(program), processors=options.processors)
+            except UnsupportedError:
+                continue  # the report of the test says so
+            compiled(output, cache=cache)
+    except NfparityError as error:
+        print(f"precompile: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
