@@ -26,7 +26,7 @@ from translate.read import read_ruleset
 from translate.read.extensions import MATCHES, TARGETS
 
 SEEDS = range(400)
-MANY = range(400, 6400)
+MANY = range(400, 400 + int(os.environ.get("NFPARITY_TEXTS", "1000")))
 
 SOURCE = os.environ.get("IPTABLES_SOURCE", "")
 
