@@ -10,11 +10,11 @@ from typing import Final
 
 from translate.errors import MachineError
 
-__all__ = ["enter_mount_namespace", "mount"]
+__all__ = ["MS_BIND", "enter_mount_namespace", "mount"]
 
 _CLONE_NEWNS: Final = 0x00020000
 _MNT_DETACH: Final = 2
-_MS_BIND: Final = 0x1000
+MS_BIND: Final = 0x1000
 _MS_REC: Final = 0x4000
 _MS_PRIVATE: Final = 1 << 18
 _INNER: Final = Path("/sys/fs")
@@ -56,7 +56,7 @@ def _root_of_our_own() -> None:
     root = _INNER / "root"
     root.mkdir()
     folder = Path.cwd()
-    mount("/", root, flags=_MS_BIND | _MS_REC)
+    mount("/", root, flags=MS_BIND | _MS_REC)
     mount("none", root, flags=_MS_REC | _MS_PRIVATE)
     os.chroot(root)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -10,13 +10,15 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from backends.testbed.command import own_xtables_lock
+from backends.testbed.mountnamespace import MS_BIND, mount
 from backends.testbed.netlink import Accounting
+from tests.kernel.ownmounts import IN_OWN_MOUNTS
 from translate.ir import Family
 from translate.read.names import PROTOCOLS
 from translate.read.services import SERVICES
@@ -63,34 +65,33 @@ class Restorer:
 @contextmanager
 def restorer(family: Family = Family.IP) -> Iterator[Restorer]:
     """Start the child, and end it behind the block."""
-    command = [
-        "unshare",
-        "-n",
-        "-m",
-        "--kill-child",
-        sys.executable,
-        "-m",
-        "tests.kernel.restored",
-        family.value,
-    ]
+    words = ("unshare", "--net", "--kill-child", sys.executable, "-m", "tests.kernel.restored", family.value)
+    command = [*IN_OWN_MOUNTS, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         yield Restorer(child)
 
 
-def _mount(path: str, text: str) -> None:
-    """Put a text in the place of a file, in this mount namespace."""
-    with tempfile.NamedTemporaryFile("w") as file:
-        file.write(text)
-        file.flush()
-        os.chmod(file.name, 0o644)
-        subprocess.run(["mount", "--bind", file.name, path], check=True)
+def _with_names(folder: Path, texts: Mapping[str, str]) -> None:
+    """Put files into ``/etc``, in this mount namespace; a small Debian does not have them at all."""
+    before, now = folder / "before", folder / "now"
+    before.mkdir()
+    now.mkdir()
+    mount("/etc", before, flags=MS_BIND)
+    for entry in before.iterdir():
+        if entry.name not in texts:
+            (now / entry.name).symlink_to(entry)
+    for name, text in texts.items():
+        (now / name).write_text(text)
+    mount(str(now), Path("/etc"), flags=MS_BIND)
 
 
 def _child(family: Family) -> None:
     command = COMMANDS[family]
     ports = [f"{name} {port}/{proto}\n" for name, port in SERVICES.items() for proto in WITH_PORTS]
-    _mount("/etc/services", "".join(ports))
-    _mount("/etc/protocols", "".join(f"{name} {number}\n" for name, number in (*EVERY, *PROTOCOLS.items())))
+    protocols = [f"{name} {number}\n" for name, number in (*EVERY, *PROTOCOLS.items())]
+    folder = Path("/run")
+    mount("none", folder, "tmpfs")
+    _with_names(folder, {"services": "".join(ports), "protocols": "".join(protocols)})
     for name, kind in SETS:
         subprocess.run(["ipset", "create", name, kind, "family", SET_FAMILY[family]], check=True)
     with Accounting() as objects, own_xtables_lock() as lock:
