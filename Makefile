@@ -12,6 +12,8 @@ FLEET ?=
 SERVICES ?= 10000
 
 PYTHON_RUN := .venv/bin/python
+# Tests of the kernel wait for a third of their time: for a namespace to end, for an answer that does not come.
+WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell awk -F: '/^[a-z-]+:.*##/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
@@ -24,11 +26,11 @@ setup: ## .venv with .venv/bin/nfparity, and all that its commands need
 
 test: ## unit tests and, as root, tests on the running kernel; skips say why
 	@vm/setup.sh test
-	$(PYTHON_RUN) -m pytest -n auto -m "not vm and not slow"
+	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm and not slow"
 
 test-all: ## the same with every exhaustive sweep
 	@vm/setup.sh test
-	$(PYTHON_RUN) -m pytest -n auto -m "not vm"
+	$(PYTHON_RUN) -m pytest -n $(WORKERS) -m "not vm"
 
 check: ## lint, types and unit tests; needs no root
 	@vm/setup.sh check

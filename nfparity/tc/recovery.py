@@ -86,7 +86,7 @@ def _unknown(place: Place, trouble: str | None) -> str:
         for (device, name), value in taken_sysctls(name for _, name in socket.if_nameindex()).items():
             with suppress(MachineError):
                 if read_sysctl(device, name) == value:
-                    lines.append(f"  sysctl -w net/ipv4/conf/{device}/{name}=BEFORE   # it is {value}")
+                    lines.append(f"  echo BEFORE >/proc/sys/net/ipv4/conf/{device}/{name}   # it is {value}")
     with Filters() as filters:
         names = dict(socket.if_nameindex())
         for index in sorted(filters.rooms()):

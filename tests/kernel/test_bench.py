@@ -32,6 +32,7 @@ def _can_run():
             pytest.skip(f"{backend.name}: {found.reason}")
 
 
+@pytest.mark.slow
 def test_the_smallest_run_measures_everything(tmp_path):
     options = [
         "--sizes",

@@ -266,10 +266,10 @@ def test_a_record_that_is_damaged(scene: Scene) -> None:
         assert trouble in said
         commands = [line for line in said.splitlines() if line.startswith("  ")]
         assert "  tc qdisc del dev c0 clsact   # if nobody else has made it" in commands
-        assert "  sysctl -w net/ipv4/conf/c0/rp_filter=BEFORE   # it is 0" in commands
-        values = {"net/ipv4/conf/c0/rp_filter": "1"}
+        assert "  echo BEFORE >/proc/sys/net/ipv4/conf/c0/rp_filter   # it is 0" in commands
+        values = {"c0/rp_filter": "1"}
         for line in commands:
-            name = line.split()[2].partition("=")[0]
+            name = line.partition("/conf/")[2].split(" ")[0]
             scene.run("sh", "-c", line.replace("BEFORE", values.get(name, "0")))
         assert scene.remains() == scene.before
         assert scene.run("nfparity", "tc", "unload") == "ip: nothing was loaded\nip6: nothing was loaded\n"

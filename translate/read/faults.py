@@ -39,7 +39,8 @@ class Faults:
 
     def add(self, found: list[Diagnostic]) -> None:
         """Add faults found by :mod:`translate.read.chains`."""
-        self._found += found
+        for one in found:
+            self.report(one.origin, one.message, one.hint)
 
     def raise_any(self) -> None:
         """Raise ParseError with the first 20 by position, and one that counts the others."""

@@ -349,3 +349,11 @@ def test_rules_of_the_other_family_are_passed_over() -> None:
     assert [rule.origin.line for rule in for_six.tables[0].chains[0].rules] == [3, 4]
     only = "*filter\n-A INPUT -6 -s 1::1\n-A INPUT\nCOMMIT\n"
     assert read_ruleset(only.encode(), name="rules").family is Family.IP6
+
+
+def test_bytes_of_no_text_in_the_name_of_a_chain_are_told_in_text() -> None:
+    data = b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -j \xffX\nCOMMIT\n"
+    with pytest.raises(ParseError) as caught:
+        read_ruleset(data, name="f")
+    (found,) = caught.value.diagnostics
+    assert found.message == 'no chain and no target is called "?X"'
