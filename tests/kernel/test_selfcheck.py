@@ -66,10 +66,7 @@ def test_a_file_of_clusters_is_checked(tmp_path: Path) -> None:
 @needs_tool
 @pytest.mark.parametrize(
     "options",
-    [
-        pytest.param(line, id=f"line-{n}", marks=[pytest.mark.slow] if n > 1 else [])
-        for n, line in enumerate(LINES, 1)
-    ],
+    [pytest.param(line, id=f"line-{n}", marks=pytest.mark.slow) for n, line in enumerate(LINES, 1)],
 )
 def test_every_backend_agrees_on_rules_of_another_generator(options: str, tmp_path: Path) -> None:
     rules = _rules(options, tmp_path)
