@@ -44,6 +44,19 @@ from translate.ir.fields import (
 )
 from translate.ir.hooks import CONNTRACK_PRIORITY, TABLE_HOOKS, Hook, TableName, tables_at
 from translate.ir.live import calls, has_loop, live_chains, live_rules
+from translate.ir.matches import (
+    RANDOM_RANGE,
+    Account,
+    AnyOf,
+    FieldTest,
+    Nth,
+    Random,
+    Recent,
+    RecentMode,
+    SetDirection,
+    SetTest,
+    Test,
+)
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.program import (
     Apply,
@@ -69,19 +82,6 @@ from translate.ir.ruleset import (
     Unknown,
 )
 from translate.ir.sets import SET_PORT_PROTOCOLS, Cell, IpSet, SetElement, SetOption, SetType
-from translate.ir.tests import (
-    RANDOM_RANGE,
-    Account,
-    AnyOf,
-    FieldTest,
-    Nth,
-    Random,
-    Recent,
-    RecentMode,
-    SetDirection,
-    SetTest,
-    Test,
-)
 from translate.ir.values import Interval, Name, Value
 from translate.ir.walks import longest_walk
 

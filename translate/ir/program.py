@@ -9,10 +9,10 @@ from translate.ir.actions import Action
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
+from translate.ir.matches import Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.ruleset import Policy
 from translate.ir.sets import IpSet
-from translate.ir.tests import Test
 from translate.ir.values import Value
 
 __all__ = [

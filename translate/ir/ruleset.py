@@ -11,9 +11,9 @@ from translate.ir.families import Families
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
+from translate.ir.matches import SetTest, Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.sets import IpSet
-from translate.ir.tests import SetTest, Test
 
 __all__ = [
     "Chain",

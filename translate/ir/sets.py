@@ -8,8 +8,8 @@ from typing import Final
 
 from translate.ir.family import Family
 from translate.ir.fields import Field, Protocol
+from translate.ir.matches import SetDirection
 from translate.ir.origin import NOWHERE, Origin
-from translate.ir.tests import SetDirection
 from translate.ir.values import Interval
 
 __all__ = ["SET_PORT_PROTOCOLS", "Cell", "IpSet", "SetElement", "SetOption", "SetType"]

@@ -41,7 +41,7 @@ from translate.ir import (
 )
 from translate.passes.control import leaves, plain
 from translate.passes.facts import Facts, entry_facts, refine
-from translate.passes.sharing import holding
+from translate.passes.structural_sharing import holding
 
 __all__ = ["choose"]
 

@@ -46,7 +46,7 @@ from translate.passes.calls import callee
 from translate.passes.control import plain
 from translate.passes.facts import Facts, implied, impossible, refine
 from translate.passes.lookup import KEY_FIELDS
-from translate.passes.sharing import is_same
+from translate.passes.structural_sharing import is_same
 
 __all__ = ["Copier", "Copy", "CopyError", "Part", "Row", "renamed"]
 

@@ -45,7 +45,7 @@ from translate.ir import (
     qualified,
 )
 from translate.passes.calls import called, callee
-from translate.passes.sharing import holding
+from translate.passes.structural_sharing import holding
 
 __all__ = ["expand"]
 

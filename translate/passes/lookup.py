@@ -47,7 +47,7 @@ from translate.ir import (
 )
 from translate.passes.control import CHANGEABLE, changed_by, changed_fields, leaves, plain
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
-from translate.passes.sharing import holding
+from translate.passes.structural_sharing import holding
 
 __all__ = ["KEY_FIELDS", "Candidate", "Context", "Key", "candidate_of", "lookup"]
 

@@ -34,7 +34,7 @@ from translate.ir import (
 )
 from translate.passes.calls import callee, callees_first, reachable
 from translate.passes.control import terminal
-from translate.passes.sharing import holding, is_same
+from translate.passes.structural_sharing import holding, is_same
 
 __all__ = ["prune"]
 

@@ -1,7 +1,7 @@
-"""Passes share what they leave as it was: an unchanged part is the same object before and after.
+"""Structural sharing between the Programs before and after a pass.
 
-That saves building a hundred thousand equal objects again, and lets the next pass see at once that
-nothing has happened.
+A chain that a pass does not change is the same object in both. That saves building a hundred thousand
+equal objects again, and lets the next pass recognise an unchanged chain without comparing its statements.
 """
 
 from __future__ import annotations

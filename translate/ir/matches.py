@@ -1,8 +1,8 @@
-"""Tests: what a rule asks of a packet.
+"""Tests: the conditions under which a rule matches a packet.
 
-Extensions are syntax; meaning is a few kinds of test over the table of fields.
-A rule matches when *all* its tests hold, evaluated in order (order matters only to tests with
-state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`).
+The extensions of iptables are syntax; their meaning is a few kinds of test over the table of fields.
+A rule matches when *all* its tests hold. They are evaluated in order, which matters only to tests with
+state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`.
 """
 
 from __future__ import annotations
