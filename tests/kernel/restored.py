@@ -20,8 +20,8 @@ from backends.testbed.mountnamespace import MS_BIND, mount
 from backends.testbed.netlink import Accounting
 from tests.kernel.ownmounts import IN_OWN_MOUNTS
 from translate.ir import Family
-from translate.read.names import PROTOCOLS
-from translate.read.services import SERVICES
+from translate.read.spelling.names import PROTOCOLS
+from translate.read.spelling.services import SERVICES
 
 __all__ = ["Restorer", "Verdicts", "restorer"]
 

@@ -1,16 +1,14 @@
 """Text in, :class:`~translate.ir.Ruleset` out.
 
-``forms`` says which forms of input there are. ``save`` reads what ``iptables-save`` and ``iptables -S``
-print and what ``iptables-restore`` takes: lines and tables, with ``commands`` for what one line does to
-the tables and chains of ``building``; ``options`` and ``rule`` the words of one rule; ``condensed`` a
-large dump, by a sample that ``skim``, ``blocks``, ``parts`` and ``families`` choose; ``listing`` what
-``iptables -L`` prints, with ``printed`` for what extensions print there; ``extract``
-finds all these on a page of prose. ``family`` finds out of which family they are; ``extensions`` what
-each match and target means; ``chains`` checks what must hold between chains. ``ipset`` reads what
-``ipset save`` and ``ipset list`` print, ``setelement`` one element, and ``setrefs`` gives rules their sets.
-Anything may import from here what ``__all__`` names. What is not understood is
-a :class:`~translate.errors.ParseError` that says where; nothing is skipped and nothing is looked up
-on the machine.
+``forms`` recognises the form of an input and ``family`` its address family; ``extract`` finds rules on a
+page of prose. ``save``, ``listing`` and ``ipset`` each read what one command prints. They share, from the
+bottom up: ``spelling`` (words, numbers, names, addresses, ports), ``extensions`` (the meaning of each match
+and target), ``rule`` (one rule) and ``tables`` (chains and the checks between them).
+``condensed`` reads a large dump by a sample, which ``skim``, ``blocks``, ``parts`` and ``families`` choose.
+
+Other packages import what ``__all__`` names. Text that is not understood raises
+:class:`~translate.errors.ParseError` with its position; no line is skipped and nothing is looked up on the
+machine.
 """
 
 from __future__ import annotations
@@ -24,10 +22,9 @@ from translate.plaintext import plain
 from translate.read import extract
 from translate.read.condensed import LARGE, read_condensed
 from translate.read.forms import InputForm, family_of, recognise_form
-from translate.read.ipset import IpSets, SetForm, read_ipsets
+from translate.read.ipset import IpSets, SetForm, read_ipsets, with_sets
 from translate.read.listing import read_listing
 from translate.read.save import read_fragment, read_rules, read_save
-from translate.read.setrefs import with_sets
 
 __all__ = [
     "InputForm",

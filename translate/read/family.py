@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from translate.ir import Family, parse_address
-from translate.read.scanner import QuoteError, split
+from translate.read.spelling.scanner import QuoteError, split
 
 __all__ = ["lines_of", "recognise_family"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from translate.ir import IpSet, SetOption
-from translate.read.setelement import element_text
+from translate.read.ipset import element_text
 
 __all__ = ["write_ipsets"]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Chain, Counters, Option, Rule, Ruleset, Spelled, Table
-from translate.read.scanner import quote
+from translate.read.spelling.scanner import quote
 
 __all__ = ["write_save"]
 

@@ -403,7 +403,7 @@ class _Text:
     def _options(self, name: str, specs: Sequence[object]) -> list[str]:
         """Options of an extension: those that it needs, and some others."""
         draw = self._draw
-        from translate.read.declaration import OptionSpec
+        from translate.read.extensions.declaration import OptionSpec
 
         known = {spec.name: spec for spec in specs if isinstance(spec, OptionSpec) and spec.refused is None}
         chosen = list(_MANDATORY.get(name, ()))

@@ -1,7 +1,7 @@
 """One file per family of matches and targets, and the registries that name them.
 
 An extension is syntax: it declares its options and turns them into tests or an action
-(:mod:`translate.read.declaration`). Only the rule reader, and the tables that report coverage,
+(:mod:`translate.read.extensions.declaration`). Only the rule reader, and the tables that report coverage,
 import from here. A name that is in no registry is refused, never skipped.
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AddressType, Family, Field, FieldTest, Interval, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, first_named
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, first_named
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["ADDRTYPE"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Action, Field, FieldTest, Interval, RestoreMark, SaveMark, SetConnmark, Test
-from translate.read.declaration import (
+from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
     Given,
     MatchExtension,
-    OptionError,
     OptionSpec,
     TargetExtension,
     parse_mark,
     parse_value_mask,
 )
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["CONNMARK_MATCH", "CONNMARK_TARGET"]
 

@@ -22,18 +22,18 @@ from translate.ir import (
     Interval,
     Test,
 )
-from translate.read.address import parse_resolved_mask
-from translate.read.declaration import (
+from translate.read.extensions.declaration import (
     Context,
     Given,
     MatchExtension,
-    OptionError,
     OptionSpec,
     between,
     first_named,
 )
-from translate.read.names import protocol_number
-from translate.read.ports import parse_resolved_range
+from translate.read.spelling.address import parse_resolved_mask
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import protocol_number
+from translate.read.spelling.ports import parse_resolved_range
 
 __all__ = ["CONNTRACK", "STATE"]
 

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Protocol, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
-from translate.read.numbers import unsigned
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
 
 __all__ = ["ICMP", "ICMP6"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, Test
-from translate.read.address import parse_numeric
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.spelling.address import parse_numeric
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["IPRANGE"]
 

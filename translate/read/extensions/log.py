@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Log, LogDetail, NfLog
-from translate.read.declaration import (
+from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
     Given,
-    OptionError,
     OptionSpec,
     TargetExtension,
     parse_mark,
 )
-from translate.read.numbers import unsigned
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
 
 __all__ = ["LOG", "NFLOG"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import AnyOf, Field, FieldTest, Interval, Protocol, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
-from translate.read.ports import parse_port
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.ports import parse_port
 
 __all__ = ["MULTIPORT"]
 

@@ -17,9 +17,10 @@ from translate.ir import (
     Snat,
     TableName,
 )
-from translate.read.address import parse_canonical
-from translate.read.declaration import Context, Given, OptionError, OptionSpec, TargetExtension
-from translate.read.ports import NatPortRange, parse_nat_ports
+from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.spelling.address import parse_canonical
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.ports import NatPortRange, parse_nat_ports
 
 __all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
 

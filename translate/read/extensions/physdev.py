@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
 
 __all__ = ["PHYSDEV"]
 

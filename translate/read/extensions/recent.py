@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Family, Recent, RecentMode, SetDirection, Test
-from translate.read.address import parse_resolved
-from translate.read.declaration import (
-    Context,
-    Given,
-    MatchExtension,
-    OptionError,
-    OptionSpec,
-    parse_mark,
-)
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, parse_mark
+from translate.read.spelling.address import parse_resolved
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["RECENT"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Family, Field, FieldTest, Interval, TableName, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["RPFILTER"]
 

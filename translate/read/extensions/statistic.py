@@ -6,15 +6,9 @@ from fractions import Fraction
 from typing import Final
 
 from translate.ir import RANDOM_RANGE, Nth, Random, Test
-from translate.read.declaration import (
-    Context,
-    Given,
-    MatchExtension,
-    OptionError,
-    OptionSpec,
-    parse_mark,
-)
-from translate.read.numbers import decimal
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, parse_mark
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import decimal
 
 __all__ = ["STATISTIC", "random_numerator"]
 

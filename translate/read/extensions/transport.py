@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from translate.ir import Field, FieldTest, Interval, Protocol, TcpFlag, Test
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, OptionSpec, between
-from translate.read.ports import parse_port_range, parse_resolved_range
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec, between
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.ports import parse_port_range, parse_resolved_range
 
 __all__ = ["SCTP", "TCP", "UDP"]
 

@@ -17,7 +17,8 @@ from translate.ir import (
     Return,
     TableName,
 )
-from translate.read.declaration import Context, Given, OptionError, OptionSpec, TargetExtension
+from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["ACCEPT", "CT", "DROP", "NOTRACK", "REJECT", "RETURN"]
 

@@ -22,7 +22,7 @@ from translate.ir import (
     format_address,
     parse_address,
 )
-from translate.read.names import PROTOCOLS, protocol_number, service_port
+from translate.read.spelling.names import PROTOCOLS, protocol_number, service_port
 
 __all__ = ["ICMP_NAMES", "ElementError", "element_keys", "element_text"]
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from translate.ir import Family, Field, FieldTest, Interval, parse_address
-from translate.read.declaration import OptionError
-from translate.read.names import HOSTS
-from translate.read.numbers import unsigned
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import HOSTS
+from translate.read.spelling.numbers import unsigned
 
 __all__ = [
     "AddressMask",

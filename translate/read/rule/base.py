@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import Counters, Family, Field, FieldTest, Hook, Interval, Name, Option
-from translate.read.address import address_test
-from translate.read.declaration import OptionError
-from translate.read.names import protocol_number
+from translate.read.spelling.address import address_test
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import protocol_number
 
 __all__ = [
     "BASE_ARGUMENTS",

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from translate.ir import Counters, Family, Origin, Rule, TableName
-from translate.read.base import RuleError
-from translate.read.rule import RuleReader
-from translate.read.scanner import quote, split
+from translate.read.rule.base import RuleError
+from translate.read.rule.reader import RuleReader
+from translate.read.spelling.scanner import quote, split
 
-RULESETS = Path(__file__).parents[3] / "corpus" / "rulesets"
+RULESETS = Path(__file__).parents[4] / "corpus" / "rulesets"
 FILES = sorted((*RULESETS.rglob("*tables-save"), *RULESETS.rglob("*.rules")))
 
 

@@ -2,7 +2,7 @@
 
 A dump of a hundred thousand rules has a few dozen shapes: the same options in the same places, with
 other values. What the words of a rule are depends on the options alone (getopt's work, done by
-:mod:`translate.read.rule`), so it is found out once per shape; after that a rule is put together from
+:mod:`translate.read.rule.reader`), so it is found out once per shape; after that a rule is put together from
 the meanings of its values, each of which is worked out once, too. Whatever is unusual about a value
 makes :meth:`Shape.rule` return None, and the rule is read word by word, which says what is wrong.
 """
@@ -27,9 +27,10 @@ from translate.ir import (
     Spelled,
     Test,
 )
-from translate.read.base import RuleError, base_meaning
-from translate.read.declaration import Context, Given, MatchExtension, OptionError, TargetExtension
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.extensions.declaration import Context, Given, MatchExtension, TargetExtension
+from translate.read.rule.base import RuleError, base_meaning
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["Arguments", "BasePart", "JumpPart", "MatchPart", "Place", "Shape", "TargetPart", "Template"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import IpSet, Rule, Ruleset, SetTest
-from translate.read.ipset import IpSets
+from translate.read.ipset.reader import IpSets
 
 __all__ = ["with_sets"]
 

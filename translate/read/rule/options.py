@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from translate.ir import Counters, Family, TableName
-from translate.read.base import (
+from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
+from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension
+from translate.read.rule.base import (
     BASE_ARGUMENTS,
     BASE_ATTACHED,
     BASE_INVERTIBLE,
@@ -20,9 +22,8 @@ from translate.read.base import (
     parse_counter,
     parse_protocol,
 )
-from translate.read.declaration import MatchExtension, OptionError, OptionSpec, TargetExtension
-from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
-from translate.read.shapes import Arguments, Template
+from translate.read.rule.shapes import Arguments, Template
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["Draft", "Loaded", "collect"]
 

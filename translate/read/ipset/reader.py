@@ -16,8 +16,8 @@ from typing import Final
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Interval, IpSet, Origin, SetElement, SetOption, SetType
 from translate.plaintext import plain
-from translate.read.scanner import QuoteError, Word, scan
-from translate.read.setelement import ElementError, element_keys
+from translate.read.ipset.element import ElementError, element_keys
+from translate.read.spelling.scanner import QuoteError, Word, scan
 
 __all__ = ["IpSets", "SetForm", "UnreadSet", "read_ipsets"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from translate.ir import TABLE_HOOKS, Chain, Counters, Hook, Origin, Policy, Rule, Table, TableName
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
-from translate.read.faults import Faults
+from translate.read.tables.faults import Faults
 
 __all__ = ["ChainBuilder", "TableBuilder"]
 

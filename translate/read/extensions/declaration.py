@@ -25,14 +25,14 @@ from translate.ir import (
     Test,
     field_bits,
 )
-from translate.read.numbers import unsigned
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
 
 __all__ = [
     "MARK_BITS",
     "Context",
     "Given",
     "MatchExtension",
-    "OptionError",
     "OptionSpec",
     "TargetExtension",
     "between",
@@ -42,31 +42,6 @@ __all__ = [
 ]
 
 MARK_BITS: Final = 0xFFFFFFFF
-
-
-class OptionError(Exception):
-    """An option, or the lack of one, that makes a rule wrong.
-
-    ``option`` is its index among the extension's options, or None for the extension as a whole;
-    ``argument`` counts that option's words: 0 is its name, 1 its first argument. ``offset`` is
-    where in that word the fault is.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        option: int | None = None,
-        argument: int = 1,
-        offset: int = 0,
-        hint: str | None = None,
-    ) -> None:
-        self.message = message
-        self.option = option
-        self.argument = argument
-        self.offset = offset
-        self.hint = hint
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

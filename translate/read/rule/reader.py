@@ -21,19 +21,14 @@ from translate.ir import (
     TableName,
     Test,
 )
-from translate.read.base import (
+from translate.read.extensions.declaration import Context, MatchExtension, TargetExtension
+from translate.read.rule.base import (
     BASE_ORDER,
     NO_INTERFACE,
     RuleError,
 )
-from translate.read.declaration import (
-    Context,
-    MatchExtension,
-    OptionError,
-    TargetExtension,
-)
-from translate.read.options import Draft, Loaded, collect
-from translate.read.shapes import (
+from translate.read.rule.options import Draft, Loaded, collect
+from translate.read.rule.shapes import (
     Arguments,
     BasePart,
     JumpPart,
@@ -42,6 +37,7 @@ from translate.read.shapes import (
     Shape,
     TargetPart,
 )
+from translate.read.spelling.errors import OptionError
 
 __all__ = ["RuleReader"]
 

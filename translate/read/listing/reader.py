@@ -29,16 +29,16 @@ from translate.ir import (
     TableName,
     Unknown,
 )
-from translate.read.address import parse_address_mask, parse_host
-from translate.read.base import RuleError
-from translate.read.chains import check_table
-from translate.read.declaration import OptionError
 from translate.read.extensions import TARGETS, UNREAD_TARGETS
-from translate.read.faults import Faults
-from translate.read.hidden import add_hidden, hidden_rule
-from translate.read.names import protocol_number
-from translate.read.printed import PrintedError, everywhere, parse_printed
-from translate.read.rule import RuleReader
+from translate.read.listing.printed import PrintedError, everywhere, parse_printed
+from translate.read.rule.base import RuleError
+from translate.read.rule.reader import RuleReader
+from translate.read.spelling.address import parse_address_mask, parse_host
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import protocol_number
+from translate.read.tables.checks import check_table
+from translate.read.tables.faults import Faults
+from translate.read.tables.hidden import add_hidden, hidden_rule
 
 __all__ = ["CHAIN_HEADER", "COLUMNS", "ROW", "read_listing"]
 
@@ -115,7 +115,7 @@ def read_listing(
 
     ``table`` None: the only table in which the chains and targets shown can stand, otherwise filter
     if they can stand there, which is what iptables lists by default (the result says so among its
-    unknowns). Chains that are not shown become hidden chains (:mod:`translate.read.hidden`).
+    unknowns). Chains that are not shown become hidden chains (:mod:`translate.read.tables.hidden`).
 
     ``excerpt`` is for listings on a page: a row ``...`` stands for rules left out, rows may lack the
     header of their chain, an address that is none is unknown, and so is a row that cannot be read, unless

@@ -1,7 +1,7 @@
 """``iptables-save`` text, line by line.
 
 What is read is what ``iptables-restore`` reads: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules
-with or without counters, ``COMMIT``. Of its commands (:mod:`translate.read.commands`), those that
+with or without counters, ``COMMIT``. Of its commands (:mod:`translate.read.save.commands`), those that
 build a ruleset are known; those that change an existing one only in a fragment for
 ``iptables-restore --noflush``, where what is not shown is unknown.
 A wrong line is reported and the next one is read, so that one run shows many faults.
@@ -15,14 +15,14 @@ from dataclasses import replace
 from typing import Final
 
 from translate.ir import Counters, Family, Origin, Ruleset, Table, TableName
-from translate.read.base import RuleError
-from translate.read.building import TableBuilder
-from translate.read.chains import check_table
-from translate.read.commands import APPEND, COUNTERS, Commands
-from translate.read.faults import Faults
-from translate.read.hidden import add_hidden, hidden_rule
-from translate.read.rule import RuleReader
-from translate.read.scanner import QuoteError, scan, split
+from translate.read.rule.base import RuleError
+from translate.read.rule.reader import RuleReader
+from translate.read.save.commands import APPEND, COUNTERS, Commands
+from translate.read.spelling.scanner import QuoteError, scan, split
+from translate.read.tables.building import TableBuilder
+from translate.read.tables.checks import check_table
+from translate.read.tables.faults import Faults
+from translate.read.tables.hidden import add_hidden, hidden_rule
 
 __all__ = ["LONGEST_LINE", "read_fragment", "read_lines", "read_rules", "read_save"]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from translate.read.numbers import decimal, unsigned
+from translate.read.spelling.numbers import decimal, unsigned
 
 
 @pytest.mark.parametrize(

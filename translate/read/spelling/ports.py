@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from translate.ir import Interval
-from translate.read.declaration import OptionError
-from translate.read.names import service_port
-from translate.read.numbers import unsigned_start
-from translate.read.services import SERVICES
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.names import service_port
+from translate.read.spelling.numbers import unsigned_start
+from translate.read.spelling.services import SERVICES
 
 __all__ = [
     "NatPortRange",

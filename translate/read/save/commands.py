@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from translate.ir import NOWHERE, Counters, Family, Goto, Jump, Origin, Policy
-from translate.read.base import RuleError, parse_counters
-from translate.read.building import ChainBuilder, TableBuilder
-from translate.read.faults import Faults
-from translate.read.hidden import hidden_rule
-from translate.read.rule import RuleReader
-from translate.read.scanner import scan
+from translate.read.rule.base import RuleError, parse_counters
+from translate.read.rule.reader import RuleReader
+from translate.read.spelling.scanner import scan
+from translate.read.tables.building import ChainBuilder, TableBuilder
+from translate.read.tables.faults import Faults
+from translate.read.tables.hidden import hidden_rule
 
 __all__ = ["APPEND", "COUNTERS", "Commands"]
 

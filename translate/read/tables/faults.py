@@ -6,8 +6,8 @@ from typing import Final
 
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Origin
-from translate.read.base import RuleError
-from translate.read.scanner import scan
+from translate.read.rule.base import RuleError
+from translate.read.spelling.scanner import scan
 
 __all__ = ["Faults"]
 
@@ -38,7 +38,7 @@ class Faults:
         self.report(place, error.message, error.hint)
 
     def add(self, found: list[Diagnostic]) -> None:
-        """Add faults found by :mod:`translate.read.chains`."""
+        """Add faults found by :mod:`translate.read.tables.checks`."""
         for one in found:
             self.report(one.origin, one.message, one.hint)
 

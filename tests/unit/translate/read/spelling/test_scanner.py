@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from translate.read.scanner import QuoteError, Word, quote, scan, split
+from translate.read.spelling.scanner import QuoteError, Word, quote, scan, split
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from translate.ir import (
     live_chains,
 )
 from translate.read.extensions import TARGETS
-from translate.read.scanner import scan
+from translate.read.spelling.scanner import scan
 
 __all__ = ["check_table"]
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from translate.ir import Family
-from translate.read.numbers import unsigned
-from translate.read.services import SERVICES
+from translate.read.spelling.numbers import unsigned
+from translate.read.spelling.services import SERVICES
 
 __all__ = ["HOSTS", "PROTOCOLS", "protocol_number", "service_port"]
 

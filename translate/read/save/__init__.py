@@ -1,0 +1,10 @@
+"""``iptables-save`` text, ``iptables -S`` output and ``iptables-restore --noflush`` input.
+
+``reader`` goes through the lines; ``commands`` applies one command (``-A``, ``-N``, ``-P``, …) to a table.
+"""
+
+from __future__ import annotations
+
+from translate.read.save.reader import LONGEST_LINE, read_fragment, read_lines, read_rules, read_save
+
+__all__ = ["LONGEST_LINE", "read_fragment", "read_lines", "read_rules", "read_save"]

@@ -1,0 +1,30 @@
+"""The error of an option that makes a rule wrong."""
+
+from __future__ import annotations
+
+__all__ = ["OptionError"]
+
+
+class OptionError(Exception):
+    """An option, or the lack of one, that makes a rule wrong.
+
+    ``option`` is its index among the extension's options, or None for the extension as a whole;
+    ``argument`` counts that option's words: 0 is its name, 1 its first argument. ``offset`` is
+    where in that word the fault is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        option: int | None = None,
+        argument: int = 1,
+        offset: int = 0,
+        hint: str | None = None,
+    ) -> None:
+        self.message = message
+        self.option = option
+        self.argument = argument
+        self.offset = offset
+        self.hint = hint
+        super().__init__(message)
