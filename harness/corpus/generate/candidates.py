@@ -30,7 +30,7 @@ from translate.ir import (
     TcpFlag,
 )
 
-__all__ = ["Candidates", "Steps", "host_unreachable"]
+__all__ = ["Candidates", "Steps", "host_unreachable", "was_changed"]
 
 Steps = tuple[Step, ...]
 
@@ -66,7 +66,7 @@ class Candidates:
     def of(self, wants: Wants, hook: Hook, around: Sequence[Sighting], *, twice: bool) -> Iterator[Steps]:
         """Yield candidates without end being a promise: some wants allow none.
 
-        ``around`` are sightings at the hook, of flows whose packets rules have changed before.
+        ``around`` are sightings at the hook for which :func:`was_changed` holds.
         ``twice`` asks for a second connection of the same client (``-m recent``).
         """
         states = [s for s in ConnectionState if wants.allows(Field.CT_STATE, int(s))]
@@ -163,7 +163,7 @@ class Candidates:
     def _changed(self, wants: Wants, around: Sequence[Sighting]) -> Iterator[Send]:
         """Packets that rules change before the hook, as they changed those that were seen there."""
         asked = wants.fields
-        fit = itertools.islice((s for s in around if s.first and self._fits(wants, asked, s)), 16)
+        fit = itertools.islice((s for s in around if self._fits(wants, asked, s)), 16)
         for sighting in fit:
             sent = sighting.sent
             packet = self._fresh(sent.packet)
@@ -177,9 +177,6 @@ class Candidates:
 
     def _fits(self, wants: Wants, asked: frozenset[Field], seen: Sighting) -> bool:
         before, after = seen.sent.packet, seen.packet
-        moved = (before.dst, before.dport) != (after.dst, after.dport)
-        if not moved and before.mark == seen.mark:
-            return False
         if Field.DADDR in asked and not wants.allows(Field.DADDR, after.dst):
             return False
         if not wants.allows(Field.MARK, seen.mark):
@@ -187,7 +184,7 @@ class Candidates:
         checks: tuple[tuple[Field, object], ...] = (
             (Field.L4PROTO, after.proto),
             (Field.DPORT, after.dport),
-            (Field.CT_STATUS, int(ConnectionStatus.DNAT if moved else 0)),
+            (Field.CT_STATUS, int(ConnectionStatus.DNAT if _moved(seen) else 0)),
             (Field.CT_ORIGINAL_DADDR, before.dst),
             (Field.CT_ORIGINAL_DPORT, before.dport),
             (Field.CT_REPLY_SADDR, after.dst),
@@ -250,6 +247,16 @@ def host_unreachable(family: Family) -> IcmpError:
     if family is Family.IP:
         return IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
     return IcmpError(type=1, code=3)
+
+
+def was_changed(seen: Sighting) -> bool:
+    """Whether rules have changed the destination or the mark of a first packet before it was seen."""
+    return seen.first and (_moved(seen) or seen.sent.packet.mark != seen.mark)
+
+
+def _moved(seen: Sighting) -> bool:
+    before, after = seen.sent.packet, seen.packet
+    return (before.dst, before.dport) != (after.dst, after.dport)
 
 
 def _pick(draw: random.Random, values: Sequence[_T], n: int) -> _T:

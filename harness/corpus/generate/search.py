@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation
-from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable
+from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
 from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
@@ -67,6 +67,8 @@ class Search:
     _simulation: Simulation = field(init=False)
     _candidates: Candidates = field(init=False)
     _around: dict[Hook, list[Sighting]] = field(default_factory=dict)
+    _changed: dict[Hook, list[Sighting]] = field(default_factory=dict)
+    """Those of ``_around`` that rules have changed before."""
     _tried: set[Steps] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -91,7 +93,7 @@ class Search:
     def observe(self, steps: Steps) -> Seen | None:
         """Run a flow and remember what it shows; None for one that cannot be simulated."""
         try:
-            return self._observe(steps)
+            return self._observe(steps)[0]
         except UnsupportedError:
             return None
 
@@ -106,15 +108,20 @@ class Search:
             return False
         return True
 
-    def _observe(self, steps: Steps) -> Seen:
+    def _observe(self, steps: Steps) -> tuple[Seen, Goal | None]:
+        """Return what a flow shows, and the first goal that no flow has shown before (near ones first)."""
         seen = observe(self._simulation.trace(Flow(id="a packet that was tried", steps=steps)), self.places)
-        self.near |= seen.near
-        self.far |= seen.far
+        near, far = seen.near - self.near, seen.far - self.near - self.far
+        self.near |= near
+        self.far |= far
         for sighting in seen.sightings:
             kept = self._around.setdefault(sighting.hook, [])
+            changed = self._changed.setdefault(sighting.hook, [])
             if len(kept) < _MOST_SIGHTINGS:
                 kept.append(sighting)
-        return seen
+                if was_changed(sighting):
+                    changed.append(sighting)
+        return seen, min(near or far, default=None)
 
     def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
         """Yield flows that may bring a packet which passes the tests to the hook."""
@@ -133,16 +140,15 @@ class Search:
             if steps is None or steps in self._tried:
                 continue
             self._tried.add(steps)
-            near, far = set(self.near), self.near | self.far
             try:
-                seen = self._observe(steps)
+                seen, new = self._observe(steps)
             except UnsupportedError as e:
                 place = (goal.table.value, goal.chain, goal.rule)
                 self.unsimulated.setdefault(place, e.refusals[0].reason)
                 continue
-            new = [g for g in (goal,) if g in seen.near] or sorted(seen.near - near) or sorted(seen.far - far)
-            if new:
-                self.found.append(Found(new[0], self._rule(new[0]), steps, seen))
+            shown = goal if goal in seen.near else new
+            if shown is not None:
+                self.found.append(Found(shown, self._rule(shown), steps, seen))
             if goal in seen.near:
                 return
         if not possible:
@@ -184,11 +190,10 @@ class Search:
 
     def _stream(self, wants: Wants, hook: Hook, *, twice: bool) -> Iterator[Steps | None]:
         yield None
-        around = self._around.get(hook, [])
-        yield from self._candidates.of(wants, hook, around, twice=twice)
-        yield from self._longer(around)
+        yield from self._candidates.of(wants, hook, self._changed.get(hook, ()), twice=twice)
+        yield from self._longer(self._around.get(hook, ()))
 
-    def _longer(self, around: list[Sighting]) -> Iterator[Steps]:
+    def _longer(self, around: Sequence[Sighting]) -> Iterator[Steps]:
         """Flows that were seen at the hook, with more said afterwards."""
         error = host_unreachable(self.places.family)
         for sent in _some({s.sent: None for s in around}):

@@ -6,6 +6,7 @@ Tests with state or chance ask nothing of the packet.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +27,10 @@ class Wants:
     plain: Mapping[Field, tuple[Interval, ...]]
     masked: tuple[FieldTest, ...]
     named: tuple[FieldTest, ...]
+    _checks: dict[Field, tuple[tuple[Interval, ...], tuple[FieldTest, ...]]] = dataclasses.field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """Memoises the values and the masked tests of each field; a search tries thousands of packets."""
 
     def values(self, field: Field) -> tuple[Interval, ...]:
         """Return the values that the field may have, ends included."""
@@ -34,9 +39,14 @@ class Wants:
 
     def allows(self, field: Field, value: int) -> bool:
         """Whether the field may have this value."""
-        if not any(value in i for i in self.values(field)):
-            return False
-        return all(_passes(t, value) for t in self.masked if t.field is field)
+        checks = self._checks.get(field)
+        if checks is None:
+            checks = self.values(field), tuple(t for t in self.masked if t.field is field)
+            self._checks[field] = checks
+        for values in checks[0]:
+            if values.low <= value <= values.high:
+                return not checks[1] or all(_passes(t, value) for t in checks[1])
+        return False
 
     @property
     def fields(self) -> frozenset[Field]:
