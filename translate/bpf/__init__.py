@@ -1,11 +1,9 @@
 """Program → a tc eBPF program: C text for BCC, plus the contents of its maps.
 
-:func:`emit` is the only door. ``conditions`` turns tests into C, ``statements`` statements and
-actions, ``emit`` puts chains between the hand-written C of ``runtime``; ``change`` compares two
-translations; ``structures`` reads what a
-program's text declares. Imports ``translate.ir``,
-``translate.errors`` and what ``translate.passes`` knows of lists of ``-m recent``; the kernel backend
-and the harness import this package.
+:func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` render C as
+:class:`~translate.bpf.code.Code`: lines, and everything they need from the rest of the program. ``emit`` puts
+chains between the hand-written C of ``runtime``; ``change`` compares two translations; ``structures``
+reads the structures and maps that a program's text declares.
 """
 
 from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_maps

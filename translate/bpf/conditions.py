@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from translate.bpf.ipsets import SetMaps
+from translate.bpf.code import Condition, Needs, RuntimePart
+from translate.bpf.context import Context
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
     Account,
@@ -25,14 +26,14 @@ from translate.ir import (
     Test,
     Value,
 )
-from translate.passes.recents import RecentList, inexact
+from translate.passes.recents import inexact
 
 __all__ = ["FIELDS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """How a field reads in C, and the condition under which the packet has it."""
+    """A field as an expression of C, and the condition under which the packet has it."""
 
     text: str
     present: str = ""
@@ -77,7 +78,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
 }
-"""Every field. What is absent from a packet makes its test false, negated or not."""
+"""Every field. A test of a field that a packet lacks is false, negated or not."""
 
 
 def literal(value: int) -> str:
@@ -87,20 +88,14 @@ def literal(value: int) -> str:
     return f"{value:#x}"
 
 
-def conditions(
-    tests: Iterable[Test],
-    family: Family,
-    lists: Mapping[str, RecentList],
-    counters: list[Nth],
-    sets: SetMaps,
-) -> str:
-    """Return one C condition for all tests, in their order; ``1`` for none.
-
-    ``lists`` are those of the whole Program, in the order that numbers them. Tests that count
-    packets are added to ``counters``, whose places are their counters' numbers; ipsets that are asked
-    to ``sets``. Raises CannotExpress.
-    """
-    return " && ".join(_test(test, family, lists, counters, sets) for test in tests) or "1"
+def conditions(tests: Iterable[Test], context: Context) -> Condition:
+    """Return one condition for all tests, in their order. Raises CannotExpress."""
+    several: list[Condition] = []
+    counters = context.counters
+    for test in tests:
+        several.append(_test(test, replace(context, counters=counters)))
+        counters += several[-1].needs.counters
+    return Condition.every(several)
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
@@ -113,45 +108,47 @@ def equals(field: Field, value: Value, family: Family) -> str:
     return _one(field, FIELDS[field].text, value, family)
 
 
-def _test(
-    test: Test, family: Family, lists: Mapping[str, RecentList], counters: list[Nth], sets: SetMaps
-) -> str:
+def _test(test: Test, context: Context) -> Condition:
     match test:
         case FieldTest():
-            return _field_test(test, family)
+            return Condition(_field_test(test, context.family))
         case AnyOf():
-            some = " || ".join(f"({_field_test(part, family)})" for part in test.tests)
-            return f"!({some})" if test.negated else f"({some})"
+            some = " || ".join(f"({_field_test(part, context.family)})" for part in test.tests)
+            return Condition(f"!({some})" if test.negated else f"({some})")
         case Random():
-            return f"(bpf_get_prandom_u32() >> 1) {'>=' if test.negated else '<'} {test.numerator:#x}"
+            sign = ">=" if test.negated else "<"
+            return Condition(f"(bpf_get_prandom_u32() >> 1) {sign} {test.numerator:#x}")
         case Nth():
-            counters.append(test)
-            due = f"count_up({len(counters) - 1}, {test.every:#x}) == {test.packet:#x}"
-            return f"!({due})" if test.negated else due
+            due = f"count_up({context.counters}, {test.every:#x}) == {test.packet:#x}"
+            return Condition(f"!({due})" if test.negated else due, _COUNTER)
         case Account():
-            return "1"  # emit notes that nobody counts
+            return Condition("1")  # see untranslated_effects
         case Recent():
-            return _recent(test, family, lists)
+            return Condition(_recent(test, context), _RECENT)
         case SetTest():
-            return sets.condition(test)
+            return context.sets[test.name].condition(test, context.family)
         case _:
             assert_never(test)
 
 
-def _recent(test: Recent, family: Family, lists: Mapping[str, RecentList]) -> str:
-    problem = inexact(test, lists[test.name])
+_COUNTER: Final = Needs(parts=frozenset({RuntimePart.NTH}), counters=1)
+_RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
+
+
+def _recent(test: Recent, context: Context) -> str:
+    number, known = context.lists[test.name]
+    problem = inexact(test, known)
     if problem is not None:
         raise CannotExpress(*problem)
-    number = list(lists).index(test.name)
     address = "p->saddr" if test.side is SetDirection.SRC else "p->daddr"
-    if test.mask != (1 << family.bits) - 1:
+    if test.mask != (1 << context.family.bits) - 1:
         address = f"{address} & {literal(test.mask)}"
-    asked = f"{test.seconds or 0}, RECENT_{test.mode.name}, {int(test.negated)}"
+    operation = f"{test.seconds or 0}, RECENT_{test.mode.name}, {int(test.negated)}"
     if not test.key:
-        return f"recent({number}, {address}, {asked})"
+        return f"recent({number}, {address}, {operation})"
     parts = [f".list = {number}", f".address = to_wire({address})"]
     parts += [f".{_RECENT_KEY[f]} = {in_key(f)}" for f in test.key]
-    return f"recent_of((struct recent_key){{ {', '.join(parts)} }}, {asked})"
+    return f"recent_of((struct recent_key){{ {', '.join(parts)} }}, {operation})"
 
 
 _RECENT_KEY: Final = {
@@ -161,7 +158,7 @@ _RECENT_KEY: Final = {
     Field.SPORT: "sport",
     Field.DPORT: "dport",
 }
-"""The members of ``struct recent_key`` for what tells lists apart: what ``template`` dispatches by."""
+"""The members of ``struct recent_key`` that tell the lists of one template apart (``Recent.key``)."""
 
 
 def in_key(field: Field) -> str:

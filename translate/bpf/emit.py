@@ -1,39 +1,37 @@
 """Program → C: one inlined function per chain, between the two halves of the runtime.
 
-The text depends on the shapes of chains alone: what is compiled has no line numbers, no sizes of lookups
-and nothing of the order in which entries come, so that entries can change while the program stays.
+The text depends on the shapes of chains alone: the compiled text has no line numbers, no sizes of lookups
+and no order of their entries, so that entries can change while the program stays.
 
 A chain's function returns a verdict: ``CONTINUE`` when it ends or returns, so that ``jump`` is a
 call that returns early for anything else, and ``goto`` is a tail call. BPF programs of BCC 0.26
-have no calls, so every call is expanded in place; what that would make too large for the
+have no calls, so every call is expanded in place; a program that becomes too large for the
 kernel's verifier is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from translate.bpf.ipsets import SetMaps
+from translate.bpf.code import Code, Feature, Needs, RuntimePart, Variable
+from translate.bpf.context import Context
+from translate.bpf.ipsets import set_maps
 from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
 from translate.bpf.refusals import BACKEND, CannotExpress, refusal
-from translate.bpf.runtime import IPSET, RECENT, after_chains, before_chains, runtime_text
-from translate.bpf.silences import silences
-from translate.bpf.statements import Writer, action_groups, called_chains
+from translate.bpf.runtime import after_chains, before_chains, runtime_text
+from translate.bpf.statements import called_chains, statement_code
+from translate.bpf.untranslated_effects import untranslated_effects
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
-    Action,
-    Family,
     Lookup,
     LoweredChain,
-    Masquerade,
-    NoTrack,
     Policy,
     Program,
-    Snat,
+    SetTest,
     Statement,
     TableName,
 )
@@ -42,7 +40,7 @@ from translate.passes.recents import CAPACITY, RecentList, recent_lists
 __all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
 
 MOST_STATEMENTS: Final = 4096
-"""How many statements, counted once per place where their chain is expanded, a hook may have.
+"""The greatest number of statements in a hook, counted once per place where their chain is expanded.
 
 The verifier gives up after a million instructions; a statement costs it some tens.
 """
@@ -63,60 +61,50 @@ def emit(program: Program) -> BpfOutput:
     order = _callees_first(bases, chains)
     refusals = _too_large(bases, chains)
     lists = dict(sorted(recent_lists(program).items()))
-    functions_of = {chain.name: _function(i, chain) for i, chain in enumerate(order)}
-    sets = SetMaps({one.name: one for one in program.sets}, program.family)
-    writer = Writer(functions_of, lists, program.family, sets)
-    functions: list[str] = []
+    context = _context(program, order, lists)
+    functions: list[Code] = []
     for chain in order:
-        functions += _chain(chain, writer, refusals)
+        functions.append(_chain(chain, context, refusals))
+        context = context.after(functions[-1].needs)
     if refusals:
         raise UnsupportedError(tuple(dict.fromkeys(refusals)))
-    declared = (*_PRELUDE, *writer.declarations, "", *sets.declarations)
-    text = "\n".join((*declared, *_counters(writer), *functions, *_absent(bases)))
-    parts = _runtime(program.family, lists=bool(lists), sets=bool(sets.maps))
+    body = Code.joined(functions)
+    needs = body.needs
+    declared = [line for declaration in needs.declarations for line in declaration.lines]
+    text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases)))
+    parts = (*before_chains(program.family), *(part.value for part in RuntimePart if part in needs.parts))
     return BpfOutput(
-        before="\n".join((_reuse(program), _notrack(program), *map(runtime_text, parts))),
+        before="\n".join((*_macros(needs), *map(runtime_text, parts))),
         chains=f"{text}\n",
         after="\n".join(map(runtime_text, after_chains(program.family))),
-        maps=tuple(writer.maps),
+        maps=needs.maps,
         family=program.family,
-        sets=tuple(sets.maps.values()),
-        lists=bool(lists),
-        notes=(*(_note(known) for known in lists.values() if known.limited), *silences(program)),
+        sets=needs.sets,
+        lists=RuntimePart.RECENT in needs.parts,
+        notes=(*(_note(known) for known in lists.values() if known.limited), *untranslated_effects(program)),
     )
 
 
-def _runtime(family: Family, *, lists: bool, sets: bool) -> tuple[str, ...]:
-    return (*before_chains(family), *((RECENT,) if lists else ()), *((IPSET,) if sets else ()))
-
-
-def _reuse(program: Program) -> str:
-    """Whether a rule ever asks where another connection from the same source was bound to.
-
-    ``get_unique_tuple`` does not for ports that are drawn at random (``NF_NAT_RANGE_PROTO_RANDOM_ALL``), nor
-    for what no rule binds, which is in range as it is.
-    """
-    asked = any(
-        isinstance(action, Snat | Masquerade) and not (action.ports.random or action.ports.fully_random)
-        for action in _actions(program)
-    )
-    return f"#define REUSES_SOURCES {int(asked)}"
-
-
-def _notrack(program: Program) -> str:
-    """Whether a rule keeps packets out of connection tracking."""
-    asked = any(isinstance(action, NoTrack) for action in _actions(program))
-    return f"#define HAS_NOTRACK {int(asked)}"
-
-
-def _actions(program: Program) -> Iterator[Action]:
-    return (
-        action
-        for chain in program.chains
+def _context(program: Program, order: Iterable[LoweredChain], lists: Mapping[str, RecentList]) -> Context:
+    tested = (
+        test.name
+        for chain in order
         for statement in chain.statements
-        for group in action_groups(statement)
-        for action in group
+        for test in statement.tests
+        if isinstance(test, SetTest)
     )
+    return Context(
+        family=program.family,
+        functions={chain.name: _function(i, chain) for i, chain in enumerate(order)},
+        lists={name: (number, known) for number, (name, known) in enumerate(lists.items())},
+        sets=set_maps(tested, {known.name: known for known in program.sets}, program.family),
+    )
+
+
+def _macros(needs: Needs) -> list[str]:
+    features = [f"#define {feature.value} {int(feature in needs.features)}" for feature in Feature]
+    counters = [f"#define NTH_COUNTERS {needs.counters}"] if needs.counters else []
+    return [*features, *counters]
 
 
 def _note(known: RecentList) -> Note:
@@ -141,62 +129,36 @@ _PRELUDE: Final = (
 )
 
 
-def _chain(chain: LoweredChain, writer: Writer, refusals: list[Refusal]) -> list[str]:
+def _chain(chain: LoweredChain, context: Context, refusals: list[Refusal]) -> Code:
+    """The function of a chain; ``refusals`` receives those of its statements that have no code."""
     body: list[str] = []
+    several: list[Needs] = []
     for statement in chain.statements:
         try:
-            lines = writer.statement(statement)
+            code = statement_code(statement, context)
         except CannotExpress as e:
             refusals.append(refusal(statement.origin, e))
             continue
-        if lines:
-            body += [remark(statement.origin), *lines]
-    text = "\n".join(body)
-    declared = []
-    if "verdict = " in text:
-        declared.append("int verdict;")
-    if "drawn = " in text:
-        declared.append("u32 drawn;")
+        if code.lines:
+            body += [remark(statement.origin), *code.lines]
+            several.append(code.needs)
+            context = context.after(code.needs)
+    needs = Needs.of_all(several)
+    declared = [variable.value for variable in Variable if variable in needs.variables]
     lines = [f"\t{line}" if line else "" for line in (*declared, *body, "return CONTINUE;")]
-    name = writer.functions[chain.name]
-    made = [f"/* {_safe(chain.name)} */", _head(name), "{", *lines, "}", ""]
-    if chain.hook is None:
-        return made
-    policy = "DROP" if chain.policy is Policy.DROP else "ACCEPT"
-    return [
-        *made,
-        _head(_hook_function(chain.table, chain.hook.value)),
-        "{",
-        f"\tint verdict = {name}(skb, p);",
-        f"\treturn verdict == CONTINUE ? {policy} : verdict;",
-        "}",
-        "",
-    ]
-
-
-def _counters(writer: Writer) -> list[str]:
-    """``statistic --mode nth``: a counter per rule, which starts anew after ``every`` (``xt_statistic``)."""
-    if not writer.counters:
-        return []
-    return [
-        "struct turn { struct bpf_spin_lock lock; u32 next; };",
-        f'BPF_TABLE("array", u32, struct turn, turns, {len(writer.counters)});',
-        "",
-        "INLINE u32 count_up(u32 number, u32 every)",
-        "{",
-        "\tstruct turn *c = turns.lookup(&number);",
-        "\tu32 now;",
-        "",
-        "\tif (!c)",
-        "\t\treturn every;",
-        "\tbpf_spin_lock(&c->lock);",
-        "\tnow = c->next;",
-        "\tc->next = now + 1 < every ? now + 1 : 0;",
-        "\tbpf_spin_unlock(&c->lock);",
-        "\treturn now;",
-        "}",
-        "",
-    ]
+    name = context.functions[chain.name]
+    function = [f"/* {_safe(chain.name)} */", _head(name), "{", *lines, "}", ""]
+    if chain.hook is not None:
+        policy = "DROP" if chain.policy is Policy.DROP else "ACCEPT"
+        function += [
+            _head(_hook_function(chain.table, chain.hook.value)),
+            "{",
+            f"\tint verdict = {name}(skb, p);",
+            f"\treturn verdict == CONTINUE ? {policy} : verdict;",
+            "}",
+            "",
+        ]
+    return Code(tuple(function), needs)
 
 
 def _head(name: str) -> str:
@@ -204,7 +166,7 @@ def _head(name: str) -> str:
 
 
 def _absent(bases: list[LoweredChain]) -> list[str]:
-    """The hooks without a chain, and whether NAT is there at all."""
+    """Macros for the hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
     have = {(chain.table, chain.hook) for chain in bases}
     nat = any(chain.table is TableName.NAT for chain in bases)
     lines = [f"#define HAS_NAT {int(nat)}"]
@@ -247,7 +209,7 @@ def _callees_first(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -
 
 
 def _in_order(statement: Statement) -> list[str]:
-    """The chains that it calls; those of a lookup by name, as its entries come in the order of the rules."""
+    """The chains that a statement calls; those of a lookup sorted by name, not in the order of its rules."""
     called = list(dict.fromkeys(called_chains(statement)))
     return sorted(called) if isinstance(statement, Lookup) else called
 

@@ -1,126 +1,132 @@
-"""ipsets as maps of the tc program, one each, that every rule asks by name.
+"""ipsets as maps of the tc program, one map each.
 
 A set is a hash; one with nets is a trie in which the other parts of the key stand before the net, so
-that the element with the longest prefix answers (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``). The value
-says whether the packet is in the set: 0 for ``nomatch``.
+that the element with the longest prefix matches (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``). The value
+is 1 for a member and 0 for an element with ``nomatch``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from translate.bpf.code import Condition, Declaration, Needs, RuntimePart
 from translate.bpf.maps import SetContents, SetEntry, room_for
 from translate.ir import Cell, Family, Interval, IpSet, SetDirection, SetElement, SetTest, SetType
 
-__all__ = ["SetMaps"]
+__all__ = ["SetMap", "set_maps"]
 
 
-@dataclass(slots=True)
-class SetMaps:
-    """The maps of the sets that rules ask, and the functions that ask them."""
+@dataclass(frozen=True, slots=True)
+class SetMap:
+    """An ipset with its map and the declaration of that."""
 
-    given: Mapping[str, IpSet]
-    family: Family
-    maps: dict[str, SetContents] = field(default_factory=dict)
-    declarations: list[str] = field(default_factory=list)
-    _functions: dict[tuple[str, tuple[SetDirection, ...]], str] = field(default_factory=dict)
+    given: IpSet
+    contents: SetContents
+    declaration: Declaration
 
-    def condition(self, test: SetTest) -> str:
-        """Return the C condition that asks a set."""
-        key = test.name, test.directions
-        if key not in self._functions:
-            self._functions[key] = self._function(test)
-        return f"{'!' if test.negated else ''}{self._functions[key]}(p)"
-
-    def _map(self, known: IpSet) -> SetContents:
-        made = self.maps.get(known.name)
-        if made is not None:
-            return made
-        number = len(self.maps)
-        name = f"set_{number}_{re.sub(r'[^A-Za-z0-9]', '_', known.name)}"
-        tree = Cell.NET in known.type.cells
-        order = _key_order(known)
-        cells = [known.type.cells[at] for at in order]
-        words = sum(self._words(cell) for cell in cells)
-        made = SetContents(
-            name=name,
-            fields=tuple(cell.value for cell in cells),
-            tree=tree,
-            entries=tuple(self._entry(element, order, cells) for element in known.elements),
-            room=room_for(len(known.elements)),
-            origin=known.origin,
+    def condition(self, test: SetTest, family: Family) -> Condition:
+        """Return the condition that the set contains what ``test`` looks up."""
+        name = "_".join((f"in_{self.contents.name}", *(side.value for side in test.directions)))
+        needs = Needs(
+            parts=frozenset({RuntimePart.IPSET}),
+            declarations=(self.declaration, _function(name, self, test.directions, family)),
+            sets=(self.contents,),
         )
-        self.maps[known.name] = made
-        leaf = f"struct {name}_key, u32, {name}, {made.size}"
-        self.declarations += [
+        return Condition(f"{'!' if test.negated else ''}{name}(p)", needs)
+
+
+def set_maps(names: Iterable[str], given: Mapping[str, IpSet], family: Family) -> dict[str, SetMap]:
+    """Return the maps of these sets, numbered in the order of ``names``."""
+    return {name: _map(number, given[name], family) for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _map(number: int, known: IpSet, family: Family) -> SetMap:
+    name = f"set_{number}_{re.sub(r'[^A-Za-z0-9]', '_', known.name)}"
+    tree = Cell.NET in known.type.cells
+    order = _key_order(known)
+    cells = [known.type.cells[at] for at in order]
+    contents = SetContents(
+        name=name,
+        fields=tuple(cell.value for cell in cells),
+        tree=tree,
+        entries=tuple(_entry(element, order, cells, family) for element in known.elements),
+        room=room_for(len(known.elements)),
+        origin=known.origin,
+    )
+    words = sum(_words(cell, family) for cell in cells)
+    key = f"{'u32 length; ' if tree else ''}u32 word[{words}];"
+    leaf = f"struct {name}_key, u32, {name}, {contents.size}"
+    declaration = Declaration(
+        (
             f"/* ipset {_safe(known.name)} {known.type} */",
-            f"struct {name}_key {{ {'u32 length; ' if tree else ''}u32 word[{words}]; }};",
+            f"struct {name}_key {{ {key} }};",
             f'BPF_F_TABLE("{"lpm_trie" if tree else "hash"}", {leaf}, BPF_F_NO_PREALLOC);',
-        ]
-        return made
+        )
+    )
+    return SetMap(known, contents, declaration)
 
-    def _words(self, cell: Cell) -> int:
-        return self.family.bits // 32 if cell in (Cell.ADDRESS, Cell.NET) else 1
 
-    def _entry(self, element: SetElement, order: list[int], cells: list[Cell]) -> SetEntry:
-        words: list[int] = []
-        length = 0
-        for at, cell in zip(order, cells, strict=True):
-            interval = element.key[at]
-            words += _split(interval.low, self._words(cell))
-            length += 32 * self._words(cell) if cell is not Cell.NET else _prefix(interval, self.family)
-        return SetEntry(words=tuple(words), length=length, member=not element.nomatch, origin=element.origin)
+def _words(cell: Cell, family: Family) -> int:
+    return family.bits // 32 if cell in (Cell.ADDRESS, Cell.NET) else 1
 
-    def _function(self, test: SetTest) -> str:
-        known = self.given[test.name]
-        made = self._map(known)
-        name = "_".join((f"in_{made.name}", *(side.value for side in test.directions)))
-        values: list[str] = []
-        guards: list[str] = []
-        sides = [
-            side for side, cells in zip(test.directions, known.type.dimensions, strict=True) for _ in cells
-        ]
-        for at in _key_order(known):
-            src = sides[at] is SetDirection.SRC
-            match known.type.cells[at]:
-                case Cell.ADDRESS | Cell.NET as cell:
-                    address = f"p->{'saddr' if src else 'daddr'}"
-                    count = self._words(cell)
-                    values += [
-                        f"(u32)({address} >> {32 * n})" if n else f"(u32){address}"
-                        for n in range(count - 1, -1, -1)
-                    ]
-                case Cell.PROTOCOL:
-                    values.append("p->proto")
-                case Cell.PORT:
-                    values.append("(u32)port")
-                    guards += [f"\tint port = ipset_port(p, {int(src)});", ""]
-        if known.type is SetType.BITMAP_PORT:
-            guards += ["\tif (p->proto != PROTO_TCP && p->proto != PROTO_UDP)", "\t\treturn 0;"]
-        if guards:
-            guards += ["\tif (port < 0)", "\t\treturn 0;"]
-        if made.tree:
-            values = [f"bpf_htonl({value})" for value in values]
-        self.declarations += [
+
+def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Family) -> SetEntry:
+    words: list[int] = []
+    length = 0
+    for at, cell in zip(order, cells, strict=True):
+        interval = element.key[at]
+        words += _split(interval.low, _words(cell, family))
+        length += 32 * _words(cell, family) if cell is not Cell.NET else _prefix(interval, family)
+    return SetEntry(words=tuple(words), length=length, member=not element.nomatch, origin=element.origin)
+
+
+def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], family: Family) -> Declaration:
+    """The function that looks a packet up in a set, by these directions."""
+    kind, contents = known.given.type, known.contents
+    values: list[str] = []
+    guards: list[str] = []
+    sides = [side for side, cells in zip(directions, kind.dimensions, strict=True) for _ in cells]
+    for at in _key_order(known.given):
+        src = sides[at] is SetDirection.SRC
+        match kind.cells[at]:
+            case Cell.ADDRESS | Cell.NET as cell:
+                address = f"p->{'saddr' if src else 'daddr'}"
+                values += [
+                    f"(u32)({address} >> {32 * n})" if n else f"(u32){address}"
+                    for n in range(_words(cell, family) - 1, -1, -1)
+                ]
+            case Cell.PROTOCOL:
+                values.append("p->proto")
+            case Cell.PORT:
+                values.append("(u32)port")
+                guards += [f"\tint port = ipset_port(p, {int(src)});", ""]
+    if kind is SetType.BITMAP_PORT:
+        guards += ["\tif (p->proto != PROTO_TCP && p->proto != PROTO_UDP)", "\t\treturn 0;"]
+    if guards:
+        guards += ["\tif (port < 0)", "\t\treturn 0;"]
+    if contents.tree:
+        values = [f"bpf_htonl({value})" for value in values]
+    return Declaration(
+        (
             f"INLINE int {name}(struct pkt *p)",
             "{",
-            f"\tstruct {made.name}_key key = {{}};",
+            f"\tstruct {contents.name}_key key = {{}};",
             "\tu32 *found;",
             *guards,
-            *(["\tkey.length = 8 * sizeof(key.word);"] if made.tree else []),
+            *(["\tkey.length = 8 * sizeof(key.word);"] if contents.tree else []),
             *(f"\tkey.word[{i}] = {value};" for i, value in enumerate(values)),
-            f"\tfound = {made.name}.lookup(&key);",
+            f"\tfound = {contents.name}.lookup(&key);",
             "\treturn found && *found;",
             "}",
             "",
-        ]
-        return name
+        )
+    )
 
 
 def _key_order(known: IpSet) -> list[int]:
-    """The cells of a key by number, a net last: the trie compares from the front."""
+    """The numbers of a key's cells, a net last: the trie compares from the front."""
     cells = known.type.cells
     return sorted(range(len(cells)), key=lambda at: cells[at] is Cell.NET)
 

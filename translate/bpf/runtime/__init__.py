@@ -1,10 +1,10 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
 Read in this order: ``base``, ``ipv4/address``, ``types``, ``counters``, ``ipv4/header``, ``sctp``,
-``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, where the rules have lists
-``recent``, where they ask ipsets ``ipset``, then the generated chains, then ``slot``, ``binding``,
+``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the parts that only some rules
+need (``recent``, ``ipset``, ``nth``), then the generated chains, then ``slot``, ``binding``,
 ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the
-same names in them; the rest is written once.
+same names in them; everything else serves both families.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from typing import Final
 
 from translate.ir import Family
 
-__all__ = ["IPSET", "RECENT", "after_chains", "before_chains", "runtime_text"]
-
-IPSET: Final = "ipset"
-RECENT: Final = "recent"
+__all__ = ["after_chains", "before_chains", "runtime_text"]
 
 _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 

@@ -1,4 +1,4 @@
-"""What rules say besides what becomes of a packet, and the tc program does not say: logs and accounts."""
+"""Effects of rules that the tc program does not have: LOG, NFLOG and nfacct."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from translate.errors import Note
 from translate.ir import Action, Apply, Choose, Log, Lookup, NfLog, Origin, Program, Statement
 from translate.passes.accounts import account_origins
 
-__all__ = ["silences"]
+__all__ = ["untranslated_effects"]
 
 _BACKEND: Final = "tc-ebpf"
 
 
-def silences(program: Program) -> tuple[Note, ...]:
+def untranslated_effects(program: Program) -> tuple[Note, ...]:
     """Return a note for each accounting object, and for each rule that logs."""
     counts = (
         Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
@@ -27,12 +27,12 @@ def silences(program: Program) -> tuple[Note, ...]:
 def _logging(program: Program) -> Iterator[Origin]:
     for chain in program.chains:
         for statement in chain.statements:
-            for actions, origin in _ways(statement):
+            for actions, origin in _alternatives(statement):
                 if any(isinstance(action, Log | NfLog) for action in actions):
                     yield origin
 
 
-def _ways(statement: Statement) -> Iterator[tuple[tuple[Action, ...], Origin]]:
+def _alternatives(statement: Statement) -> Iterator[tuple[tuple[Action, ...], Origin]]:
     match statement:
         case Apply():
             yield statement.actions, statement.origin

@@ -1,0 +1,163 @@
+"""Actions as C, inside the function of their chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol, assert_never
+
+from translate.bpf.code import NO_NEEDS, Code, Feature, Needs, Variable
+from translate.bpf.conditions import literal
+from translate.bpf.context import Context
+from translate.bpf.refusals import CannotExpress
+from translate.ir import (
+    Accept,
+    Action,
+    Dnat,
+    Drop,
+    Family,
+    Goto,
+    Interval,
+    Jump,
+    Log,
+    Masquerade,
+    NatPorts,
+    NfLog,
+    NoTrack,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    Snat,
+)
+
+__all__ = ["Number", "action_code", "as_literal"]
+
+
+class Number(Protocol):
+    """Renders a number of an action in C: its literal, or the place in a map entry that holds it."""
+
+    def __call__(self, value: int, bits: int = 32) -> str:
+        """Return the text of a number of so many bits."""
+        ...
+
+
+def as_literal(value: int, bits: int = 32) -> str:
+    """Render a number as its literal."""
+    return literal(value)
+
+
+def action_code(actions: Sequence[Action], context: Context, number: Number = as_literal) -> Code:
+    """Return the code of actions, one after the other. Raises CannotExpress."""
+    return Code.joined([_action(action, context, number) for action in actions])
+
+
+_CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
+_NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
+_REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
+
+
+def _action(action: Action, context: Context, number: Number) -> Code:
+    match action:
+        case Accept():
+            return Code(("return ACCEPT;",))
+        case Drop():
+            return Code(("return DROP;",))
+        case Return():
+            return Code(("return CONTINUE;",))
+        case Jump(chain):
+            call = f"{context.functions[chain]}(skb, p)"
+            return Code((f"if ((verdict = {call}))", "\treturn verdict;"), _CALL)
+        case Goto(chain):
+            return Code((f"return {context.functions[chain]}(skb, p);",))
+        case Reject(kind):
+            code = _REJECTS[context.family].get(kind)
+            if code is None:
+                raise CannotExpress("reject-kind", f"{kind.value} is no answer of this family")
+            return Code((f"p->reject = {code};", "return REJECT;"))
+        case SetMark(value, mask):
+            kept = f"(p->mark & ~{number(mask)})"
+            return Code((f"p->mark = {kept} ^ {number(value)};",))
+        case SetConnmark(value, mask):
+            kept = f"(p->conn.mark & ~{number(mask)})"
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"))
+        case SaveMark(nfmask, ctmask):
+            kept = f"(p->conn.mark & ~{number(ctmask)})"
+            return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ (p->mark & {number(nfmask)}));"))
+        case RestoreMark(nfmask, ctmask):
+            kept = f"(p->mark & ~{number(nfmask)})"
+            return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"))
+        case Log() | NfLog():
+            return Code(("; /* not logged */",))  # see untranslated_effects
+        case NoTrack():
+            return Code(("if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"), _NOTRACK)
+        case Dnat(addresses, ports):
+            return Code(_bind(addresses, ports, (), context.family, number))
+        case Snat(addresses, ports):
+            return Code(_bind(addresses, ports, (), context.family, number), _source_needs(ports))
+        case Masquerade(ports):
+            lines = _bind(None, ports, ("BIND_MASQUERADE",), context.family, number)
+            return Code(lines, _source_needs(ports))
+        case Redirect(ports):
+            return Code(_bind(None, ports, ("BIND_REDIRECT",), context.family, number))
+        case _:
+            assert_never(action)
+
+
+def _source_needs(ports: NatPorts) -> Needs:
+    """``find_appropriate_src`` is not called for random ports (``NF_NAT_RANGE_PROTO_RANDOM_ALL``)."""
+    return NO_NEEDS if ports.random or ports.fully_random else _REUSE
+
+
+def _bind(
+    addresses: Interval | None, ports: NatPorts, flags: tuple[str, ...], family: Family, number: Number
+) -> tuple[str, ...]:
+    if addresses is not None:
+        flags += ("BIND_ADDRESS",)
+    if ports.interval is not None:
+        flags += ("BIND_PORTS",)
+    if ports.random or ports.fully_random:
+        flags += ("BIND_RANDOM",)
+    if ports.persistent:
+        flags += ("BIND_PERSISTENT",)
+    lines = []
+    if ports.base is not None:
+        flags += ("BIND_SHIFT",)
+        lines = [f"p->bind_base = {number(ports.base, 16)};"]
+    if not flags:
+        raise CannotExpress("empty-nat", "a NAT target that binds nothing")
+    arguments = []
+    for interval, bits in ((addresses, family.bits), (ports.interval, 16)):
+        if interval is None:
+            arguments += ["0", "0"]
+        else:
+            low = number(interval.low, bits)
+            arguments += [low, low if interval.is_point else number(interval.high, bits)]
+    return *lines, f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"
+
+
+_REJECTS: Final = {
+    Family.IP: {
+        RejectKind.ICMP_NET_UNREACHABLE: 0,
+        RejectKind.ICMP_HOST_UNREACHABLE: 1,
+        RejectKind.ICMP_PROTO_UNREACHABLE: 2,
+        RejectKind.ICMP_PORT_UNREACHABLE: 3,
+        RejectKind.ICMP_NET_PROHIBITED: 9,
+        RejectKind.ICMP_HOST_PROHIBITED: 10,
+        RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+        RejectKind.TCP_RESET: 255,
+    },
+    Family.IP6: {
+        RejectKind.ICMP6_NO_ROUTE: 0,
+        RejectKind.ICMP6_ADM_PROHIBITED: 1,
+        RejectKind.ICMP6_ADDR_UNREACHABLE: 3,
+        RejectKind.ICMP6_PORT_UNREACHABLE: 4,
+        RejectKind.ICMP6_POLICY_FAIL: 5,
+        RejectKind.ICMP6_REJECT_ROUTE: 6,
+        RejectKind.TCP_RESET: 255,
+    },
+}
+"""The code of each ICMP error (``linux/icmp.h``, ``linux/icmpv6.h``); 255 is ``REJECT_WITH_RESET``."""

@@ -1,0 +1,126 @@
+"""Generated C together with everything it needs outside of its own lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Self
+
+from translate.bpf.maps import MapContents, SetContents
+
+__all__ = ["NO_NEEDS", "Code", "Condition", "Declaration", "Feature", "Needs", "RuntimePart", "Variable"]
+
+
+class Variable(Enum):
+    """A local variable of a chain's function; the value is its declaration."""
+
+    VERDICT = "int verdict;"
+    DRAWN = "u32 drawn;"
+
+
+class RuntimePart(Enum):
+    """A part of the runtime that only some programs contain; the value is the name of its file."""
+
+    RECENT = "recent"
+    IPSET = "ipset"
+    NTH = "nth"
+
+
+class Feature(Enum):
+    """A behaviour of the runtime that is compiled only where rules use it; the value is its macro."""
+
+    REUSES_SOURCES = "REUSES_SOURCES"
+    """``get_unique_tuple`` looks for an earlier binding of the same source."""
+    NOTRACK = "HAS_NOTRACK"
+    """Some packets bypass connection tracking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Lines of C before the chains: a structure with its map, or a function."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Everything that lines of C need from the rest of the program.
+
+    ``variables`` belong to the function of the chain, everything else to the whole program. ``counters`` is
+    the number of counters of ``statistic --mode nth``.
+    """
+
+    variables: frozenset[Variable] = frozenset()
+    parts: frozenset[RuntimePart] = frozenset()
+    features: frozenset[Feature] = frozenset()
+    declarations: tuple[Declaration, ...] = ()
+    maps: tuple[MapContents, ...] = ()
+    sets: tuple[SetContents, ...] = ()
+    counters: int = 0
+
+    @classmethod
+    def of_all(cls, several: Iterable[Needs]) -> Self:
+        """Return the union of several needs: a declaration and a set of each name once, in order."""
+        given = [needs for needs in several if needs is not NO_NEEDS]
+        sets = {one.name: one for needs in given for one in needs.sets}
+        return cls(
+            variables=frozenset().union(*(needs.variables for needs in given)),
+            parts=frozenset().union(*(needs.parts for needs in given)),
+            features=frozenset().union(*(needs.features for needs in given)),
+            declarations=tuple(dict.fromkeys(one for needs in given for one in needs.declarations)),
+            maps=tuple(one for needs in given for one in needs.maps),
+            sets=tuple(sets.values()),
+            counters=sum(needs.counters for needs in given),
+        )
+
+
+NO_NEEDS: Final = Needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines of C inside a chain's function, and what they need."""
+
+    lines: tuple[str, ...] = ()
+    needs: Needs = NO_NEEDS
+
+    @classmethod
+    def joined(cls, several: Sequence[Code]) -> Code:
+        """Return several pieces of code, one after the other."""
+        if len(several) == 1:
+            return several[0]
+        lines = tuple(line for code in several for line in code.lines)
+        return cls(lines, Needs.of_all(code.needs for code in several))
+
+    def indented(self) -> tuple[str, ...]:
+        """Return the lines one level deeper."""
+        return tuple(f"\t{line}" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An expression of C that is true or false, and what it needs. ``1`` is always true."""
+
+    text: str
+    needs: Needs = NO_NEEDS
+
+    @classmethod
+    def every(cls, several: Sequence[Condition]) -> Condition:
+        """Return the condition that all of ``several`` hold, evaluated in their order."""
+        if not several:
+            return _TRUE
+        needs = Needs.of_all(condition.needs for condition in several)
+        return cls(" && ".join(condition.text for condition in several), needs)
+
+    def guarding(self, body: Code) -> Code:
+        """Return ``body``, run where the condition holds; nothing for an empty body."""
+        if not body.lines:
+            return Code()
+        needs = Needs.of_all((self.needs, body.needs))
+        if self.text == "1":
+            return Code(body.lines, needs)
+        return Code((f"if ({self.text}) {{", *body.indented(), "}"), needs)
+
+
+_TRUE: Final = Condition("1")
