@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.translate.rules import nft
 from translate.ir import Accept, Family, Interval, NatPorts, Snat
-from translate.nft.statements import statement
+from translate.nft.printer.statements import statement
 
 
 def written(table: str, chain: str, options: str) -> str:

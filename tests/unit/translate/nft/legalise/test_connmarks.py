@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.translate.rules import nft
-from translate.ir import Accept, RestoreMark, SaveMark, SetConnmark
-from translate.nft.connmarks import connmark_rules, stands_apart
+from translate.ir import Accept, Family, Field, RestoreMark, SaveMark, SetConnmark
+from translate.nft.legalise.connmarks import connmark_rules, stands_apart
+from translate.nft.printer.matches import field_match
+from translate.nft.printer.statements import statement
 
 ALL = 0xFFFFFFFF
 
@@ -65,10 +67,9 @@ def test_the_rules_compute_what_xt_connmark_does(mark: int, connmark: int, nfmas
 def run(action: SetConnmark | SaveMark | RestoreMark, mark: int, connmark: int) -> tuple[int, int]:
     """Do what the rules say, read as nft reads them."""
     values = {"meta mark": mark, "ct mark": connmark}
-    for parts in connmark_rules(action):
-        *matches, effect = parts
-        if all(m.startswith("ct state") or _holds(m, values) for m in matches):
-            name, _, right = effect.partition(" set ")
+    for tests, single in connmark_rules(action):
+        if all(t.field is Field.CT_STATE or _holds(field_match(t, Family.IP), values) for t in tests):
+            name, _, right = statement(single, Family.IP, {}).partition(" set ")
             values[name] = _value(right, values)
     return values["meta mark"], values["ct mark"]
 

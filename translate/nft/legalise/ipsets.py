@@ -4,7 +4,7 @@ A port stands in a key with its protocol, so that one set serves all protocols. 
 dport`` read it where tcp, udp, sctp and udplite have it; elements of a protocol without ports, and of
 ICMP, whose "port" is type and code, would need another key, and are refused. Where a packet has no
 readable transport header the key cannot be made and the rule ends (``nft_payload_eval``), so that a
-negated test, which holds there, is written as two rules (``emit``).
+negated test, which holds there, is written as two rules (``alternatives``).
 
 Elements with nets are intervals here and must not overlap: what the longest prefix says of each
 address (``nomatch`` included) is worked out, and what is left in the set becomes intervals.
@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
 
 from translate.ir import (
     SET_PORT_PROTOCOLS,
     Cell,
+    Entry,
     Family,
+    Field,
     Interval,
     IpSet,
     Origin,
@@ -29,74 +30,54 @@ from translate.ir import (
     SetElement,
     SetTest,
     SetType,
-    format_address,
 )
-from translate.nft.model import NftElement, NftMap
+from translate.nft.legal import Element, InSet, Key, LegalMap
+from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
-from translate.nft.refusal import CannotSay
 from translate.passes.intervals import union
 
 __all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
 
-_PROTOCOLS: Final = {p: p.name.lower() for p in SET_PORT_PROTOCOLS}
-
 
 @dataclass(slots=True)
 class NamedSets:
-    """The nftables sets of a table; each is made when a rule first asks it."""
+    """The sets that stand for ipsets; each is made when a rule first asks it."""
 
     given: Mapping[str, IpSet]
     family: Family
     names: NameGiver
-    made: dict[str, NftMap] = field(default_factory=dict)
+    made: dict[str, LegalMap] = field(default_factory=dict)
 
-    def match(self, test: SetTest) -> str:
+    def asked(self, test: SetTest) -> InSet:
         """Return the match that asks a set. Raises CannotSay for elements that have no form here."""
         known = self.given[test.name]
-        key = self._key(known, test.directions)
+        key = _key(known, test.directions)
         if test.name not in self.made:
             self.made[test.name] = self._make(known, key)
-        return f"{key} {'!= ' if test.negated else ''}@{self.made[test.name].name}"
+        return InSet(self.made[test.name].name, key, test.negated)
 
-    def _key(self, known: IpSet, directions: tuple[SetDirection, ...]) -> str:
-        parts: list[str] = []
-        for side, dimension in zip(directions, known.type.dimensions, strict=True):
-            for cell in dimension:
-                match cell:
-                    case Cell.ADDRESS | Cell.NET:
-                        parts.append(f"{self.family.value} {side.value[0]}addr")
-                    case Cell.PROTOCOL:
-                        parts.append("meta l4proto")
-                    case Cell.PORT:
-                        both = known.type is SetType.BITMAP_PORT
-                        parts += ["meta l4proto"] * both + [f"th {side.value[0]}port"]
-        return " . ".join(parts)
-
-    def _make(self, known: IpSet, key: str) -> NftMap:
+    def _make(self, known: IpSet, key: Key) -> LegalMap:
         """The set, with the key of the rule that asks it first, whose type all others' keys have."""
         if known.type is SetType.BITMAP_PORT:
-            cells: tuple[Cell, ...] = (Cell.PROTOCOL, Cell.PORT)
             keys = list(_bitmap(known.elements))
         else:
-            cells = known.type.cells
             _refuse_other_protocols(known)
             keys = list(intervals_of(known, self.family))
         line = f", line {known.origin.line} of {known.origin.file}" if known.origin.line else ""
-        return NftMap(
+        return LegalMap(
             name=self.names.give(f"set_{known.name}"),
             key=key,
             data=None,
             interval=any(not interval.is_point for key, _ in keys for interval in key),
-            elements=tuple(
-                NftElement(
-                    key=" . ".join(_text(c, i, self.family) for c, i in zip(cells, key, strict=True)),
-                    data=None,
-                    origin=origin,
-                )
-                for key, origin in keys
-            ),
+            elements=tuple(Element(Entry(key=key, actions=(), origin=origin)) for key, origin in keys),
             note=f"ipset {known.name} {known.type}{line}",
         )
+
+
+def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
+    """The fields that a rule asks a set with; ports of a bitmap are those of TCP and UDP."""
+    fields = known.fields(directions)
+    return (Field.L4PROTO, *fields) if known.type is SetType.BITMAP_PORT else fields
 
 
 def ends_the_rule(test: SetTest, given: Mapping[str, IpSet]) -> bool:
@@ -173,17 +154,3 @@ def _refuse_other_protocols(known: IpSet) -> None:
         number = other.key[at].low
         reason = f"ipset {known.name} has an element of protocol {number} ({other.origin.place})"
         raise CannotSay("ipset-protocol", f"{reason}, which has no ports")
-
-
-def _text(cell: Cell, interval: Interval, family: Family) -> str:
-    match cell:
-        case Cell.PROTOCOL:
-            return _PROTOCOLS[Protocol(interval.low)]
-        case Cell.PORT:
-            return str(interval.low) if interval.is_point else f"{interval.low}-{interval.high}"
-        case _:
-            low = format_address(family, interval.low)
-            if interval.is_point:
-                return low
-            length = interval.prefix_length(family.bits)
-            return f"{low}-{format_address(family, interval.high)}" if length is None else f"{low}/{length}"

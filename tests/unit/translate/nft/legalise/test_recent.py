@@ -5,7 +5,7 @@ import pytest
 from tests.unit.translate.rules import nft, program
 from translate.errors import UnsupportedError
 from translate.nft import emit
-from translate.nft.recent import SIZE
+from translate.nft.legalise.recent import SIZE
 
 SOURCE = "--mask 255.255.255.255 --rsource"
 

@@ -1,4 +1,4 @@
-"""What nftables cannot say: raised deep in the emitter, collected per rule at its top."""
+"""Refusals of the nftables translation: raised where a statement is made legal, collected rule by rule."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Program → nftables table: one chain per chain, one rule per statement where that can be.
+"""Program → legal Program: every statement of every chain, in order.
 
-``draft`` is the table in the making; ``rules``, ``alternatives`` and ``lookups`` write statements into it,
-and say what takes more than one rule, and why the meaning stays.
+What a statement takes decides who writes it: ``alternatives`` a rule with a test of several rules,
+``rules`` any other rule, ``containers`` a lookup or a draw.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from translate.errors import Note, Refusal
+from translate.errors import Refusal
 from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
-from translate.nft.alternatives import write_apply
-from translate.nft.depth import MAX_DEPTH, longest_way, shortened, too_deep
-from translate.nft.draft import TABLE, Draft
-from translate.nft.lookups import write_choose, write_lookup
-from translate.nft.model import NftChain, NftTable
-from translate.nft.refusal import CannotSay
-from translate.nft.rules import write_rule
+from translate.nft.legal import LegalChain, LegalProgram
+from translate.nft.legalise.alternatives import write_apply
+from translate.nft.legalise.containers import write_choose, write_lookup
+from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.rules import write_rule
+from translate.nft.limits.refusal import CannotSay
 from translate.passes.normalise import canonical
 
-__all__ = ["TABLE", "build"]
+__all__ = ["legalise"]
 
 
-def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
-    """Return the table that means what ``program`` means, and where it knows other limits.
+def legalise(program: Program) -> LegalProgram:
+    """Return the Program in which every statement is one nft rule, and every container one map or set.
 
     Raises UnsupportedError with every rule that nftables cannot express.
     """
@@ -37,7 +37,7 @@ def build(program: Program) -> tuple[NftTable, tuple[Note, ...]]:
             draft.refusals += too_deep(draft.chains)
             break
         draft = _drafted(shorter)
-    return draft.table(), draft.notes()
+    return draft.legal()
 
 
 def _drafted(program: Program) -> Draft:
@@ -60,7 +60,7 @@ def _fill(draft: Draft, chain: LoweredChain) -> None:
             draft.refusals += _refused_entries(draft, made, each) or [e.at(each.origin)]
 
 
-def _refused_entries(draft: Draft, chain: NftChain, each: Statement) -> list[Refusal]:
+def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[Refusal]:
     """The rules of a lookup that would be refused each by itself; what this writes belongs to no table."""
     refused: list[Refusal] = []
     for entry in each.entries if isinstance(each, Lookup) else ():
@@ -72,7 +72,7 @@ def _refused_entries(draft: Draft, chain: NftChain, each: Statement) -> list[Ref
     return refused
 
 
-def _write(draft: Draft, chain: NftChain, each: Statement) -> NftChain:
+def _write(draft: Draft, chain: LegalChain, each: Statement) -> LegalChain:
     """Write a statement; return the chain that takes what stands behind it."""
     match each:
         case Apply():

@@ -1,4 +1,4 @@
-"""NOTRACK where it meets what the node says about packets that are UNTRACKED already.
+"""Refusal of NOTRACK rules that would also take the node's own errors about UNTRACKED packets.
 
 The stack ties an ICMP error, and REJECT a RST, to the connection of the packet that it answers; to that of
 an UNTRACKED packet it ties nothing but a state (``nf_conntrack_attach``). x_tables' NOTRACK passes by any
@@ -37,7 +37,7 @@ from translate.ir import (
     TableName,
     Test,
 )
-from translate.nft.refusal import CannotSay
+from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import action_lists, callees_first
 from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of_key, impossible, refine
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from translate.ir import Log, LogDetail, NfLog
-from translate.nft.refusal import CannotSay
 
 __all__ = ["definitions", "log_statement"]
 
@@ -29,11 +28,9 @@ _DEFINED: Final = re.compile(r"\$(dollar_([A-Za-z0-9_]*))")
 
 
 def log_statement(action: Log | NfLog) -> str:
-    """Return the statement. Raises CannotSay for a prefix that nft cannot quote."""
+    """Return the statement; its prefix is one that nft can quote."""
     words = ["log"]
     if action.prefix:
-        if '"' in action.prefix or not action.prefix.isprintable():
-            raise CannotSay("log-prefix", f"nft cannot quote the prefix {action.prefix!r}")
         words[0] = _PREFIX + _VARIABLE.sub(r"$dollar_\1", action.prefix) + '"'
     if isinstance(action, NfLog):
         words.append(f"group {action.group}")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.translate.rules import nft
 from translate.ir import Family, Interval, IpSet, SetElement, SetType
-from translate.nft.ipsets import intervals_of
+from translate.nft.legalise.ipsets import intervals_of
 
 PORTS = "create p hash:ip,port\nadd p 10.0.0.1,tcp:80\nadd p 10.0.0.1,udp:53\n"
 BITMAP = "create b bitmap:port range 0-65535\nadd b 80-82\nadd b 90\n"

@@ -2,8 +2,7 @@
 
 * NAT ends the table in nft as in x_tables (``nft_nat_eval`` sets the verdict of
   ``nf_nat_setup_info``), and takes the same range flags.
-* A port in ``dnat``, ``snat``, ``masquerade`` or ``redirect`` is refused by nft unless the same rule asks
-  for a transport protocol, which ``needs_transport`` is about.
+* ``&`` binds tighter than ``^`` in nft.
 """
 
 from __future__ import annotations
@@ -36,12 +35,11 @@ from translate.ir import (
     Snat,
     format_address,
 )
-from translate.nft.connmarks import connmark_rules, marked
-from translate.nft.logging import log_statement
-from translate.nft.refusal import CannotSay
+from translate.nft.printer.logging import log_statement
 
-__all__ = ["comes_back", "nat_flags", "needs_transport", "statement", "verdict"]
+__all__ = ["nat_flags", "statement", "verdict"]
 
+_ALL: Final = 0xFFFFFFFF
 _REJECTS: Final = {
     RejectKind.ICMP_NET_UNREACHABLE: "icmp type net-unreachable",
     RejectKind.ICMP_HOST_UNREACHABLE: "icmp type host-unreachable",
@@ -60,8 +58,8 @@ _REJECTS: Final = {
 }
 
 
-def verdict(action: Action, chains: Mapping[str, str]) -> str | None:
-    """Return the action as a verdict that a map can hold, or None when it is none."""
+def verdict(action: Accept | Drop | Return | Jump | Goto, chains: Mapping[str, str]) -> str:
+    """Return the verdict as rules spell it, and as a map holds it."""
     match action:
         case Accept():
             return "accept"
@@ -74,27 +72,20 @@ def verdict(action: Action, chains: Mapping[str, str]) -> str | None:
         case Goto(chain=name):
             return f"goto {chains[name]}"
         case _:
-            return None
-
-
-def comes_back(action: Action) -> bool:
-    """Whether the next rule of the chain may follow after this action."""
-    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | Log | NfLog)
-
-
-def needs_transport(action: Action) -> bool:
-    """Whether nft asks for a transport protocol in the rule."""
-    return isinstance(action, Dnat | Snat | Masquerade | Redirect) and action.ports.interval is not None
+            assert_never(action)
 
 
 def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
-    """Return the action as a statement; ``chains`` maps qualified names to nft's. Raises CannotSay."""
+    """Return the action as a statement; ``chains`` maps qualified names to nft's."""
     match action:
         case SetMark(value=value, mask=mask):
-            return f"meta mark set {marked('meta mark', value, mask)}"
-        case SetConnmark() | SaveMark() | RestoreMark():
-            (rule,) = connmark_rules(action)  # emit has put aside what takes more
-            return " ".join(rule)
+            return f"meta mark set {_marked('meta mark', value, mask)}"
+        case SetConnmark(value=value, mask=mask):
+            return f"ct mark set {_marked('ct mark', value, mask)}"
+        case SaveMark(nfmask=nfmask):
+            return f"ct mark set {_masked('meta mark', nfmask)}"
+        case RestoreMark(ctmask=ctmask):
+            return f"meta mark set {_masked('ct mark', ctmask)}"
         case Log() | NfLog():
             return log_statement(action)
         case NoTrack():
@@ -108,22 +99,29 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case Redirect(ports=ports):
             return _nat("redirect to ", None, ports, family)
         case Reject(kind=kind):
-            ours = "icmp6" if family is Family.IP6 else "icmp-"
-            if kind is not RejectKind.TCP_RESET and not kind.value.startswith(ours):
-                raise CannotSay("reject-kind", f"{kind.value} is no answer of this family")
             return f"reject with {_REJECTS[kind]}"
         case Accept() | Drop() | Return() | Jump() | Goto():
-            found = verdict(action, chains)
-            assert found is not None
-            return found
+            return verdict(action, chains)
         case _:
             assert_never(action)
 
 
+def _marked(name: str, value: int, mask: int) -> str:
+    """Return ``(name & ~mask) ^ value`` as nft reads it."""
+    keep = ~mask & _ALL
+    if keep == 0:
+        return hex(value)
+    if value and value == mask:
+        return f"{name} | {value:#x}"
+    kept = name if keep == _ALL else f"{name} & {keep:#010x}"
+    return f"{kept} ^ {value:#x}" if value else kept
+
+
+def _masked(name: str, mask: int) -> str:
+    return name if mask == _ALL else f"{name} & {mask:#010x}"
+
+
 def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family) -> str:
-    if ports.base is not None:
-        reason = "nftables has no place for the port that others are counted from (nft_nat)"
-        raise CannotSay("nat-port-shift", reason)
     target = ""
     if addresses is not None:
         low, high = (_address(family, a) for a in (addresses.low, addresses.high))

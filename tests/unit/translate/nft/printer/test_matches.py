@@ -4,13 +4,20 @@ import pytest
 
 from tests.unit.translate.rules import nft
 from translate.errors import UnsupportedError
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name
-from translate.nft.ipsets import NamedSets
-from translate.nft.matches import matches
+from translate.ir import PORT_PROTOCOLS, AnyOf, Family, Field, FieldTest, Interval, Name, Test
+from translate.nft.legal import Part
+from translate.nft.legalise.headers import matches, protocol_among
+from translate.nft.legalise.ipsets import NamedSets
+from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
-from translate.nft.refusal import CannotSay
+from translate.nft.printer.matches import field_match
 
 NO_SETS = NamedSets({}, Family.IP, NameGiver())
+
+
+def legal(*tests: Test) -> list[Part]:
+    """The matches of one rule with these tests."""
+    return matches(tests, Family.IP, NO_SETS.asked)
 
 
 def match(options: str) -> str:
@@ -87,26 +94,27 @@ def test_matches_that_nft_would_join(options: str, text: str) -> None:
 
 def test_a_port_asks_for_a_protocol_that_has_ports() -> None:
     port = FieldTest(field=Field.DPORT, values=(Interval.point(53),))
-    guard = "meta l4proto { tcp, udp, dccp, sctp, udplite }"
-    assert matches((port,), Family.IP, NO_SETS) == [guard, "th dport 53"]
+    assert legal(port) == [protocol_among(PORT_PROTOCOLS), port]
     icmp_too = FieldTest(field=Field.L4PROTO, values=(Interval.point(1), Interval.point(6)))
-    assert matches((icmp_too, port), Family.IP, NO_SETS)[1:] == ["meta l4proto tcp", "th dport 53"]
+    assert legal(icmp_too, port) == [icmp_too, protocol_among([6]), port]
+    guard = field_match(protocol_among(PORT_PROTOCOLS), Family.IP)
+    assert guard == "meta l4proto { tcp, udp, dccp, sctp, udplite }"
+    assert field_match(port, Family.IP) == "th dport 53"
 
 
 def test_a_wildcard_that_fills_the_kernels_buffer_is_no_wildcard() -> None:
     name = FieldTest(field=Field.IIF, values=(Name("a" * 15, wildcard=True),))
-    assert matches((name,), Family.IP, NO_SETS) == [f'iifname "{"a" * 15}"']
+    assert legal(name) == [FieldTest(field=Field.IIF, values=(Name("a" * 15),))]
 
 
 def test_an_interface_name_that_nft_cannot_spell_is_refused() -> None:
-    name = FieldTest(field=Field.IIF, values=(Name('e"th'),))
     with pytest.raises(CannotSay, match="interface name"):
-        matches((name,), Family.IP, NO_SETS)
+        legal(FieldTest(field=Field.IIF, values=(Name('e"th'),)))
 
 
 def test_any_of_is_no_match() -> None:
     with pytest.raises(AssertionError):
-        matches((AnyOf(tests=()),), Family.IP, NO_SETS)
+        legal(AnyOf(tests=()))
 
 
 def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:

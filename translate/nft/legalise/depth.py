@@ -1,8 +1,8 @@
-"""How deep chains nest: nf_tables has an end to it that x_tables has not.
+"""nf_tables limits how deep jumps nest; x_tables does not.
 
 The kernel counts jumps and gotos alike (``nft_chain_validate``), though a goto takes no place on its stack.
-So chains on a way that is too long are written out where they are called, from the end of the way on, as far
-as the meaning stays (``translate.passes.inline``); what is still too deep is refused.
+So chains on a path that is too long are written out where they are called, from the end of the path on,
+as far as the meaning stays (``translate.passes.inline``). What is still too deep is refused.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 from translate.errors import Refusal
 from translate.ir import Program
-from translate.nft.model import NftChain
-from translate.nft.refusal import CannotSay
+from translate.nft.legal import LegalChain
+from translate.nft.limits.refusal import CannotSay
 from translate.passes.calls import called
 from translate.passes.control import changed_fields
 from translate.passes.inline import inline
@@ -33,17 +33,17 @@ _MOST_CALLS: Final = 256
 """How many calls are written out: each takes as long as the chain that the ones before have made."""
 
 
-def too_deep(chains: Sequence[NftChain]) -> Iterator[Refusal]:
+def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
     """Yield a refusal for every rule whose call goes deeper than nf_tables allows."""
     known = {chain.name: chain for chain in chains}
     for name in dict.fromkeys(name for level in _levels(chains)[MAX_DEPTH:] for name in level):
         for rule in known[name].rules:
-            if rule.targets:
+            if rule.calls:
                 reason = f"more than {MAX_DEPTH} chains below a built-in one"
                 yield CannotSay("jump-depth", reason).at(rule.origin)
 
 
-def longest_way(chains: Sequence[NftChain]) -> tuple[str, ...]:
+def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
     """Return the names of the chains on the longest way from a base chain, that one first."""
     levels = _levels(chains)
     way = [next(iter(levels[-1]))] if levels else []
@@ -52,12 +52,12 @@ def longest_way(chains: Sequence[NftChain]) -> tuple[str, ...]:
     return tuple(reversed(way))
 
 
-def _levels(chains: Sequence[NftChain]) -> list[dict[str, str]]:
+def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
     """The chains that are so many calls below a base chain, by that number, each with a caller.
 
     No chain reaches itself, so that the levels end. Those below the first that is too deep are among them.
     """
-    targets = {c.name: dict.fromkeys(t for rule in c.rules for t in rule.targets) for c in chains}
+    targets = {c.name: dict.fromkeys(t for rule in c.rules for t in rule.calls) for c in chains}
     levels: list[dict[str, str]] = []
     level = {chain.name: "" for chain in chains if chain.base is not None}
     while level and len(levels) <= len(chains):

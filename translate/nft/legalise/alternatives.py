@@ -1,4 +1,6 @@
-"""Rules with a test that takes more than one nft rule, and why the meaning stays.
+"""Rules with a test that takes more than one nft rule, expanded.
+
+Each expansion keeps the meaning of the rule:
 
 *A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on
 conntrack data fails for a packet without an entry either way. So the rule's other tests jump to a
@@ -44,28 +46,35 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Log,
+    NfLog,
+    NoTrack,
     Recent,
     RecentMode,
+    RestoreMark,
     Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
     SetTest,
     Test,
 )
-from translate.nft.draft import Draft
-from translate.nft.ipsets import ends_the_rule
-from translate.nft.matches import REVERSE_PATHS
-from translate.nft.model import NftChain
-from translate.nft.rules import PORTS, negated_recent, recent_cut, transport_again, write_rule
-from translate.nft.statements import comes_back
+from translate.nft.legal import LegalChain
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headers import CT_PORTS, PORTS
+from translate.nft.legalise.ipsets import ends_the_rule
+from translate.nft.legalise.natports import transport_again
+from translate.nft.legalise.rules import negated_recent, write_rule
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
 
 __all__ = ["takes_rules", "write_apply"]
 
-_YES_OR_NO: Final = REVERSE_PATHS | {Field.BRIDGED}
+_YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED})
 """Fields of one bit, of which the matches of one rule say "yes" alone."""
 
 
-def write_apply(draft: Draft, chain: NftChain, apply: Apply) -> NftChain:
+def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
     """Write a rule into ``chain``; return the chain that takes what stands behind it. Raises CannotSay."""
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
     cut = _cut(draft, apply.tests, several)
@@ -110,10 +119,10 @@ def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int |
     stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
     if several and stateful and stateful[-1] > several[0]:
         return several[0]
-    return recent_cut(draft, tests)
+    return draft.recent.cut(tests)
 
 
-def _stages(draft: Draft, chain: NftChain, apply: Apply, index: int) -> NftChain:
+def _stages(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
     """Write the tests before the one at ``index``, and all else into chains; return where to go on."""
     special, behind = apply.tests[index], apply.tests[index + 1 :]
     leaves = _leaves(apply)
@@ -169,18 +178,18 @@ def takes_rules(draft: Draft, test: Test) -> bool:
 
 def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
     """Return the test on the protocol that the rest of a rule asks for, or none."""
-    parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS]
+    parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS | CT_PORTS]
     return transport_again(apply, parts[0] if parts else None)
 
 
 def _opposite_stays(
     draft: Draft,
-    chain: NftChain,
+    chain: LegalChain,
     apply: Apply,
     opposite: Test,
     rest: tuple[Test, ...],
     counts: tuple[Test, ...],
-) -> NftChain:
+) -> LegalChain:
     """Write a rule that leaves its chain unless ``opposite`` is true; return where to go on.
 
     What stands behind the rule is put into a chain of its own, that the other packets go to.
@@ -195,7 +204,7 @@ def _opposite_stays(
     return behind
 
 
-def _any_of(draft: Draft, aside: NftChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
+def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
     """Fill the chain that the rule's other tests jump to; ``counts`` see what has passed them all."""
     if any_of.negated:
         for part in any_of.tests:
@@ -250,10 +259,15 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
     match actions[-1:]:
         case (Jump(chain=name),):
             return (*actions[:-1], Goto(name))
-        case (last,) if not comes_back(last):
+        case (last,) if not _comes_back(last):
             return actions
         case _:
             return (*actions, Return())
+
+
+def _comes_back(action: Action) -> bool:
+    """Whether the next rule of the chain may follow after this action."""
+    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | Log | NfLog)
 
 
 _NO_ENTRY: Final = FieldTest(
