@@ -1,14 +1,15 @@
-"""The reference: what the kernel would do, in pure Python, as a set of outcomes.
+"""The reference: the kernel's treatment of packets in pure Python, as a set of outcomes.
 
-Imports ``translate.ir`` and the words of ``backends`` alone; it reads the Ruleset as written and
-never sees a lowered Program, so that an error of lowering cannot hide on both sides of a diff.
-``harness`` imports what is named here; the modules inside follow the kernel's own division:
-``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``evaluate`` (with
-``conditions``; ``index`` leaves out rules that cannot match, ``chainmemo`` walks that were made before),
-``recent``, ``reject``, ``stack``; ``chooser`` and ``checkpoint`` are how every way of a flow is found.
+It imports ``translate.ir`` and ``backends.model`` alone. It reads the Ruleset as written and never sees a
+lowered Program, so that an error of lowering cannot hide on both sides of a comparison. Other packages
+import the names exported here. The modules follow the kernel's own division: ``stack`` (hooks and
+delivery), ``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``reject``, ``recent``.
+Rules are evaluated by ``plain``, the walk that defines the result, and by ``fast``, which gives the same
+result with less work. ``chooser`` finds all branches of a flow.
 """
 
 from backends.simulator.backend import SimulatorBackend
+from backends.simulator.index import AlikeRules
 from backends.simulator.routing import NoRoute, Path
 from backends.simulator.simulate import Simulation, simulate, trace
 from backends.simulator.trace import (
@@ -21,6 +22,7 @@ from backends.simulator.trace import (
     PolicyApplied,
     Rewritten,
     Routed,
+    RulesSkipped,
     RuleVisited,
     TracedBranch,
     TracedStep,
@@ -28,6 +30,7 @@ from backends.simulator.trace import (
 )
 
 __all__ = [
+    "AlikeRules",
     "Answered",
     "Bound",
     "Ended",
@@ -40,6 +43,7 @@ __all__ = [
     "Rewritten",
     "Routed",
     "RuleVisited",
+    "RulesSkipped",
     "Simulation",
     "SimulatorBackend",
     "TracedBranch",

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final, Generic, TypeVar
 
 from backends.model.outcome import Assumption, Outcome
-from backends.simulator.chooser import Chooser
+from backends.simulator.chooser import Chance
 from backends.simulator.fields import View, reader
 from translate.ir import Field, Hidden, Rule, format_address
 
@@ -33,14 +33,14 @@ class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an 
 class Assumptions:
     """Answers about the hidden parts of rules in one run of a flow; the same question, the same answer."""
 
-    chooser: Chooser
+    chance: Chance
     denied: Assumption | None = None
     """By which the last rule that did not match did not."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
 
-    def begin(self, chooser: Chooser) -> None:
+    def begin(self, chance: Chance) -> None:
         """Forget all answers, for another run."""
-        self.chooser, self.denied = chooser, None
+        self.chance, self.denied = chance, None
         self.made.clear()
 
     def matches(self, rule: Rule, view: View) -> bool:
@@ -75,7 +75,7 @@ class Assumptions:
     def _assume(self, key: tuple[object, ...], either: tuple[Assumption, Assumption]) -> Assumption:
         made = self.made.get(key)
         if made is None:
-            made = self.made[key] = self.chooser.assume(either)
+            made = self.made[key] = self.chance.assume(either)
         return made
 
 

@@ -1,16 +1,12 @@
-"""What a chain decided about earlier packets, for those that it cannot tell from them.
+"""Memoises chain verdicts by the few fields the chain reads.
 
-Some chains ask every packet the same few questions: its mark, its state, an interface. Of those
-questions the answers of only a few combinations ever turn up, so the walk through the chain, and
-through the chains that it calls, is done once for each. The answers are those of the walk, because
-a chain is remembered only if all of its rules and all that it can call
+Some chains test only the mark, the state or an interface. Few combinations of these values occur, so the
+chain, with the chains that it calls, is walked once for each combination. The verdict is that of the
+plain walk, because a chain is memoised only if its rules and those of all chains that it can call
 
-- test nothing but fields of :data:`_FEW`, no part of which is hidden or a port that the kernel
-  picked: with equal values in the fields that are tested, every test has the same result, and
-  none decides or remembers anything;
-- change nothing but the packet's mark, which is always among what they are remembered by.
-
-A trace is made by the plain walk, since it tells of every rule.
+- test nothing but fields of :data:`_FEW`, none of which is hidden or a port that the kernel picked: with
+  equal values in the fields that are tested, every test has the same result and no side effect;
+- change nothing but the packet's mark, which is always part of the key.
 """
 
 from __future__ import annotations
@@ -54,51 +50,51 @@ _FEW: Final = {
     Field.OIF: "oif",
     Field.CT_STATE: "skb.ct_state",
 }
-"""Fields in which a few values are those of almost all packets, and where a view has them."""
+"""Fields of which few values occur, and where a view has them."""
 
-_DONE_AGAIN: Final = Jump | Goto | Return | Decision | SetMark | Log | NfLog
-"""Actions that do nothing but lead the walk, decide, or set the mark."""
+_REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | Log | NfLog
+"""Actions that only direct the walk, decide, or set the mark."""
 
 _FEWEST_RULES: Final = 2
 _MOST_RULES: Final = 100
-"""Fewer are asked as fast as they are looked up; more are seldom all of this kind."""
+"""Fewer are visited as fast as they are looked up; more are seldom all of this kind."""
 _MOST_KNOWN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class ChainMemo:
-    """What came of a chain by the values of the fields that are tested in it.
+    """The results of a chain by the values of the fields that it tests.
 
-    That is what it decided (None: the walk came back out of it), and the packet's mark then.
+    A result is the chain's decision (None: it returned) and the packet's mark afterwards.
     """
 
     key: Callable[[View], object]
-    """Returns all that the chain can learn of a packet."""
+    """Returns the values of a packet that the chain reads."""
     known: dict[object, tuple[Decision | None, int]] = field(default_factory=dict)
 
     def keep(self, key: object, decision: Decision | None, mark: int) -> None:
-        """Remember what came of the chain for a packet with this key."""
+        """Keep the result of the chain for packets with this key."""
         if len(self.known) < _MOST_KNOWN:
             self.known[key] = decision, mark
 
 
 def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:
-    """Return an empty memo for a chain of ``written``; None for one that cannot be remembered."""
-    fields = {Field.MARK}  # which is told of every packet afterwards
+    """Return an empty memo for a chain of ``written``; None for one that cannot be memoised."""
+    fields = {Field.MARK}  # part of every result
     count = 0
     for rule in _reached(name, written):
-        asked = _asked(rule)
+        read = _fields_read(rule)
         count += 1
-        if asked is None or count > _MOST_RULES:
+        if read is None or count > _MOST_RULES:
             return None
-        fields |= asked
+        fields |= read
     if count < _FEWEST_RULES:
         return None
     return ChainMemo(attrgetter(*(_FEW[f] for f in Field if f in fields)))
 
 
 def _reached(name: str, written: Mapping[str, Chain]) -> Iterator[Rule]:
-    """The rules of a chain, and of those that it can call, each once, as far as the caller asks."""
+    """Yield the rules of a chain and of those that it can call, each once."""
     seen = {name}
     pending = [name]
     while pending:
@@ -111,8 +107,8 @@ def _reached(name: str, written: Mapping[str, Chain]) -> Iterator[Rule]:
                     pending.append(action.chain)
 
 
-def _asked(rule: Rule) -> set[Field] | None:
-    """The fields that what comes of a rule depends on; None where it depends on, or does, more."""
+def _fields_read(rule: Rule) -> set[Field] | None:
+    """Return the fields on which a rule's result depends; None for one that cannot be memoised."""
     if rule.unknown:
         return None
     fields: set[Field] = set()
@@ -125,6 +121,6 @@ def _asked(rule: Rule) -> set[Field] | None:
             case _:
                 return None
     for action in rule.actions:
-        if not isinstance(action, _DONE_AGAIN):
+        if not isinstance(action, _REPEATABLE):
             return None
     return fields if fields <= _FEW.keys() else None

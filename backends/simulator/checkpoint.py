@@ -1,10 +1,10 @@
-"""A place in a run at which another way branches off, kept so that the way need not start over.
+"""Checkpoints: places in a run from which another branch can start.
 
-What a way has in common with the one that it branches off from is most of a long walk: the rules that
-lead to a service are the same for all of its endpoints. Of a run, only a packet in the nat table can
-be kept, and only that of a flow's first step, as long as nothing beside the packet and its unconfirmed
-connection remembers it (:meth:`~backends.simulator.stack.Stack.is_young`). Other ways are followed
-from the beginning of the flow; the outcomes are the same, and a trace is always made so.
+Two branches of a flow share most of a long walk: the rules that lead to a service are the same for all of
+its endpoints. A checkpoint holds a packet in the nat table, and only that of a flow's first step, while
+no state exists besides the packet and its unconfirmed connection
+(:meth:`~backends.simulator.stack.Stack._is_young`). All other branches start at the beginning of the flow.
+The outcomes are the same, and traced runs always start at the beginning.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["Checkpoint"]
 
 
 class Checkpoint(NamedTuple):
-    """A packet in the walk through a table, before a rule that draws chance.
+    """A packet in the walk through a table, before a rule that draws a random number.
 
-    ``view`` is its own: nothing else changes the packet. ``rest`` are the rules that are left to ask
-    in each chain where some are, the innermost last; the one that draws comes first there.
+    The view is a copy: nothing else changes its packet. ``rest`` holds the rules left to visit in each
+    chain that has some, the innermost chain last; the rule that draws comes first there.
     """
 
     table: PreparedTable

@@ -1,8 +1,8 @@
-"""Chance as an oracle: every branch of a run, each with its exact probability.
+"""Every branch of a run that draws random numbers, each with its exact probability.
 
-The simulator is plain imperative code that asks a :class:`Chooser` whenever the kernel would draw
-a random number. :func:`branches` runs it once per way that the answers can fall: from the beginning,
-or from a checkpoint, where the run gave one as it was asked.
+The simulator is ordinary sequential code that calls a :class:`Chooser` wherever the kernel would draw a
+random number. :func:`branches` repeats the run once for each possible series of answers. A repeated run
+starts from the beginning, or from a checkpoint if the first run could make one at that choice.
 """
 
 from __future__ import annotations
@@ -10,30 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from backends.model.outcome import Assumption
 
-if TYPE_CHECKING:
-    from backends.simulator.checkpoint import Checkpoint
-
-__all__ = ["MOST_BRANCHES", "Chooser", "TooManyBranches", "branches"]
+__all__ = ["MOST_BRANCHES", "Chance", "Chooser", "TooManyBranches", "branches"]
 
 MOST_BRANCHES: Final = 20_000
-"""How many ways of one flow are followed: seconds, and more than any service has endpoints."""
+"""The limit of branches of one flow: a few seconds of work, and more than any service has endpoints."""
 _MOST_CHOICES: Final = 10_000
-"""On one way: each leaves another way to follow, and they take longer the more there are."""
+"""The limit of choices in one run: each adds another branch, and a branch takes longer the more there are."""
 
+C = TypeVar("C")
 T = TypeVar("T")
 
 _reduced = lru_cache(maxsize=4096)(Fraction)
-"""Services with as many endpoints have the same fractions, and reducing one takes a while."""
+"""Services with as many endpoints have the same fractions, and reducing one is slow."""
 
 
-class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by who knows the flow
-    """There are more ways than are followed; chance is drawn anew for each packet of a flow.
+class TooManyBranches(Exception):  # noqa: N818  # the caller, who knows the flow, turns it into a message
+    """A flow has more branches than the limit; each of its packets draws anew.
 
-    ``number`` is how many there are at least.
+    ``number`` is the limit that was reached.
     """
 
     def __init__(self, number: int) -> None:
@@ -41,44 +39,64 @@ class TooManyBranches(Exception):  # noqa: N818  # told to the user in words by 
         self.number = number
 
 
-class _Start(NamedTuple):
-    """Where a run begins: ``script`` answers its first choices.
+class Chance(Protocol):
+    """The source of random decisions, as the code that needs one sees it."""
 
-    With a ``checkpoint``, all of them but the last have been taken before it, with a probability of
-    ``numerator / denominator``, and nothing is assumed yet.
+    def choose(self, weights: Sequence[Fraction]) -> int:
+        """Return the index of one alternative; ``weights`` are probabilities that sum to 1."""
+        ...
+
+    def draw(self, numerator: int, denominator: int) -> bool:
+        """Return whether an event of probability ``numerator / denominator`` happens in this run."""
+        ...
+
+    def happens(self, probability: Fraction) -> bool:
+        """Return whether an event of this probability happens in this run."""
+        ...
+
+    def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
+        """Return one of two answers, neither of which is likelier than the other."""
+        ...
+
+
+class _Start(NamedTuple, Generic[C]):
+    """The beginning of a run: ``script`` answers its first choices.
+
+    With a ``checkpoint``, the run starts there. The choices before it are all of the script but the
+    last, their probability is ``numerator / denominator``, and they assume nothing.
     """
 
     script: tuple[int, ...] = ()
     numerator: int = 1
     denominator: int = 1
-    checkpoint: Checkpoint | None = None
+    checkpoint: C | None = None
 
 
-_BEGINNING: Final = _Start()
+class Chooser(Generic[C]):
+    """Answers the choices of one run: first from a script, then always the first possible one.
 
-
-class Chooser:
-    """Answers the choices of one run: first from a script, then always the first possible one."""
+    ``C`` is the type of the checkpoints from which other runs start.
+    """
 
     __slots__ = ("_denominator", "_numerator", "_script", "_taken", "assuming", "here", "start", "untaken")
 
-    def __init__(self, start: _Start = _BEGINNING) -> None:
-        self._script, numerator, denominator, checkpoint = start
-        self._taken = [] if checkpoint is None else list(start.script[:-1])
-        self.untaken: list[_Start] = []
-        """The starts that lead to the alternatives first passed over in this run."""
+    def __init__(self, start: _Start[C] | None = None) -> None:
+        self._script, numerator, denominator, checkpoint = _Start[C]() if start is None else start
+        self._taken = [] if checkpoint is None else list(self._script[:-1])
+        self.untaken: list[_Start[C]] = []
+        """The starts of the branches that this run found and did not follow."""
         self._numerator, self._denominator = (1, 1) if checkpoint is None else (numerator, denominator)
         self.start = checkpoint
-        """Where the run takes off; None: at the beginning."""
-        self.here: Callable[[], Checkpoint | None] | None = None
-        """Makes the checkpoint of the choice that is due, where there can be one."""
+        """The checkpoint where the run starts; None: at the beginning."""
+        self.here: Callable[[], C | None] | None = None
+        """Makes a checkpoint of the present choice; None where there can be none."""
         self.assuming: list[Assumption] = []
-        """What this run assumes about that which the rules hide."""
+        """The assumptions of this run about what the rules hide."""
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1.
 
-        Alternatives of probability 0 are never taken; a sure one is no choice at all.
+        Alternatives of probability 0 are never taken; a single possible one is no choice.
         """
         possible = [i for i, w in enumerate(weights) if w]
         if len(possible) == 1:
@@ -89,7 +107,7 @@ class Chooser:
         return index
 
     def draw(self, numerator: int, denominator: int) -> bool:
-        """Return whether something of this probability happens in this run."""
+        """Return whether an event of probability ``numerator / denominator`` happens in this run."""
         if not 0 < numerator < denominator:
             return numerator > 0
         happens = self._take((0, 1)) == 0
@@ -98,7 +116,7 @@ class Chooser:
         return happens
 
     def happens(self, probability: Fraction) -> bool:
-        """Return whether something of this probability happens in this run."""
+        """Return whether an event of this probability happens in this run."""
         return self.draw(probability.numerator, probability.denominator)
 
     def assume(self, either: tuple[Assumption, Assumption]) -> Assumption:
@@ -124,18 +142,18 @@ class Chooser:
 
     @property
     def probability(self) -> Fraction:
-        """Of this run: the product of what it took, reduced once."""
+        """The probability of this run: the product of its choices' probabilities."""
         return _reduced(self._numerator, self._denominator)
 
 
-def branches(run: Callable[[Chooser], T]) -> Iterator[tuple[Fraction, T]]:
+def branches(run: Callable[[Chooser[C]], T]) -> Iterator[tuple[Fraction, T]]:
     """Call ``run`` once per branch and yield its probability and result, depth first.
 
-    ``run`` must depend on nothing but its chooser, and go on from ``start`` as it would have come there
-    from the beginning. The probabilities sum to 1, unless something is assumed. Raises
+    The result of ``run`` must depend on its chooser alone. A run with a ``start`` must continue as if it
+    had come there from the beginning. The probabilities sum to 1, unless something is assumed. Raises
     TooManyBranches.
     """
-    pending = [_BEGINNING]
+    pending: list[_Start[C]] = [_Start()]
     done = 0
     while pending:
         if done == MOST_BRANCHES:

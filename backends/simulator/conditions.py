@@ -10,7 +10,7 @@ from typing import assert_never
 
 from backends.model.packet import PortClass
 from backends.simulator.assumptions import Assumptions
-from backends.simulator.chooser import Chooser
+from backends.simulator.chooser import Chance
 from backends.simulator.fields import Reader, Value, View, reader
 from backends.simulator.ipsets import Members
 from backends.simulator.ports import PickedPort, Ports
@@ -38,7 +38,7 @@ __all__ = ["Condition", "Memory", "condition", "hidden_condition"]
 class Memory:
     """What tests ask beside the packet, for one run: chance, picked ports, lists, counters, assumptions."""
 
-    chooser: Chooser
+    chance: Chance
     ports: Ports
     lists: RecentLists
     assumptions: Assumptions
@@ -46,12 +46,12 @@ class Memory:
     counters: dict[object, int] = field(default_factory=dict)
     """Where the counter of each Nth stands, by its place in the ruleset."""
 
-    def begin(self, chooser: Chooser) -> None:
+    def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
-        self.chooser = chooser
-        self.ports.begin(chooser)
+        self.chance = chance
+        self.ports.begin(chance)
         self.lists.begin()
-        self.assumptions.begin(chooser)
+        self.assumptions.begin(chance)
         self.counters.clear()
 
     def is_blank(self) -> bool:
@@ -155,7 +155,7 @@ def _any_of(test: AnyOf) -> Condition:
 
 def _random(test: Random) -> Condition:
     numerator, negated = test.numerator, test.negated
-    return lambda _view, memory: memory.chooser.draw(numerator, RANDOM_RANGE) != negated
+    return lambda _view, memory: memory.chance.draw(numerator, RANDOM_RANGE) != negated
 
 
 def _nth(test: Nth, place: object) -> Condition:
@@ -169,7 +169,7 @@ def _nth(test: Nth, place: object) -> Condition:
     def holds(view: View, memory: Memory) -> bool:
         count = memory.counters.get(place)
         if count is None:
-            count = memory.chooser.choose(weights)
+            count = memory.chance.choose(weights)
         memory.counters[place] = (count + 1) % test.every
         return (count == test.packet) != test.negated
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from backends.model.packet import GRE, Packet, Port, Tuple
 from backends.model.timeouts import Timeouts
+from backends.simulator.entry import ORIGINAL, REPLY, Entry
 from backends.simulator.ports import PickedPort, Ports
-from backends.simulator.skb import ORIGINAL, REPLY, Skb
+from backends.simulator.skb import Skb
 from backends.simulator.tcp import TcpTrack, TcpVerdict
 from backends.simulator.tcpstates import valid_flags
 from backends.simulator.tuples import (
@@ -22,11 +23,8 @@ from backends.simulator.tuples import (
 )
 from translate.ir import ConnectionState, ConnectionStatus, Protocol
 
-__all__ = ["DNAT", "SNAT", "Conntrack", "Entry", "TrackSettings"]
+__all__ = ["Conntrack", "TrackSettings"]
 
-# Entries hold the status as a plain integer: an IntFlag's arithmetic takes ten times as long.
-SNAT = int(ConnectionStatus.SNAT)
-DNAT = int(ConnectionStatus.DNAT)
 _SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
 _ASSURED = int(ConnectionStatus.ASSURED)
 _CONFIRMED = int(ConnectionStatus.CONFIRMED)
@@ -40,49 +38,6 @@ class TrackSettings:
     tcp_loose: bool
     tcp_be_liberal: bool
     timeouts: Timeouts
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A ``struct nf_conn``. ``mark`` is the connection's; ``expires`` is on the virtual clock.
-
-    ``status`` has the bits of :class:`ConnectionStatus`.
-
-    ``source_done``/``destination_done``: NAT has decided (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``).
-    ``masquerade_out`` is the device that a masquerade was bound for.
-    """
-
-    original: Tuple
-    reply: Tuple
-    status: int = 0
-    mark: int = 0
-    tcp: TcpTrack | None = None
-    udp_stream_after: float = 0.0
-    expires: float = 0.0
-    confirmed: bool = False
-    source_done: bool = False
-    destination_done: bool = False
-    masquerade_out: str | None = None
-
-    def split(self) -> Entry:
-        """Return a copy that another run can change."""
-        return Entry(
-            self.original,
-            self.reply,
-            self.status,
-            self.mark,
-            None if self.tcp is None else self.tcp.split(),
-            self.udp_stream_after,
-            self.expires,
-            self.confirmed,
-            self.source_done,
-            self.destination_done,
-            self.masquerade_out,
-        )
-
-    def tuple(self, direction: int) -> Tuple:
-        """Return the tuple of packets that go in ``direction``."""
-        return self.original if direction == ORIGINAL else self.reply
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final
 
 from backends.model.packet import Port
-from backends.simulator.conntrack import Entry
+from backends.simulator.entry import Entry
 from backends.simulator.router import AnyRouter
 from backends.simulator.skb import Skb
 from translate.ir import Field, Hook, Protocol

@@ -1,17 +1,16 @@
-"""Which rules of a chain a packet can match, without asking each of them.
+"""An index of the rules of a chain by the values that they test, to find those that a packet may match.
 
-A rule that tests a field for one of a few values cannot match a packet with another value there, so
-the rules of a long chain are filed by such a value, and only those filed under the packet's own, and
-those that cannot be filed, are asked. The answers are those of the plain walk, because a rule is
-filed only under a test that
+A rule that tests a field for one of a few values cannot match a packet with another value there. So the
+rules of a long chain are filed by such a value, and a walk visits only those filed under the packet's
+own value and those that are not filed. The decision is that of the plain walk, because a rule is filed
+only under a test that
 
-- is evaluated before any test that does more than look (chance, counters, lists, and tests of a
-  port that the kernel picked, which decide about it): nothing of what the rule would have done is
-  left out when it is skipped, except to fail;
-- reads what no rule can change while its table is walked, so that the packet's value is the same
+- is evaluated before any test that does more than compare (random numbers, counters, lists, and tests of
+  a port that the kernel picked, which narrow it): a skipped rule would have failed without any effect;
+- reads what no rule can change during the walk through its table: the packet's value is the same
   whenever the rule would have been reached.
 
-Rules keep their order. A trace is made by the plain walk, since it tells of rules that fail.
+Rules keep their order.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from typing import Final, NamedTuple
 
 from backends.model.packet import PortClass
 from backends.simulator.fields import Reader, View, reader
-from translate.ir import AnyOf, Field, FieldTest, Interval, Name, Rule
+from translate.ir import AnyOf, Field, FieldTest, Interval, Name, Rule, Test
 
-__all__ = ["ChainIndex", "index_of"]
+__all__ = ["AlikeRules", "ChainIndex", "index_of"]
 
 _FEWEST_RULES: Final = 8
 _FEWEST_FILED: Final = 4
-"""Less than that, in a chain or under one shape of key, is asked as fast as it is looked up."""
+"""Fewer, in a chain or under one shape of key, are visited as fast as they are looked up."""
 
 _PORTS: Final = frozenset(
     {
@@ -53,7 +52,7 @@ _CONSTANT: Final = _PORTS | {
     Field.CT_REPLY_SADDR,
     Field.CT_REPLY_DADDR,
 }
-"""Fields that stay as they are while a table is walked; marks and the state do not."""
+"""Fields that do not change while a table is walked; marks and the state do."""
 
 
 class _Shape(NamedTuple):
@@ -64,10 +63,28 @@ class _Shape(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """Where a rule can be filed: under each of some blocks, told by their lowest value or the name."""
+    """A place for a rule: under each of some blocks, which are named by their lowest value or the name.
+
+    ``side`` is the position among the rule's tests of the one that has these values.
+    """
 
     shape: _Shape
     blocks: frozenset[int | str]
+    side: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlikeRules:
+    """Rules of one chain that differ only in the test that they are filed under.
+
+    ``positions`` count the chain's rules from 0 and ascend. ``side`` is the position of that test in each
+    rule, ``before`` and ``behind`` are the tests around it, which all of the rules have.
+    """
+
+    positions: tuple[int, ...]
+    side: int
+    before: tuple[Test, ...]
+    behind: tuple[Test, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +105,35 @@ class _File:
         return self.by_block.get(value if isinstance(value, str) else value & -self.size, ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChainIndex:
     """The files of one chain, and the positions of the rules that are in none."""
 
     files: tuple[_File, ...]
     unfiled: tuple[int, ...]
+    _rules: Sequence[Rule]
+    _sides: dict[int, int]
+    """For each filed rule the test that it is filed under."""
+    _alike: tuple[AlikeRules, ...] | None = None
+
+    @property
+    def alike(self) -> tuple[AlikeRules, ...]:
+        """All filed rules, in groups of those that differ only in the test that they are filed under."""
+        if self._alike is None:
+            groups: dict[tuple[int, tuple[Test, ...], tuple[Test, ...]], list[int]] = {}
+            for position in sorted(self._sides):
+                side, tests = self._sides[position], self._rules[position].tests
+                groups.setdefault((side, tests[:side], tests[side + 1 :]), []).append(position)
+            self._alike = tuple([AlikeRules(tuple(p), *key) for key, p in groups.items()])
+        return self._alike
 
     def candidates(self, view: View) -> Sequence[int]:
         """Return the positions of all rules that the packet may match, in order."""
-        found = self.unfiled
+        candidates = self.unfiled
         for file in self.files:
             if filed := file.find(view):
-                found += filed
-        return found if found is self.unfiled else sorted(found)
+                candidates += filed
+        return candidates if candidates is self.unfiled else sorted(candidates)
 
 
 def index_of(rules: Sequence[Rule]) -> ChainIndex | None:
@@ -121,9 +153,9 @@ def index_of(rules: Sequence[Rule]) -> ChainIndex | None:
     filed = {shape: keys for shape, keys in filed.items() if len(keys) >= _FEWEST_FILED}
     if not filed:
         return None
-    inside = {position for keys in filed.values() for position in keys}
+    sides = {position: key.side for keys in filed.values() for position, key in keys.items()}
     files = tuple(_file(shape, keys) for shape, keys in filed.items())
-    return ChainIndex(files, tuple(p for p in range(len(rules)) if p not in inside))
+    return ChainIndex(files, tuple(p for p in range(len(rules)) if p not in sides), rules, sides)
 
 
 def _file(shape: _Shape, keys: dict[int, _Key]) -> _File:
@@ -131,16 +163,16 @@ def _file(shape: _Shape, keys: dict[int, _Key]) -> _File:
     for position, key in keys.items():
         for block in key.blocks:
             by_block.setdefault(block, []).append(position)
-    found = {block: tuple(positions) for block, positions in by_block.items()}
-    return _File(reader(shape.field), shape.size, found, tuple(keys))
+    filed = {block: tuple(positions) for block, positions in by_block.items()}
+    return _File(reader(shape.field), shape.size, filed, tuple(keys))
 
 
 def _keys(rule: Rule) -> Iterator[_Key]:
-    """Every key that the rule can be filed under."""
-    for test in rule.tests:
+    """Yield every key that the rule can be filed under."""
+    for side, test in enumerate(rule.tests):
         match test:
             case FieldTest():
-                if test.field in _CONSTANT and not test.negated and (key := _key(test)) is not None:
+                if test.field in _CONSTANT and not test.negated and (key := _key(test, side)) is not None:
                     yield key
                 if test.field in _PORTS:
                     return
@@ -151,8 +183,8 @@ def _keys(rule: Rule) -> Iterator[_Key]:
                 return
 
 
-def _key(test: FieldTest) -> _Key | None:
-    """The key of a test that compares with names, points, or prefixes of one length."""
+def _key(test: FieldTest, side: int) -> _Key | None:
+    """Return the key of a test that compares with names, points, or prefixes of one length, else None."""
     if test.mask is not None:
         return None
     shapes = set()
@@ -167,7 +199,7 @@ def _key(test: FieldTest) -> _Key | None:
                 blocks.add(text)
             case _:
                 return None
-    return _Key(shapes.pop(), frozenset(blocks)) if len(shapes) == 1 else None
+    return _Key(shapes.pop(), frozenset(blocks), side) if len(shapes) == 1 else None
 
 
 def _aligned(low: int, high: int) -> bool:

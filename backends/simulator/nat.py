@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from backends.model.packet import Port, Tuple
-from backends.simulator.conntrack import DNAT, SNAT, Conntrack, Entry
+from backends.simulator.conntrack import Conntrack
+from backends.simulator.entry import DNAT, ORIGINAL, SNAT, Entry
 from backends.simulator.hashing import jhash2, reciprocal_scale
 from backends.simulator.ports import Ports
 from backends.simulator.router import AnyRouter
-from backends.simulator.skb import ORIGINAL, Skb
+from backends.simulator.skb import Skb
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
 from backends.simulator.tuples import (
     ICMP6_REDIRECT,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from backends.model.packet import Port, PortClass
-from backends.simulator.chooser import Chooser
+from backends.simulator.chooser import Chance
 from translate.ir import Interval
 
 __all__ = ["PickedPort", "Ports"]
@@ -44,14 +44,14 @@ class Ports:
     pick, the run is split by a guess, and ``guessed`` remembers it.
     """
 
-    def __init__(self, chooser: Chooser) -> None:
-        self._chooser = chooser
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
         self._picks: list[_Pick] = []
         self.guessed = False
 
-    def begin(self, chooser: Chooser) -> None:
+    def begin(self, chance: Chance) -> None:
         """Forget all picks, for another run."""
-        self._chooser = chooser
+        self._chance = chance
         self._picks.clear()
 
     @property
@@ -125,7 +125,7 @@ class Ports:
         if 0 < share < 1 and not all(pick.drawn for pick in picks):
             self.guessed = True
             share = _GUESS
-        return self._chooser.happens(share)
+        return self._chance.happens(share)
 
     def could_equal(self, a: Port, b: Port) -> bool:
         """Return whether the two could be the same port, without deciding it."""

@@ -1,4 +1,4 @@
-"""Running a flow through the node, once per branch: outcomes, and traces for people."""
+"""Running a flow through the node, once per branch: outcomes and traces."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.chooser import Chooser, TooManyBranches, branches
 from backends.simulator.conditions import Memory
 from backends.simulator.conntrack import Conntrack, TrackSettings
-from backends.simulator.evaluate import Evaluator
+from backends.simulator.fast import FastWalk
+from backends.simulator.indexed import IndexedWalk
 from backends.simulator.nat import Nat
+from backends.simulator.plain import Jumps, PlainWalk
 from backends.simulator.ports import Ports
 from backends.simulator.prepare import Prepared, prepare
 from backends.simulator.recent import RecentLists
@@ -35,19 +37,21 @@ __all__ = ["Simulation", "simulate", "trace"]
 T = TypeVar("T")
 
 _Done = tuple[Step, Emission | None, Outcome | None]
-"""One step of the flow: what it sent (None: nothing), and what became of that (None: of a pause)."""
+"""One step of the flow, the packet that it sent (None: nothing) and its outcome (None: a pause)."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """The node that flows run through; each run begins as if there had been none."""
+    """The node that flows run through; each run begins with the state of a node that saw no packet."""
 
     stack: Stack
     memory: Memory
 
-    def begin(self, chooser: Chooser) -> None:
+    def begin(self, chooser: Chooser[Checkpoint]) -> None:
         self.stack.begin()
         self.memory.begin(chooser)
+        if isinstance(self.stack.walk, FastWalk):
+            self.stack.walk.chooser = chooser
 
     def wait(self, seconds: float) -> None:
         self.stack.conntrack.now += seconds
@@ -57,9 +61,9 @@ class _Node:
 class Simulation:
     """A Job made ready to run flows through, one at a time.
 
-    With ``assuming``, rules of which the input hides something are followed both ways, and outcomes
-    say what they assume. Raises UnsupportedError when a rule cannot be simulated; without
-    ``assuming`` also when something of it is hidden.
+    With ``assuming``, a rule with hidden parts makes two branches, whose outcomes name the assumption.
+    Raises UnsupportedError when a rule cannot be simulated; without ``assuming`` also when a part of one is
+    hidden.
     """
 
     def __init__(self, job: Job, *, assuming: bool = False) -> None:
@@ -73,42 +77,42 @@ class Simulation:
             tcp_be_liberal=sysctl("net.netfilter.nf_conntrack_tcp_be_liberal") != "0",
             timeouts=timeouts_of(job.node),
         )
-        self._untraced = self._node(traced=False)
+        self._untraced = self._node(FastWalk)
 
     def simulate(self, flow: Flow) -> FlowResult:
-        """Return every way the flow can go, equal ones added up, with exact probabilities.
+        """Return the branches of the flow with exact probabilities; those of equal outcomes are added up.
 
         Raises InputError for a flow of another address family than the rules, and when there are too
-        many ways to follow.
+        many branches.
         """
         exchange, node = self._begun(flow), self._untraced
-        node.stack.evaluator.jumps = 0
-        # Nothing answers the only packet of a flow, so that it is the same on every way.
+        node.stack.walk.jumps = Jumps()
+        # A single packet does not depend on an answer, so that it is the same in every run.
         only = exchange.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
 
-        def went(chooser: Chooser) -> tuple[Outcome, ...]:
+        def outcomes_of(chooser: Chooser[Checkpoint]) -> tuple[Outcome, ...]:
             if only is not None:
                 outcome, _ = _sent(only, node, chooser.start)
                 return (outcome,)
             done = self._steps(exchange.afresh(), node, chooser.start)
             return tuple([outcome for _, _, outcome in done if outcome is not None])
 
-        def run(chooser: Chooser) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
+        def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
             nonlocal lists, dependent
             node.begin(chooser)
-            outcomes = went(chooser)
+            outcomes = outcomes_of(chooser)
             lists = lists or node.memory.lists.holds_any
             dependent = dependent or bool(node.memory.counters)
             return outcomes, tuple(chooser.assuming)
 
         node.memory.ports.guessed = False
-        found: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
+        shares_of: dict[tuple[tuple[Outcome, ...], tuple[Assumption, ...]], list[Fraction]] = {}
         for probability, way in _followed(flow, run):
-            found.setdefault(way, []).append(probability)
+            shares_of.setdefault(way, []).append(probability)
         branches = [
             OutcomeBranch(reduce(add, shares), outcomes, assuming)
-            for (outcomes, assuming), shares in found.items()
+            for (outcomes, assuming), shares in shares_of.items()
         ]
         if any(branch.assuming for branch in branches):
             ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
@@ -121,14 +125,17 @@ class Simulation:
             guessed=node.memory.ports.guessed,
         )
 
-    def trace(self, flow: Flow) -> tuple[TracedBranch, ...]:
+    def trace(self, flow: Flow, *, every_rule: bool = True) -> tuple[TracedBranch, ...]:
         """Return every branch, not added up, with everything that happened on it.
 
-        Of two that differ only in an assumption which changes no outcome, one is returned, without it.
+        Without ``every_rule``, rules that the index of their chain rules out are recorded in series
+        (:class:`~backends.simulator.trace.RulesSkipped`), which takes far less time in long chains.
+        Of two branches that differ only in an assumption which changes no outcome, one is returned, without
+        the assumption. Raises InputError as :meth:`simulate` does, and when there are too many events.
         """
-        exchange, node = self._begun(flow), self._node(traced=True)
+        exchange, node = self._begun(flow), self._node(PlainWalk if every_rule else IndexedWalk)
 
-        def run(chooser: Chooser) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
+        def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
             node.begin(chooser)
             steps = [
                 TracedStep(step=step, emission=emission, events=node.stack.recorder.take(), outcome=outcome)
@@ -142,16 +149,17 @@ class Simulation:
         ]
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
-    def _node(self, *, traced: bool) -> _Node:
-        chooser = Chooser()
+    def _node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
+        """Return a new node; it records what happens unless its walk is the fast one."""
+        chooser: Chooser[Checkpoint] = Chooser()
         ports = Ports(chooser)
-        recorder = Recorder(traced)
+        recorder = Recorder(walk is not FastWalk)
         conntrack = Conntrack(self._settings, ports)
         nat = Nat(conntrack, self._router, ports, recorder, self._family)
         lists = RecentLists(self._prepared.recent)
         memory = Memory(chooser, ports, lists, Assumptions(chooser), self._prepared.sets)
-        evaluator = Evaluator(memory, recorder)
-        stack = Stack(self._prepared, self._router, conntrack, nat, evaluator, recorder)
+        walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)
+        stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder)
         return _Node(stack, memory)
 
     def _begun(self, flow: Flow) -> Exchange:
@@ -186,7 +194,7 @@ class Simulation:
 
 
 def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> tuple[Outcome, Fate | None]:
-    """What becomes of a packet, with no fate where the rules hide it."""
+    """Send one packet and return its outcome and its fate, which is None where the rules hide it."""
     fate: Fate | None = None
     try:
         if start is not None:
@@ -206,7 +214,7 @@ def _sent(emission: Emission, node: _Node, start: Checkpoint | None = None) -> t
     return outcome, fate
 
 
-def _followed(flow: Flow, run: Callable[[Chooser], T]) -> list[tuple[Fraction, T]]:
+def _followed(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> list[tuple[Fraction, T]]:
     try:
         return list(branches(run))
     except TooManyBranches as e:
@@ -217,16 +225,21 @@ def _followed(flow: Flow, run: Callable[[Chooser], T]) -> list[tuple[Fraction, T
 
 
 def simulate(job: Job, flow: Flow) -> FlowResult:
-    """Return what the kernel would do with the flow: every branch, probabilities summing to 1.
+    """Return every branch of the flow as the kernel would take it; the probabilities sum to 1.
 
     For many flows, make one :class:`Simulation`. Raises UnsupportedError as it does.
     """
     return Simulation(job).simulate(flow)
 
 
-def trace(job: Job, flow: Flow, *, assuming: bool = False) -> tuple[TracedBranch, ...]:
-    """Return every branch of the flow with each rule visited and each decision on the way."""
-    return Simulation(job, assuming=assuming).trace(flow)
+def trace(
+    job: Job, flow: Flow, *, assuming: bool = False, every_rule: bool = True
+) -> tuple[TracedBranch, ...]:
+    """Return every branch of the flow with each rule visited and each decision made.
+
+    ``every_rule`` as in :meth:`Simulation.trace`.
+    """
+    return Simulation(job, assuming=assuming).trace(flow, every_rule=every_rule)
 
 
 def _why(fate: Fate) -> str:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from backends.model.packet import Packet
+from backends.simulator.entry import ORIGINAL, Entry
 from backends.simulator.routing import Path
 from translate.ir import ConnectionState
 
-if TYPE_CHECKING:
-    from backends.simulator.conntrack import Entry
-
-__all__ = ["ORIGINAL", "REPLY", "Skb"]
-
-ORIGINAL = 0
-REPLY = 1
+__all__ = ["Skb"]
 
 
 @dataclass(slots=True)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from backends.model.packet import Packet
+from backends.simulator.chainmemo import Decision
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conntrack import Conntrack
-from backends.simulator.evaluate import Evaluator
+from backends.simulator.entry import ORIGINAL, REPLY
+from backends.simulator.fast import FastWalk
 from backends.simulator.fields import View
 from backends.simulator.nat import Nat
+from backends.simulator.plain import PlainWalk
 from backends.simulator.prepare import Prepared, PreparedTable
 from backends.simulator.reject import (
     UNREACHABLE,
@@ -26,7 +29,7 @@ from backends.simulator.reject import (
 )
 from backends.simulator.router import AnyRouter
 from backends.simulator.routing import LOOPBACK, NoRoute, Path
-from backends.simulator.skb import ORIGINAL, REPLY, Skb
+from backends.simulator.skb import Skb
 from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
 from translate.ir import (
     CONNTRACK_PRIORITY,
@@ -95,7 +98,7 @@ class Stack:
     router: AnyRouter
     conntrack: Conntrack
     nat: Nat
-    evaluator: Evaluator
+    walk: PlainWalk | FastWalk
     recorder: Recorder
     first: bool = True
     """Whether this is the first packet that the flow sends."""
@@ -274,7 +277,7 @@ class Stack:
             return self._nat(table, view)
         skb = view.skb
         before = (skb.packet, skb.mark)
-        decision = self.evaluator.table(table, view)
+        decision = self.walk.table(table, view)
         match decision:
             case Accept():
                 pass
@@ -292,10 +295,7 @@ class Stack:
     def _nat(self, table: PreparedTable, view: View, start: Checkpoint | None = None) -> Fate | None:
         skb, hook = view.skb, view.hook
         if self.nat.asks(hook, skb):
-            if start is None:
-                decision = self.evaluator.table(table, view, self._is_young)
-            else:
-                decision = self.evaluator.resume(start)
+            decision = self._decide_nat(table, view, start)
             match decision:
                 case Drop():
                     return Dropped(f"dropped in table nat, {hook}")
@@ -314,10 +314,15 @@ class Stack:
                 return self._reroute(skb, "NAT changed the destination")
         return None
 
+    def _decide_nat(self, table: PreparedTable, view: View, start: Checkpoint | None) -> Decision:
+        """Walk the nat table, from a checkpoint if there is one."""
+        if isinstance(self.walk, PlainWalk):
+            return self.walk.table(table, view)
+        return self.walk.table(table, view, self._is_young) if start is None else self.walk.resume(start)
+
     def _is_young(self) -> bool:
-        """Whether the packet and its connection are all that a run has come to, so that it can be split."""
-        recorder = self.recorder
-        return self.first and not (recorder.enabled or recorder.answer) and self.conntrack.is_empty()
+        """Return whether the run has no state but the packet and its connection, so that it can be split."""
+        return self.first and not self.recorder.answer and self.conntrack.is_empty()
 
     def _reroute(self, skb: Skb, why: str) -> Fate | None:
         """``ip_route_me_harder``."""

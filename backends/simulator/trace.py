@@ -11,6 +11,7 @@ from backends.model.exchange import Emission
 from backends.model.flow import Step
 from backends.model.outcome import Assumption, Outcome
 from backends.model.packet import Packet, Tuple
+from backends.simulator.index import AlikeRules
 from backends.simulator.routing import NoRoute, Path
 from translate.errors import InputError
 from translate.ir import (
@@ -36,6 +37,7 @@ __all__ = [
     "Rewritten",
     "Routed",
     "RuleVisited",
+    "RulesSkipped",
     "TracedBranch",
     "TracedStep",
     "Tracked",
@@ -87,6 +89,25 @@ class RuleVisited:
     def matched(self) -> bool:
         """Whether all tests of the rule held."""
         return self.failed is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesSkipped:
+    """Consecutive rules of a chain were not visited: the chain's index shows that none of them matches.
+
+    ``first`` and ``last`` count the chain's rules from 1. ``failed`` pairs each group of alike rules of the
+    chain, in this series and elsewhere, with the position of the first of their tests that fails. ``mark``
+    is the packet's mark.
+    """
+
+    table: TableName
+    hook: Hook
+    chain: str
+    first: int
+    last: int
+    failed: tuple[tuple[AlikeRules, int], ...]
+    mark: int
+    answer: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +177,18 @@ class Ended:
     why: str
 
 
-Event = HookEntered | RuleVisited | PolicyApplied | Tracked | Bound | Rewritten | Routed | Answered | Ended
+Event = (
+    HookEntered
+    | RuleVisited
+    | RulesSkipped
+    | PolicyApplied
+    | Tracked
+    | Bound
+    | Rewritten
+    | Routed
+    | Answered
+    | Ended
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +233,9 @@ class Recorder:
         self._events.clear()
 
     def add(self, event: Event) -> None:
-        """Keep an event. Raises InputError when there are too many for anyone to read."""
+        """Keep an event, if enabled. Raises InputError when there are too many for anyone to read."""
+        if not self.enabled:
+            return
         self._count += 1
         if self._count > _MOST_EVENTS:
             raise InputError(

@@ -6,12 +6,13 @@ or by iptables-legacy on the real kernel (:mod:`harness.diff.kernelcounts`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backends.model.contract import Job
 from backends.model.flow import Flow
-from backends.simulator import RuleVisited, Simulation
+from backends.simulator import RulesSkipped, RuleVisited, Simulation
 from harness.corpus.reachability import RuleId, dead_ends, unreachable_rules
 from translate.ir import Rule, Ruleset
 
@@ -60,17 +61,20 @@ class CoverageReport:
 def count_in_simulator(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
     """Return for each rule how often it matched and how often it did not, over every branch."""
     simulation = Simulation(job)
-    counts: dict[RuleId, tuple[int, int | None]] = {}
+    matches: Counter[tuple[str, str, int, bool]] = Counter()
+    skipped: Counter[tuple[str, str, int, int]] = Counter()
     for flow in flows:
-        for branch in simulation.trace(flow):
+        for branch in simulation.trace(flow, every_rule=False):
             for step in branch.steps:
                 for event in step.events:
                     if isinstance(event, RuleVisited):
-                        key = event.table.value, event.chain, event.index - 1
-                        yes, no = counts.get(key, (0, 0))
-                        assert no is not None
-                        counts[key] = (yes + event.matched, no + (not event.matched))
-    return counts
+                        matches[event.table.value, event.chain, event.index - 1, event.matched] += 1
+                    elif isinstance(event, RulesSkipped):
+                        skipped[event.table.value, event.chain, event.first - 1, event.last] += 1
+    for (table, chain, first, last), times in skipped.items():
+        for index in range(first, last):
+            matches[table, chain, index, False] += times
+    return {rule[:3]: (matches[*rule[:3], True], matches[*rule[:3], False]) for rule in matches}
 
 
 def coverage(

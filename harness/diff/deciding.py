@@ -39,7 +39,7 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
 def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:
     """Return the traced branch that ends as branch ``index`` of the reference's result does."""
     wanted = simulate(job, flow).branches[index].outcomes
-    for branch in trace(job, flow):
+    for branch in trace(job, flow, every_rule=False):
         if tuple(s.outcome for s in branch.steps if s.outcome is not None) == wanted:
             return branch
     raise AssertionError(f"{flow.id}: the trace has no branch {index}")

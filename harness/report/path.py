@@ -17,6 +17,7 @@ from backends.simulator import (
     PolicyApplied,
     Rewritten,
     Routed,
+    RulesSkipped,
     RuleVisited,
     TracedStep,
     Tracked,
@@ -194,7 +195,7 @@ class _Path:
                 return f"the node answers with {event.kind}: {event.packet}"
             case Ended():
                 return f"end: {event.outcome.verdict} — {event.why}{_arrival(event, family)}"
-            case RuleVisited():
+            case RuleVisited() | RulesSkipped():
                 raise AssertionError(event)
             case _:
                 assert_never(event)

@@ -187,7 +187,7 @@ def _traced(
     simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
 ) -> Traced:
     """The rules on the way that ends so."""
-    ways = simulation.trace(flow)
+    ways = simulation.trace(flow, every_rule=False)
     way = next(w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
     return Traced(_met(way, step), () if sent == step else _met(way, sent))
 

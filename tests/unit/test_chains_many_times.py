@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.simulator import chooser, evaluate
+from backends.simulator import chooser, plain
 from nfparity.cli.main import main
 
 NODE = (
@@ -42,7 +42,7 @@ def levels(rules: str, count: int = 30) -> str:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that are met in a moment."""
-    monkeypatch.setattr(evaluate, "_MOST_JUMPS", 20_000)
+    monkeypatch.setattr(plain, "_MOST_JUMPS", 20_000)
     monkeypatch.setattr(chooser, "_MOST_CHOICES", 1000)
 
 

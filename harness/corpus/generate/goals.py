@@ -6,6 +6,7 @@ a flow was built for counts, only what it did.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -13,7 +14,15 @@ from typing import Final, NamedTuple
 from backends.model.flow import Send
 from backends.model.outcome import Assumption
 from backends.model.packet import Packet
-from backends.simulator import HookEntered, Rewritten, RuleVisited, TracedBranch, Tracked
+from backends.simulator import (
+    AlikeRules,
+    HookEntered,
+    Rewritten,
+    RulesSkipped,
+    RuleVisited,
+    TracedBranch,
+    Tracked,
+)
 from harness.corpus.generate.places import Places
 from translate.ir import (
     AnyOf,
@@ -34,7 +43,7 @@ from translate.ir import (
     Test,
 )
 
-__all__ = ["HIT", "Goal", "Seen", "Sighting", "holds", "observe"]
+__all__ = ["HIT", "Goal", "Seen", "Sighting", "SkippedGoals", "holds", "observe"]
 
 HIT: Final = -1
 
@@ -82,8 +91,25 @@ class Seen:
     services: set[Send] = field(default_factory=set)
 
 
-def observe(branches: Iterable[TracedBranch], places: Places) -> Seen:
-    """Read a flow's trace."""
+@dataclass(slots=True)
+class SkippedGoals:
+    """The goals of rules that a trace skipped in series; those of a group of rules are made once."""
+
+    _made: dict[tuple[Hook, AlikeRules, int], tuple[Goal, ...]] = field(default_factory=dict)
+
+    def of(self, skipped: RulesSkipped, rules: AlikeRules, side: int) -> tuple[Goal, ...]:
+        """Return the goal ``side`` of each of these rules that is in the series."""
+        goals = self._made.get((skipped.hook, rules, side))
+        if goals is None:
+            about = skipped.table, skipped.hook, skipped.chain
+            goals = tuple([Goal(*about, position, side) for position in rules.positions])
+            self._made[skipped.hook, rules, side] = goals
+        first = bisect_left(rules.positions, skipped.first - 1)
+        return goals[first : bisect_left(rules.positions, skipped.last, first)]
+
+
+def observe(branches: Iterable[TracedBranch], places: Places, skipped: SkippedGoals) -> Seen:
+    """Return what the trace of a flow shows."""
     seen = Seen()
     once: set[tuple[object, ...]] = set()
     for branch in branches:
@@ -94,7 +120,7 @@ def observe(branches: Iterable[TracedBranch], places: Places) -> Seen:
             if sent is not None:
                 first = isinstance(step.step, Send)
                 for s, visits in _sightings(step.events, sent, first=first):
-                    _note(seen, s, visits, places)
+                    _note(seen, s, visits, places, skipped)
                     key = (s.table, s.hook, s.packet.src, s.packet.dst, s.packet.dport, s.mark, s.state)
                     if key not in once:
                         once.add(key)
@@ -105,12 +131,12 @@ def observe(branches: Iterable[TracedBranch], places: Places) -> Seen:
 
 def _sightings(
     events: Iterable[object], sent: Send, *, first: bool
-) -> Iterator[tuple[Sighting, list[RuleVisited]]]:
+) -> Iterator[tuple[Sighting, list[RuleVisited | RulesSkipped]]]:
     """Yield the packet in each form in which rules saw it, with the rules that did."""
     entered: HookEntered | None = None
     packet: Packet | None = None
     state, status = ConnectionState.NEW, ConnectionStatus(0)
-    visits: list[RuleVisited] = []
+    visits: list[RuleVisited | RulesSkipped] = []
 
     def sighting() -> Sighting:
         assert entered is not None
@@ -130,7 +156,7 @@ def _sightings(
         )
 
     for event in events:
-        if isinstance(event, RuleVisited):
+        if isinstance(event, RuleVisited | RulesSkipped):
             if event.answer or packet is None:
                 continue
             if visits and (event.mark != visits[-1].mark or event.table is not visits[-1].table):
@@ -152,10 +178,25 @@ def _sightings(
         yield sighting(), visits
 
 
-def _note(seen: Seen, sighting: Sighting, visits: Iterable[RuleVisited], places: Places) -> None:
+def _note(
+    seen: Seen,
+    sighting: Sighting,
+    visits: Iterable[RuleVisited | RulesSkipped],
+    places: Places,
+    skipped: SkippedGoals,
+) -> None:
     values: dict[Field, object] = {}
     near, far = seen.near, seen.far
     for event in visits:
+        if isinstance(event, RulesSkipped):
+            for rules, side in event.failed:
+                goals = skipped.of(event, rules, side)
+                if goals:
+                    alone = side == rules.side and not any(
+                        holds(test, sighting, places, values) is False for test in rules.behind
+                    )
+                    (near if alone else far).update(goals)
+            continue
         rule, failed = event.rule, event.failed
         if failed is None:
             near.add(Goal(event.table, event.hook, event.chain, event.index - 1, HIT))

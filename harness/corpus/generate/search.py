@@ -12,7 +12,7 @@ from backends.model.contract import Job
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.simulator import Simulation
 from harness.corpus.generate.candidates import Candidates, Steps, host_unreachable, was_changed
-from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, observe
+from harness.corpus.generate.goals import HIT, Goal, Seen, Sighting, SkippedGoals, observe
 from harness.corpus.generate.members import without_sets
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.wants import Wants, opposite, wants_of
@@ -70,6 +70,7 @@ class Search:
     _changed: dict[Hook, list[Sighting]] = field(default_factory=dict)
     """Those of ``_around`` that rules have changed before."""
     _tried: set[Steps] = field(default_factory=set)
+    _skipped: SkippedGoals = field(default_factory=SkippedGoals)
 
     def __post_init__(self) -> None:
         ruleset = self.job.ruleset
@@ -110,7 +111,8 @@ class Search:
 
     def _observe(self, steps: Steps) -> tuple[Seen, Goal | None]:
         """Return what a flow shows, and the first goal that no flow has shown before (near ones first)."""
-        seen = observe(self._simulation.trace(Flow(id="a packet that was tried", steps=steps)), self.places)
+        flow = Flow(id="a packet that was tried", steps=steps)
+        seen = observe(self._simulation.trace(flow, every_rule=False), self.places, self._skipped)
         near, far = seen.near - self.near, seen.far - self.near - self.far
         self.near |= near
         self.far |= far

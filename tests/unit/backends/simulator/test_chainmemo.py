@@ -135,13 +135,13 @@ def _forgets_the_decision(real: Callable) -> Callable:
 
 
 FAULTS = {
-    "the in-device is not asked": ("_asked", _asks_nothing_of(Field.IIF)),
-    "the out-device is not asked": ("_asked", _asks_nothing_of(Field.OIF)),
-    "the protocol is not asked": ("_asked", _asks_nothing_of(Field.L4PROTO)),
-    "the state is not asked": ("_asked", _asks_nothing_of(Field.CT_STATE)),
+    "the in-device is not asked": ("_fields_read", _asks_nothing_of(Field.IIF)),
+    "the out-device is not asked": ("_fields_read", _asks_nothing_of(Field.OIF)),
+    "the protocol is not asked": ("_fields_read", _asks_nothing_of(Field.L4PROTO)),
+    "the state is not asked": ("_fields_read", _asks_nothing_of(Field.CT_STATE)),
     "the last rule is not asked": ("_reached", _the_last_rule_does_not_count),
     "called chains are not asked": ("_reached", _chains_that_are_called_do_not_count),
-    "chains are remembered that ask more": ("_asked", _whatever_is_asked),
+    "chains are remembered that ask more": ("_fields_read", _whatever_is_asked),
     "the mark is lost": ("ChainMemo.keep", _forgets_the_mark),
     "the decision is lost": ("ChainMemo.keep", _forgets_the_decision),
 }

@@ -19,8 +19,8 @@ from backends.model.packet import Packet
 from backends.simulator import Simulation
 from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.conditions import Memory
-from backends.simulator.conntrack import Entry
-from backends.simulator.evaluate import Evaluator
+from backends.simulator.entry import Entry
+from backends.simulator.fast import FastWalk
 from backends.simulator.skb import Skb
 from backends.simulator.stack import Stack
 from translate.ir import Family, Protocol, parse_address
@@ -142,14 +142,14 @@ def _without_mark(real: Callable) -> Callable:
 def _also_later(real: Callable) -> Callable:
     def is_young(self):
         self.first = True
-        return not self.recorder.enabled
+        return True
 
     return is_young
 
 
 FAULTS: dict[str, tuple[type, str, Callable]] = {
-    "the rule that draws is not asked again": (Evaluator, "resume", _resumes_one_rule_late),
-    "calling chains are forgotten": (Evaluator, "resume", _forgets_the_callers),
+    "the rule that draws is not asked again": (FastWalk, "resume", _resumes_one_rule_late),
+    "calling chains are forgotten": (FastWalk, "resume", _forgets_the_callers),
     "two ways share a connection": (Entry, "split", lambda real: lambda self: self),
     "two ways share a packet": (Skb, "split", lambda real: lambda self: self),
     "the mark is lost": (Skb, "split", _without_mark),
@@ -196,13 +196,13 @@ def test_the_rules_of_a_ladder_are_asked_about_once(monkeypatch: pytest.MonkeyPa
     one = Flow(id="flow", steps=(Send(packet=packet, entry="west"),))
     job = Job(ruleset=read_ruleset(ladder(40).encode(), name="rules"), node=NODE)
     started: list[int] = []
-    resume = Evaluator.resume
+    resume = FastWalk.resume
 
     def watched(self, start):
         started.append(len(start.rest[-1]))
         return resume(self, start)
 
-    monkeypatch.setattr(Evaluator, "resume", watched)
+    monkeypatch.setattr(FastWalk, "resume", watched)
     ways = Simulation(job).simulate(one).branches
     assert len(ways) == 39
     assert asked["draws"] == 39

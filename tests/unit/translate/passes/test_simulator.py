@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
 from backends.simulator.assumptions import Assumptions
+from backends.simulator.checkpoint import Checkpoint
 from backends.simulator.chooser import Chooser, branches
 from backends.simulator.conditions import Memory
-from backends.simulator.conntrack import Entry
-from backends.simulator.evaluate import Evaluator
+from backends.simulator.entry import Entry
+from backends.simulator.fast import FastWalk
 from backends.simulator.fields import View
 from backends.simulator.ports import Ports
 from backends.simulator.prepare import prepare
 from backends.simulator.recent import RecentLists
 from backends.simulator.router import router_of
 from backends.simulator.skb import Skb
-from backends.simulator.trace import Recorder
 from tests.lab.random.rules import random_rules
 from tests.unit.translate.passes.evaluate import State, run
 from translate.ir import (
@@ -236,11 +236,11 @@ def simulated(rules: Rules, table: TableName, view: View) -> dict[Ended, Fractio
     prepared = rules.prepared
     (here,) = (t for t, _ in prepared.at[view.hook] if t.name is table)
 
-    def once(chooser: Chooser) -> Ended:
+    def once(chooser: Chooser[Checkpoint]) -> Ended:
         entry = view.skb.entry and dataclasses.replace(view.skb.entry)
         skb = dataclasses.replace(view.skb, entry=entry)
         memory = Memory(chooser, Ports(chooser), RecentLists(prepared.recent), Assumptions(chooser))
-        decided = Evaluator(memory, Recorder(enabled=False)).table(here, dataclasses.replace(view, skb=skb))
+        decided = FastWalk(memory, chooser).table(here, dataclasses.replace(view, skb=skb))
         return decided, skb.mark, int(skb.ct_state), entry and entry.mark
 
     total: Counter[Ended] = Counter()

@@ -1,0 +1,31 @@
+"""Goals read from an indexed trace are those of the full trace, in which every rule is visited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backends.model.contract import Job
+from backends.simulator import Simulation
+from harness.corpus.cases import read_case
+from harness.corpus.generate.goals import SkippedGoals, observe
+from harness.corpus.generate.places import Places
+
+CASES = Path(__file__).parents[4] / "corpus"
+
+
+@pytest.mark.parametrize("name", ["cases/external-ips", "cases/every-construct", "cases6/kube-proxy"])
+def test_an_indexed_trace_shows_the_same_goals(name: str) -> None:
+    case = read_case(CASES / name)
+    simulation = Simulation(Job(ruleset=case.ruleset, node=case.node))
+    places = Places.of(case.ruleset, case.node)
+    skipped = SkippedGoals()
+    series = 0
+    for flow in case.flows:
+        full = observe(simulation.trace(flow), places, skipped)
+        series += len(skipped._made)
+        indexed = observe(simulation.trace(flow, every_rule=False), places, skipped)
+        assert (indexed.near, indexed.far) == (full.near, full.far)
+        assert (indexed.sightings, indexed.services) == (full.sightings, full.services)
+    assert series
