@@ -16,36 +16,15 @@ from backends.tc_ebpf.cache import Cache, cache_folder, program_key
 from backends.tc_ebpf.compiled import CompiledProgram, Descriptors
 from backends.tc_ebpf.compiler import compile_program, explain_refusal
 from backends.tc_ebpf.filters import Side
-from translate.bpf import BpfOutput, declared_maps
+from translate.bpf import PROGRAMS, BpfOutput, declared_maps
 from translate.errors import MachineError
 
-__all__ = ["STAGES", "LoadedProgram", "compiled"]
-
-STAGES: Final = (
-    "track",
-    "prerouting",
-    "arrived",
-    "input",
-    "deliver",
-    "output",
-    "routed",
-    "forward",
-    "postrouting",
-    "leave",
-    "bind",
-    "port",
-    "sctp_verify",
-    "sctp_sum",
-    "reject",
-    "answer",
-)
-"""The programs that ``programs`` jumps to, in the order of ``enum program``."""
-
+__all__ = ["LoadedProgram", "compiled"]
 
 _NOTHING: Final = struct.pack("=BBhi BBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
 """``r0 = 0; exit``"""
 
-_FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *STAGES))
+_FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side in Side), *PROGRAMS))
 
 
 def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
@@ -98,7 +77,7 @@ class LoadedProgram:
         self.entries = {side: functions[f"nfparity_{side.word}"] for side in Side}
         """Descriptors of what is attached to the two sides of a device."""
         programs = self._descriptors.maps["programs"]
-        for number, name in enumerate(STAGES):
+        for number, name in enumerate(PROGRAMS):
             bpfcall.update(programs, _number(number), _number(functions[f"nfparity_{name}"]))
 
     def __enter__(self) -> Self:

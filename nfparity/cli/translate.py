@@ -1,9 +1,10 @@
-"""``nfparity translate``: iptables rules as nftables rules or as a tc eBPF program."""
+"""``nfparity translate``: iptables rules as nftables rules, as a tc eBPF program, or in the form between."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from difflib import get_close_matches
 
 from harness.files.userfiles import write_text
 from nfparity.cli.options import (
@@ -23,7 +24,8 @@ example:
   iptables-save | nfparity translate - --to nft > rules.nft && nft -c -f rules.nft
 
 nft prints one transaction that replaces the table that nfparity owns, and touches no other. bpf
-prints the C program and, as comments, what its maps hold. iptables prints the rules as read. What
+prints the C program and, as comments, what its maps hold. iptables prints the rules as read. ir prints
+the form between rules and translation (docs/ir.md); with --after PASS as one of the passes leaves it. What
 cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2). Known
 limits (how many addresses a list of -m recent holds) are said on standard error.
 
@@ -40,8 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    parser.add_argument("--to", choices=("nft", "bpf", "iptables"), required=True, help="what to write")
+    parser.add_argument("--to", choices=("nft", "bpf", "iptables", "ir"), required=True, help="what to write")
     add_level(parser)
+    parser.add_argument(
+        "--after",
+        metavar="PASS",
+        help="with --to ir: the program as this pass of the level leaves it; default: the last pass",
+    )
     parser.add_argument(
         "--against",
         metavar="OLD",
@@ -52,6 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
+    if arguments.after is not None:
+        _check_pass(arguments.after, arguments.to, arguments.level)
     ruleset = load_rules(arguments.rules, input_options(arguments))
     print_unknown(ruleset)
     if arguments.against is not None:
@@ -60,13 +69,26 @@ def run(arguments: argparse.Namespace) -> int:
         old = load_rules(arguments.against, input_options(arguments))
         text = _changed(old, ruleset, arguments.to, arguments.level)
     else:
-        text = _translated(ruleset, arguments.to, arguments.level)
+        text = _translated(ruleset, arguments.to, arguments.level, arguments.after)
     write_text(arguments.output, text)
     return 0
 
 
+def _check_pass(name: str, to: str, level: int) -> None:
+    """Raise InputError for a pass that the level does not have, or where no pass can be named."""
+    from translate.passes import pass_names
+
+    if to != "ir":
+        raise InputError(f"--after goes with --to ir, not with --to {to}")
+    names = pass_names(level)
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        raise InputError(f"-O{level} has no pass {name!r}{hint} Its passes are: {', '.join(names)}")
+
+
 def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
-    if to == "iptables":
+    if to in ("iptables", "ir"):
         raise InputError(f"--against goes with --to nft and --to bpf, not with --to {to}")
     if old.family is not new.family:
         raise InputError(f"the rules of --against are for {old.family.value}, RULES for {new.family.value}")
@@ -96,13 +118,17 @@ def _changed_maps(old: Ruleset, new: Ruleset, level: int) -> str:
     return change.render()
 
 
-def _translated(ruleset: Ruleset, to: str, level: int) -> str:
+def _translated(ruleset: Ruleset, to: str, level: int, after: str | None) -> str:
     if to == "iptables":
         from translate.write import write_save
 
         return write_save(ruleset)
     from translate.passes import lower
 
+    if to == "ir":
+        from translate.irtext import print_program
+
+        return print_program(lower(ruleset, level=level, after=after))
     if to == "nft":
         from translate import nft
 

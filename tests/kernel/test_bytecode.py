@@ -18,7 +18,8 @@ from tests.lab.random.matches import matching_rules
 from tests.lab.random.rules import random_rules
 from translate.errors import MachineError
 from translate.ir import Family, Field, Program, Ruleset
-from translate.nft import apart, logging, lookups, matches, rules
+from translate.nft.legalise import apart, containers, draft, headers
+from translate.nft.printer import logging, matches
 from translate.passes import LEVELS, lower
 from translate.read import read_ruleset
 from vm.nft import RELEASES, ensure_nft
@@ -112,17 +113,19 @@ FAULTS = (
     Fault("two negated ports become one", apart, "_joined", lambda *_: False, 1, Family.IP),
     Fault("the protocol of a connection is the packet's", apart, "_ALL_BITS", NO_PROTOCOL, 46, Family.IP6),
     Fault("ports are joined across a counter", apart, "_REMEMBERS", (), 5, Family.IP6),
-    Fault("a counter counts every protocol", matches, "_counts", lambda _: False, 1, Family.IP),
+    Fault("a counter counts every protocol", headers, "_counts", lambda _: False, 1, Family.IP),
     Fault(
         "a reset behind a lookup does not load",
-        lookups,
+        containers,
         "_resets_behind_others",
         lambda *_: False,
         4,
         Family.IP,
     ),
     Fault("a broadcast address is a source", matches, "_NO_BROADCAST", "", 1, Family.IP),
-    Fault("gotos are too deep", import_module("translate.nft.emit"), "MAX_DEPTH", 99, 0, Family.IP),
+    Fault(
+        "gotos are too deep", import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99, 0, Family.IP
+    ),
     Fault("a prefix has variables", logging, "_VARIABLE", re.compile("(nothing)"), 0, Family.IP),
 )
 
@@ -175,7 +178,7 @@ def test_what_nft_joins_is_seen(
 ) -> None:
     ruleset = _rules("filter", "-A INPUT -m recent --set", f"-A FORWARD {rule}")
     _same(ruleset, compilers)
-    monkeypatch.setattr(rules, "kept_apart", tuple)
+    monkeypatch.setattr(draft, "kept_apart", tuple)
     found = check([lower(ruleset, level=0)], compilers).differences
     assert {difference.nft for difference in found} == by & {nft.name for nft in compilers}
 
@@ -183,7 +186,7 @@ def test_what_nft_joins_is_seen(
 def test_a_protocol_behind_a_counter_is_seen(compilers: list[Nft], monkeypatch: pytest.MonkeyPatch) -> None:
     ruleset = _rules("filter", f"-A FORWARD -p tcp {EVERY_THIRD} -m tcp --dport 2 -j DROP")
     _same(ruleset, compilers)
-    monkeypatch.setattr(matches, "_counts", lambda _: False)
+    monkeypatch.setattr(headers, "_counts", lambda _: False)
     assert check([lower(ruleset, level=0)], compilers).differences
 
 
@@ -200,7 +203,7 @@ def test_what_nft_refuses_is_seen(compilers: list[Nft], monkeypatch: pytest.Monk
     ask = "-A FORWARD -p tcp -m tcp --dport 53 -j"
     ruleset = _rules("filter", f"{ask} REJECT --reject-with tcp-reset", f"{ask} DROP")
     _same(ruleset, compilers)
-    monkeypatch.setattr(lookups, "_resets_behind_others", lambda *_: False)
+    monkeypatch.setattr(containers, "_resets_behind_others", lambda *_: False)
     for nft in compilers:
         with pytest.raises(NftError, match="tcp reset"):
             check([lower(ruleset, level=1)], [nft])
@@ -211,7 +214,7 @@ def test_chains_that_are_too_deep_are_seen(compilers: list[Nft], monkeypatch: py
     calls = [f"-A {a} -p tcp -g {b}" for a, b in zip(["FORWARD", *names], names, strict=False)]
     program = lower(_rules("filter", *(f":{name} - [0:0]" for name in names), *calls), level=0)
     _load(program, compilers)
-    monkeypatch.setattr(import_module("translate.nft.emit"), "MAX_DEPTH", 99)
+    monkeypatch.setattr(import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99)
     for nft in compilers:
         with pytest.raises(NftError, match="Too many links"):
             _load(program, [nft])

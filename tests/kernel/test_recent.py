@@ -19,7 +19,7 @@ from harness.diff.backends import backend
 from harness.diff.compare import compare
 from nfparity.inputs.batches import load_batches
 from translate.nft import emit
-from translate.nft.recent import SIZE
+from translate.nft.legalise.recent import SIZE
 from translate.passes import lower
 from translate.read import read_ruleset
 

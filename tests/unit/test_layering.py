@@ -118,6 +118,15 @@ def test_ir_imports_nothing_above_it() -> None:
     assert not wrong
 
 
+def test_the_text_form_of_programs_is_for_the_command_line() -> None:
+    allowed = ("translate.irtext", "translate.ir", "translate.errors")
+    own = [i for i in IMPORTS if _within(i.module, "translate.irtext") and _room(i.target)]
+    assert own
+    assert not [i for i in own if not _within(i.target, *allowed)]
+    users = {i.module for i in IMPORTS if _within(i.target, "translate.irtext")}
+    assert not [user for user in users if not _within(user, "translate.irtext", "nfparity.cli")]
+
+
 def test_listings_are_no_rules_of_ours() -> None:
     allowed = (
         "translate.nftlisting",

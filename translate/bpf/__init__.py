@@ -9,6 +9,7 @@ reads the structures and maps that a program's text declares.
 from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_maps
 from translate.bpf.emit import BACKEND, emit
 from translate.bpf.maps import BpfOutput, MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.programs import PROGRAMS
 from translate.bpf.refusals import REFUSED
 from translate.bpf.structures import (
     DeclaredMap,
@@ -21,6 +22,7 @@ from translate.bpf.structures import (
 
 __all__ = [
     "BACKEND",
+    "PROGRAMS",
     "REFUSED",
     "BpfChange",
     "BpfOutput",

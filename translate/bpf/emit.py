@@ -19,6 +19,7 @@ from translate.bpf.code import Code, Feature, Needs, RuntimePart, Variable
 from translate.bpf.context import Context
 from translate.bpf.ipsets import set_maps
 from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
+from translate.bpf.programs import program_entries, program_numbers
 from translate.bpf.refusals import BACKEND, CannotExpress, refusal
 from translate.bpf.runtime import after_chains, before_chains, runtime_text
 from translate.bpf.statements import called_chains, statement_code
@@ -74,9 +75,9 @@ def emit(program: Program) -> BpfOutput:
     text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases)))
     parts = (*before_chains(program.family), *(part.value for part in RuntimePart if part in needs.parts))
     return BpfOutput(
-        before="\n".join((*_macros(needs), *map(runtime_text, parts))),
+        before="\n".join((*_macros(needs), program_numbers(), *map(runtime_text, parts))),
         chains=f"{text}\n",
-        after="\n".join(map(runtime_text, after_chains(program.family))),
+        after="\n".join((*map(runtime_text, after_chains(program.family)), program_entries())),
         maps=needs.maps,
         family=program.family,
         sets=needs.sets,

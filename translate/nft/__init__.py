@@ -1,8 +1,8 @@
 """Program → nftables: one table per family, loaded in one transaction.
 
-:func:`emit` is the only door. ``matches``, ``statements`` and ``names`` know how nft spells things and
-where its meaning differs from x_tables'; ``emit`` lays chains and maps out as ``model``, with ``rules``,
-``alternatives`` and ``lookups`` for the kinds of statements; ``render`` prints them. Imports
+:func:`emit` is the only door. ``legalise`` makes a legal Program (``legal``), in which every statement is
+exactly one rule, map or set, and takes every decision on the way; ``limits`` are what nftables cannot do.
+``printer`` spells it, and ``render`` lays it out as text. ``change`` compares two tables. Imports
 ``translate.ir``, ``translate.errors`` and what ``translate.passes`` knows of tests; backends and harness
 import this package.
 """
@@ -15,9 +15,10 @@ from translate.collector import collector_paused
 from translate.errors import Note
 from translate.ir import Program
 from translate.nft.change import ChangeKind, NftChange, change
-from translate.nft.emit import TABLE, build
+from translate.nft.legalise import legalise
+from translate.nft.limits.refusal import REFUSED
 from translate.nft.model import NftTable
-from translate.nft.refusal import REFUSED
+from translate.nft.printer import TABLE, printed
 from translate.nft.render import delete_text, flush_text, structure_text
 
 __all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit"]
@@ -51,7 +52,8 @@ class NftOutput:
 @collector_paused()
 def emit(program: Program) -> NftOutput:
     """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
-    table, notes = build(program)
+    legal = legalise(program)
+    table = printed(legal)
     return NftOutput(
         family=table.family,
         table=table.name,
@@ -59,5 +61,5 @@ def emit(program: Program) -> NftOutput:
         delete=delete_text(table.family, table.name),
         structure=table,
         flush=flush_text(table),
-        notes=notes,
+        notes=legal.notes,
     )

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from translate.nft.logging import definitions
 from translate.nft.model import NftChain, NftElement, NftMap, NftTable
+from translate.nft.printer.logging import definitions
 from translate.nft.render import (
     chain_head,
     counter_lines,

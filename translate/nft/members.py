@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import Final, overload
 
 from translate.ir import Entry, Family, Field, Lookup, Member, MemberEntries, Value
-from translate.nft.matches import keys
 from translate.nft.model import NftElement
+from translate.nft.printer.fields import keys
 
 __all__ = ["MemberElements", "all_elements"]
 

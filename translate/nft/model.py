@@ -1,4 +1,4 @@
-"""The structure of one nftables table, between the Program and its text.
+"""The structure of one nftables table, between the legal Program and its text.
 
 Names here are final; keys, tests and verdicts are rendered. Everything else about layout, quoting
 and comments is ``render``'s.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from translate.ir import Hook, Origin, Policy
+from translate.ir import Origin
+from translate.nft.legal import BaseHook, SharedCounter
 from translate.nft.room import room_for
 
-__all__ = ["BaseHook", "NftChain", "NftCounter", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
+__all__ = ["NftChain", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +66,6 @@ class NftSet:
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NftCounter:
-    """A named counter, which rules share."""
-
-    name: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseHook:
-    """Where a base chain stands, and what becomes of packets that leave it undecided."""
-
-    type: str
-    hook: Hook
-    priority: int
-    policy: Policy
-
-
 @dataclass(slots=True, kw_only=True)
 class NftChain:
     """A chain as it is filled; ``note`` says what it stands for."""
@@ -101,6 +84,6 @@ class NftTable:
     family: str
     name: str
     sets: Sequence[NftSet]
-    counters: Sequence[NftCounter]
+    counters: Sequence[SharedCounter]
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from translate.ir import Origin
-from translate.nft.logging import definitions
+from translate.nft.legal import SharedCounter
 from translate.nft.members import MemberElements
-from translate.nft.model import NftChain, NftCounter, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
+from translate.nft.printer.logging import definitions
 
 __all__ = [
     "chain_head",
@@ -56,7 +57,7 @@ def flush_text(table: NftTable) -> str:
     return "".join(f"flush set {table.family} {table.name} {s.name}\n" for s in table.sets)
 
 
-def counter_lines(counter: NftCounter) -> Iterator[str]:
+def counter_lines(counter: SharedCounter) -> Iterator[str]:
     """Yield the lines that declare a named counter."""
     yield f"counter {counter.name} {{"
     yield f"\tcomment {comment(counter.note)}"

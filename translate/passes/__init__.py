@@ -6,7 +6,7 @@ Program must satisfy between two passes. Imports ``translate.ir`` alone; the emi
 harness import this package.
 """
 
-from translate.passes.pipeline import LEVELS, lower
+from translate.passes.pipeline import LEVELS, lower, pass_names
 from translate.passes.verify import VerifyError, verify
 
-__all__ = ["LEVELS", "VerifyError", "lower", "verify"]
+__all__ = ["LEVELS", "VerifyError", "lower", "pass_names", "verify"]

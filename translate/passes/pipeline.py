@@ -15,7 +15,7 @@ Level 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -30,7 +30,7 @@ from translate.passes.normalise import normalise
 from translate.passes.prune import prune
 from translate.passes.template import template
 
-__all__ = ["LEVELS", "lower"]
+__all__ = ["LEVELS", "lower", "pass_names"]
 
 Pass = Callable[[Program], Program]
 
@@ -42,24 +42,37 @@ LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: _ONE, 2: _TWO
 """The passes of each optimisation level, in order, after ``flatten``."""
 
 
+def pass_names(level: int) -> tuple[str, ...]:
+    """Return the names of a level's passes in their order, ``flatten`` first.
+
+    A pass that runs again has its number behind its name: ``prune``, ``prune-2``.
+    """
+    names = [step.__name__ for step in (flatten, *LEVELS[level])]
+    counts = [names[: at + 1].count(name) for at, name in enumerate(names)]
+    return tuple(name if n == 1 else f"{name}-{n}" for name, n in zip(names, counts, strict=True))
+
+
 @collector_paused()
-def lower(ruleset: Ruleset, *, level: int) -> Program:
+def lower(ruleset: Ruleset, *, level: int, after: str | None = None) -> Program:
     """Return the Program of ``ruleset`` at an optimisation level of :data:`LEVELS`.
 
     Every level means the same; the levels differ in how much an emitter can put into maps.
-    Raises ValueError for a level that does not exist.
+    With ``after``, one of :func:`pass_names`, the Program is the one behind that pass, of every rule.
+    Raises ValueError for a level or a pass that does not exist.
     """
     if level not in LEVELS:
         raise ValueError(f"no optimisation level {level}; there are {', '.join(map(str, LEVELS))}")
+    if after is not None:
+        return _lowered(ruleset, LEVELS[level][: pass_names(level).index(after)])
     if level == 2 and ruleset.families is not None:
-        whole = expand(_lowered(ruleset.families.sample, level), ruleset.families)
+        whole = expand(_lowered(ruleset.families.sample, LEVELS[level]), ruleset.families)
         if whole is not None:
             return whole
-    return _lowered(ruleset, level)
+    return _lowered(ruleset, LEVELS[level])
 
 
-def _lowered(ruleset: Ruleset, level: int) -> Program:
+def _lowered(ruleset: Ruleset, passes: Sequence[Pass]) -> Program:
     program = flatten(ruleset)
-    for step in LEVELS[level]:
+    for step in passes:
         program = step(program)
     return program

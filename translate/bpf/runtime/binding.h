@@ -19,13 +19,10 @@ INLINE int resolve_bind(struct pkt *p)
 	return address ? 0 : -1;
 }
 
-int nfparity_bind(struct __sk_buff *skb)
+INLINE int handle_bind(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	int manip, done;
 
-	if (!p)
-		return failed();
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	if (unbound(p, manip)) {
 		if (resolve_bind(p))
@@ -48,23 +45,15 @@ int nfparity_bind(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_sctp_verify(struct __sk_buff *skb)
+INLINE int handle_sctp_verify(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	p->bad_sum = bad_sctp_checksum(skb, p);
 	programs.call(skb, PROGRAM_TRACK);
 	return failed();
 }
 
-int nfparity_sctp_sum(struct __sk_buff *skb)
+INLINE int handle_sctp_sum(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	set_sctp_checksum(skb, p);
 	programs.call(skb, p->next);
 	return failed();
@@ -72,14 +61,11 @@ int nfparity_sctp_sum(struct __sk_buff *skb)
 
 /* Find a port for what is being bound: a program of its own, because the verifier goes through the search
  * once for every state in which it may begin. */
-int nfparity_port(struct __sk_buff *skb)
+INLINE int handle_port(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	struct tuple new;
 	int manip, found;
 
-	if (!p)
-		return failed();
 	manip = p->manip == MANIP_SRC ? MANIP_SRC : MANIP_DST;
 	copy_tuple(&new, &p->wanted);
 	found = unique_port(&new, p, manip);

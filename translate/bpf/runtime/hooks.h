@@ -53,7 +53,7 @@ INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
 	struct next_hop hop = {.family = FAMILY, .address = to_wire(p->via)};
 
 	pass(skb, p, AT_NOTHING);
-	skb->tc_index = AT_ITS_END;
+	skb->tc_index = TC_INDEX_DONE;
 	return redirect_to_neighbour(p->oif, &hop, sizeof(hop), 0);
 }
 
@@ -62,7 +62,7 @@ INLINE int to_neighbour(struct __sk_buff *skb, struct pkt *p)
 INLINE int to_awaited_neighbour(struct __sk_buff *skb, struct pkt *p)
 {
 	pass(skb, p, AT_NOTHING);
-	skb->tc_index = AT_ITS_END;
+	skb->tc_index = TC_INDEX_DONE;
 	return redirect_to_neighbour(p->oif, 0, 0, 0);
 }
 
@@ -83,7 +83,7 @@ int nfparity_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (skb->ifindex == LOOPBACK_INDEX && skb->tc_index) {
 		p = resume(skb);
-		if (p && p->stage == AT_END)
+		if (p && p->stage == AT_DELIVERY)
 			return pass(skb, p, AT_NOTHING);
 		if (p && p->stage == AT_NEIGHBOUR)
 			return to_awaited_neighbour(skb, p);
@@ -113,12 +113,8 @@ int nfparity_ingress(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_track(struct __sk_buff *skb)
+INLINE int handle_track(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	if (!p->looped && !p->has_ct && p->ct_state != CT_UNTRACKED)
 		track(skb, p);
 	if (p->incoming)
@@ -130,25 +126,18 @@ int nfparity_track(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_prerouting(struct __sk_buff *skb)
+INLINE int handle_prerouting(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	RUN(chain_mangle_prerouting);
 	RUN_NAT(chain_nat_prerouting, MANIP_DST, PROGRAM_ARRIVED);
 	return go_on(skb, p);
 }
 
 /* Routed: delivered here, or forwarded, by the stack or without it. */
-int nfparity_arrived(struct __sk_buff *skb)
+INLINE int handle_arrived(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	int where;
 
-	if (!p)
-		return failed();
 	if (!p->looped) {
 		if (martian(p))
 			return TC_ACT_SHOT;
@@ -166,12 +155,8 @@ int nfparity_arrived(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_input(struct __sk_buff *skb)
+INLINE int handle_input(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	RUN(chain_mangle_input);
 	RUN(chain_filter_input);
 	RUN(chain_security_input);
@@ -179,18 +164,14 @@ int nfparity_input(struct __sk_buff *skb)
 	return go_on(skb, p);
 }
 
-int nfparity_deliver(struct __sk_buff *skb)
+INLINE int handle_deliver(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	if (not_entered(skb, p, PROGRAM_DELIVER))
 		return TC_ACT_SHOT;
 	/* A reply to what was made here for the loopback address has it back before the stack looks at it,
 	 * which takes that from lo alone. */
 	if (p->iif != LOOPBACK_INDEX && is_loopback(p->saddr))
-		return into_loopback(skb, p, AT_END);
+		return into_loopback(skb, p, AT_DELIVERY);
 	return pass(skb, p, AT_NOTHING);
 }
 
@@ -200,7 +181,7 @@ int nfparity_egress(struct __sk_buff *skb)
 
 	if (skb->protocol != swap16(ETH_TYPE) || !is_open())
 		return TC_ACT_UNSPEC;
-	if (skb->tc_index == AT_ITS_END) {
+	if (skb->tc_index == TC_INDEX_DONE) {
 		skb->tc_classid = 0;
 		return TC_ACT_OK;
 	}
@@ -239,14 +220,11 @@ int nfparity_egress(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_output(struct __sk_buff *skb)
+INLINE int handle_output(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	u32 mark, oif = 0;
 	addr via = 0;
 
-	if (!p)
-		return failed();
 	p->first_daddr = p->daddr;
 	mark = p->mark;
 	RUN(chain_mangle_output);
@@ -259,14 +237,11 @@ int nfparity_output(struct __sk_buff *skb)
 }
 
 /* A packet made here, after its destination was bound. */
-int nfparity_routed(struct __sk_buff *skb)
+INLINE int handle_routed(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	u32 oif = 0;
 	addr via = 0;
 
-	if (!p)
-		return failed();
 	if (p->daddr != p->first_daddr) {
 		if (route_output(p, &oif, &via)) /* ip_route_me_harder */
 			return TC_ACT_SHOT;
@@ -282,12 +257,8 @@ int nfparity_routed(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_forward(struct __sk_buff *skb)
+INLINE int handle_forward(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	RUN(chain_mangle_forward);
 	RUN(chain_filter_forward);
 	RUN(chain_security_forward);
@@ -295,12 +266,8 @@ int nfparity_forward(struct __sk_buff *skb)
 	return failed();
 }
 
-int nfparity_postrouting(struct __sk_buff *skb)
+INLINE int handle_postrouting(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	RUN(chain_mangle_postrouting);
 	RUN_NAT(chain_nat_postrouting, MANIP_SRC, PROGRAM_LEAVE);
 	return go_on(skb, p);
@@ -319,12 +286,8 @@ INLINE int redirect_to_group(struct __sk_buff *skb, struct pkt *p)
 	return bpf_redirect(p->oif, 0);
 }
 
-int nfparity_leave(struct __sk_buff *skb)
+INLINE int handle_leave(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	if (not_entered(skb, p, PROGRAM_LEAVE))
 		return TC_ACT_SHOT;
 	if (p->oif == skb->ifindex && !p->answer && (!p->via || p->oif == LOOPBACK_INDEX))
@@ -333,7 +296,7 @@ int nfparity_leave(struct __sk_buff *skb)
 		return into_loopback(skb, p, AT_LOOPBACK);
 	if (is_group(p->daddr)) {
 		pass(skb, p, AT_NOTHING);
-		skb->tc_index = AT_ITS_END;
+		skb->tc_index = TC_INDEX_DONE;
 		return redirect_to_group(skb, p);
 	}
 	/* What waits for a neighbour is sent by that of the route that it has attached (neigh_update), which is

@@ -133,85 +133,105 @@ INLINE int take(struct conn *c, struct tuple *new, int manip)
 	return 0;
 }
 
+/* Bind a source as it was bound for its last connection, where that is in range and free
+ * (find_appropriate_src). Returns 0, with `new` as it was, where it is not. */
+INLINE int reuse_source(struct tuple *new, struct pkt *p, addr low, addr high, u32 flags, u64 now)
+{
+	struct tuple key = {}, *orig;
+	struct conn *other;
+	addr src = new->src;
+	tuple_port sport = new->sport;
+
+	key.src = new->src;
+	key.sport = new->sport;
+	key.proto = new->proto;
+	orig = sources.lookup(&key);
+	if (!orig)
+		return 0;
+	copy_tuple(&key, orig);
+	other = conns.lookup(&key);
+	if (!other || other->expires <= now)
+		return 0;
+	new->src = other->reply.dst;
+	new->sport = new->proto == PROTO_ICMP ? other->reply.sport : other->reply.dport;
+	if (in_range(new, p, low, high, flags) && free_to_use(new, now))
+		return 1;
+	new->src = src;
+	new->sport = sport;
+	return 0;
+}
+
+/* Leave a source as it is, or bind it as for its last connection. Returns 0 where neither is possible. */
+INLINE int keep_source(struct tuple *new, struct pkt *p, addr low, addr high, u32 flags, u64 now)
+{
+	if (in_range(new, p, low, high, flags))
+		return p->reply_free || free_to_use(new, now);
+	return REUSES_SOURCES && reuse_source(new, p, low, high, flags, now);
+}
+
+/* find_best_ips_proto: by source, and by destination unless persistent. */
+INLINE addr choose_address(struct tuple *t, addr low, addr high, int persistent, int manip)
+{
+	struct wire there = to_wire(t->dst);
+	u32 seed = persistent ? 0 : there.word[ADDRESS_WORDS - 1];
+
+	if (high <= low)
+		return low;
+	return address_between(low, high, t->dst, hash_address(t->src, seed), persistent, manip == MANIP_SRC);
+}
+
+/* Whether the port can stay as it is (get_unique_tuple). */
+INLINE int keeps_port(struct tuple *t, struct pkt *p, u32 flags, int manip, u64 now)
+{
+	u16 port = *key_of(t, manip);
+
+	if (flags & BIND_RANDOM)
+		return 0;
+	if (!(flags & BIND_PORTS))
+		return free_to_use(t, now);
+	if ((flags & BIND_SHIFT) || p->bind_port_low == p->bind_port_high)
+		return 0;
+	return port >= p->bind_port_low && port <= p->bind_port_high && free_to_use(t, now);
+}
+
 /* Bind one side of a new connection (nf_nat_setup_info). Returns -1 to drop the packet, and 1 when
- * p->wanted needs another port. */
+ * p->wanted needs another port. p->reply_free says then whether the reply's tuple is known to be free. */
 INLINE int bind(struct pkt *p, int manip)
 {
-	struct tuple now_is, new;
+	struct tuple new;
 	struct conn *c = &p->conn;
 	addr low = p->bind_low, high = p->bind_high;
 	u32 flags = p->bind_flags;
 	u64 now = coarse_now();
-	int settled = 0, known = 0; /* known: that the reply's tuple is free */
 
 	c->status |= manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE;
-	if (invert(&now_is, &c->reply))
+	if (invert(&new, &c->reply))
 		return -1;
 	if (!flags) {
 		/* A null binding: as it is, but another source port if the tuple is taken. */
 		flags = BIND_ADDRESS;
 		low = high = manip == MANIP_SRC ? c->reply.dst : c->reply.src;
 	}
-	copy_tuple(&new, &now_is);
-	if (manip == MANIP_SRC && !(flags & BIND_RANDOM)) {
-		if (in_range(&now_is, p, low, high, flags)) {
-			settled = known = p->reply_free || free_to_use(&now_is, now);
-		} else if (REUSES_SOURCES) {
-			/* The same source gets the same binding again, where it can (find_appropriate_src). */
-			struct tuple key = {}, *orig;
-			key.src = now_is.src;
-			key.sport = now_is.sport;
-			key.proto = now_is.proto;
-			orig = sources.lookup(&key);
-			if (orig) {
-				struct conn *other;
-				copy_tuple(&key, orig);
-				other = conns.lookup(&key);
-				if (other && other->expires > now) {
-					new.src = other->reply.dst;
-					new.sport = new.proto == PROTO_ICMP ? other->reply.sport
-									    : other->reply.dport;
-					settled = known = in_range(&new, p, low, high, flags) && free_to_use(&new, now);
-					if (!settled)
-						copy_tuple(&new, &now_is);
-				}
-			}
-		}
+	if (manip == MANIP_SRC && !(flags & BIND_RANDOM) && keep_source(&new, p, low, high, flags, now)) {
+		p->reply_free = 1;
+		return take(c, &new, manip);
 	}
-	if (!settled) {
-		if (flags & BIND_ADDRESS) {
-			addr address = low;
-			if (high > low) {
-				/* find_best_ips_proto: by source, and by destination unless persistent. */
-				struct wire there = to_wire(new.dst);
-				int persistent = flags & BIND_PERSISTENT;
-				u32 seed = persistent ? 0 : there.word[ADDRESS_WORDS - 1];
-				address = address_between(low, high, new.dst, hash_address(new.src, seed), persistent,
-							  manip == MANIP_SRC);
-			}
-			if (manip == MANIP_SRC)
-				new.src = address;
-			else
-				new.dst = address;
-		}
-		if (!(flags & BIND_RANDOM)) {
-			if (!(flags & BIND_PORTS)) {
-				settled = known = free_to_use(&new, now);
-			} else if (!(flags & BIND_SHIFT) && p->bind_port_low != p->bind_port_high) {
-				u16 port = *key_of(&new, manip);
-				settled = known = port >= p->bind_port_low && port <= p->bind_port_high &&
-						  free_to_use(&new, now);
-			}
-		}
-		if (!settled && (new.proto == PROTO_ICMP || is_port_protocol(new.proto))) {
-			if (!(flags & BIND_PORTS) || p->bind_port_low != p->bind_port_high) {
-				copy_tuple(&p->wanted, &new);
-				return 1;
-			}
-			*key_of(&new, manip) = p->bind_port_low; /* the only one is taken unseen */
-		}
+	if (flags & BIND_ADDRESS) {
+		addr address = choose_address(&new, low, high, flags & BIND_PERSISTENT, manip);
+
+		if (manip == MANIP_SRC)
+			new.src = address;
+		else
+			new.dst = address;
 	}
-	p->reply_free = known;
+	p->reply_free = keeps_port(&new, p, flags, manip, now);
+	if (!p->reply_free && (new.proto == PROTO_ICMP || is_port_protocol(new.proto))) {
+		if (!(flags & BIND_PORTS) || p->bind_port_low != p->bind_port_high) {
+			copy_tuple(&p->wanted, &new);
+			return 1;
+		}
+		*key_of(&new, manip) = p->bind_port_low; /* the only one is taken unseen */
+	}
 	return take(c, &new, manip);
 }
 

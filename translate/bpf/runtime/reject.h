@@ -75,16 +75,13 @@ INLINE int make_error(struct __sk_buff *skb, struct pkt *p, addr source)
 	return bpf_skb_store_bytes(skb, ETH_LENGTH + HEADER_LENGTH + 2, &sum, 2, 0);
 }
 
-int nfparity_reject(struct __sk_buff *skb)
+INLINE int handle_reject(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
 	struct next_hop hop = {.family = FAMILY};
 	addr via, source;
 	u32 oif;
 	u16 quoted_l4, quoted_segment;
 
-	if (!p)
-		return failed();
 	if (is_unverified(p->proto))
 		p->bad_sum = 0;
 	else if (!p->incoming || p->looped || !is_summed(p->proto))
@@ -130,12 +127,8 @@ int nfparity_reject(struct __sk_buff *skb)
 }
 
 /* An answer begins its way. */
-int nfparity_answer(struct __sk_buff *skb)
+INLINE int handle_answer(struct __sk_buff *skb, struct pkt *p)
 {
-	struct pkt *p = slot_at(skb->cb[0]);
-
-	if (!p)
-		return failed();
 	set_in(p, 0);
 	RUN(chain_raw_output);
 	p->incoming = p->bad_sum = 0;

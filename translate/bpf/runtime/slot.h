@@ -1,11 +1,11 @@
-/* What carries a packet from one program to the next: a slot of its own.
+/* A packet's slot, in which its state goes from one program to the next.
  *
  * Between ingress and egress, and through lo, tc_index is the number of the packet's slot. Most packets need
  * theirs no longer than the programs run: the next one on this CPU then takes it again, while it is in the cache.
  */
 
-/* And that of a packet which has passed all chains and only has to leave: no slot has this number. */
-#define AT_ITS_END 0x8000
+/* tc_index of a packet that has passed all chains and only has to leave: no slot has this number. */
+#define TC_INDEX_DONE 0x8000
 
 INLINE struct pkt *slot_at(u32 number)
 {

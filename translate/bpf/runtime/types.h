@@ -64,8 +64,8 @@ struct conn {
  * one of a version that NAT does not know, and one in which it finds no tuple. */
 enum gre { GRE_SHORT = 0, GRE_PLAIN, GRE_KEYED, GRE_UNKNOWN, GRE_STRANGE };
 
-/* Where a packet is between two programs. */
-enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_END, AT_ANSWER, AT_NEIGHBOUR };
+/* Where a packet is between two programs: what takes it up again, and where. */
+enum stage { AT_NOTHING = 0, AT_FORWARD, AT_LOOPBACK, AT_DELIVERY, AT_ANSWER, AT_NEIGHBOUR };
 
 /* A packet under way. tc_index carries the number of its slot through the stack. */
 struct pkt {
@@ -199,23 +199,3 @@ BPF_F_TABLE("lpm_trie", struct source_prefix, addr, primary, 4096, BPF_F_NO_PREA
 BPF_TABLE("array", u32, struct settings, settings, 1);
 BPF_TABLE("array", u32, u32, gate, 1); /* not 0: open */
 BPF_TABLE("prog", u32, u32, programs, 16);
-
-/* The programs that `programs` jumps to, in the order in which the loader puts them there. */
-enum program {
-	PROGRAM_TRACK = 0,
-	PROGRAM_PREROUTING,
-	PROGRAM_ARRIVED,
-	PROGRAM_INPUT,
-	PROGRAM_DELIVER,
-	PROGRAM_OUTPUT,
-	PROGRAM_ROUTED,
-	PROGRAM_FORWARD,
-	PROGRAM_POSTROUTING,
-	PROGRAM_LEAVE,
-	PROGRAM_BIND,
-	PROGRAM_PORT,
-	PROGRAM_SCTP_VERIFY,
-	PROGRAM_SCTP_SUM,
-	PROGRAM_REJECT,
-	PROGRAM_ANSWER,
-};

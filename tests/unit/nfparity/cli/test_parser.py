@@ -17,7 +17,7 @@ from nfparity.cli import main
         ("diff --bakends x", "unknown option --bakends; did you mean --backends?", "usage: nfparity diff [o"),
         ("diff r --corpos=x", "unknown option --corpos; did you mean --corpus?", "usage: nfparity diff [o"),
         ("diff r --xyzzy", "unknown option --xyzzy\n", "usage: nfparity diff [options] [RULES]"),
-        ("translate r", "the following arguments are required: --to", "RULES --to nft|bpf|iptables "),
+        ("translate r", "the following arguments are required: --to", "RULES --to nft|bpf|iptables|ir "),
         ("translate r --to nftt", "--to: 'nftt' is not a choice; did you mean nft?", "usage: nfparity trans"),
         (
             "graph r --family ipx",

@@ -1,0 +1,314 @@
+"""Every Program is read back from its text as it was, with every origin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
+from tests.lab.random.rules import random_rules
+from tests.unit.translate.passes.rulesets import rulesets
+from tests.unit.translate.passes.services import service_rulesets
+from translate.ir import (
+    NOWHERE,
+    Accept,
+    AnyOf,
+    Apply,
+    Cell,
+    Choose,
+    Dnat,
+    Entry,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    IpSet,
+    Jump,
+    Log,
+    LogDetail,
+    Lookup,
+    LoweredChain,
+    Masquerade,
+    Name,
+    NatPorts,
+    NfLog,
+    Nth,
+    Origin,
+    Program,
+    Random,
+    Recent,
+    RecentMode,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Ruleset,
+    SaveMark,
+    SetConnmark,
+    SetDirection,
+    SetElement,
+    SetMark,
+    SetOption,
+    SetTest,
+    SetType,
+    Snat,
+    TableName,
+    field_bits,
+)
+from translate.ir.matches import Account
+from translate.irtext import parse_program, print_program
+from translate.passes import LEVELS, lower, pass_names
+from translate.read import read_ipsets, read_ruleset, with_sets
+
+CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
+
+
+def origins(program: Program) -> Iterator[Origin]:
+    for ipset in program.sets:
+        yield ipset.origin
+        yield from (element.origin for element in ipset.elements)
+    for chain in program.chains:
+        yield chain.origin
+        for statement in chain.statements:
+            yield statement.origin
+            match statement:
+                case Lookup():
+                    yield from (entry.origin for entry in statement.entries)
+                case Choose():
+                    yield from (branch.origin for branch in statement.branches)
+
+
+def comes_back(program: Program) -> None:
+    text = print_program(program)
+    read = parse_program(text, name="text")
+    assert read == program
+    assert list(origins(read)) == list(origins(program))
+    assert print_program(read) == text
+
+
+def every_pass(ruleset: Ruleset) -> Iterator[Program]:
+    """The Program after each pass of each level, once where passes change nothing."""
+    made: list[Program] = []
+    for level, steps in LEVELS.items():
+        program = lower(ruleset, level=level, after="flatten")
+        for step in (None, *steps):
+            program = program if step is None else step(program)
+            if program not in made:
+                made.append(program)
+                yield program
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_rules(seed: int, family: Family) -> None:
+    text = random_rules(seed, family)
+    for program in every_pass(read_ruleset(text.encode(), name="rules", family=family)):
+        comes_back(program)
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/rules.ip*tables-save")), ids=lambda p: p.parent.name)
+def test_rules_of_the_corpus(path: Path) -> None:
+    ruleset = read_ruleset(path.read_bytes(), name=path.name)
+    ipsets = path.parent / "ipset-save"
+    if ipsets.exists():
+        ruleset = with_sets(ruleset, read_ipsets(ipsets.read_bytes(), name="sets"))
+    for program in every_pass(ruleset):
+        comes_back(program)
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_large_cluster(family: Family) -> None:
+    text = kube_proxy_rules(draw_cluster(Shape(services=90, endpoints=2, family=family)))
+    ruleset = read_ruleset(text.encode(), name="rules", family=family)
+    comes_back(lower(ruleset, level=2))
+    comes_back(lower(ruleset, level=2, after="prune-2"))
+
+
+@given(ruleset=st.one_of(rulesets(), service_rulesets()))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_rules_that_give_every_pass_something_to_do(ruleset: Ruleset) -> None:
+    for program in every_pass(ruleset):
+        comes_back(program)
+
+
+def test_a_program_behind_its_last_pass_is_the_lowered_one() -> None:
+    ruleset = read_ruleset((CORPUS / "kube-real/rules.iptables-save").read_bytes(), name="rules")
+    for level in LEVELS:
+        assert lower(ruleset, level=level, after=pass_names(level)[-1]) == lower(ruleset, level=level)
+    assert pass_names(1) == ("flatten", "prune", "normalise", "choose", "lookup", "prune-2")
+
+
+# Programs of any content: every kind of node, names of any characters, numbers at their limits.
+
+TEXT = st.text(max_size=6) | st.sampled_from(
+    ('a "b\\" {c}', "# 3", "\x7f", "not", "any", "->", "a\udc80", "}")
+)
+NAMES = TEXT.filter(bool)
+FAMILIES = st.sampled_from(Family)
+MARKS = st.integers(0, 2**32 - 1)
+PORTS = st.integers(0, 65535)
+SHARES = st.integers(0, 1 << 31)
+COUNTS = st.none() | st.integers(0, 1 << 20)
+
+
+def intervals(most: int) -> st.SearchStrategy[Interval]:
+    ends = st.tuples(st.integers(0, most), st.integers(0, most))
+    return ends.map(lambda pair: Interval(min(pair), max(pair)))
+
+
+def prefixes(bits: int) -> st.SearchStrategy[Interval]:
+    return st.builds(Interval.prefix, st.integers(0, 2**bits - 1), st.integers(0, bits), st.just(bits))
+
+
+def values(field: Field, family: Family) -> st.SearchStrategy[Interval | Name]:
+    if field.is_name:
+        return st.builds(Name, TEXT, st.booleans())
+    bits = field_bits(field, family)
+    return intervals(2**bits - 1) | prefixes(bits) | st.integers(0, 2**bits - 1).map(Interval.point)
+
+
+@st.composite
+def field_tests(draw: st.DrawFn, family: Family) -> FieldTest:
+    field = draw(st.sampled_from(Field))
+    mask = None if field.is_name else draw(st.none() | st.integers(0, 2 ** field_bits(field, family) - 1))
+    found = draw(st.lists(values(field, family), min_size=1, max_size=3))
+    return FieldTest(field=field, values=tuple(found), mask=mask, negated=draw(st.booleans()))
+
+
+def some(one: st.SearchStrategy[object], least: int = 0) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(one, min_size=least, max_size=2).map(tuple)
+
+
+def any_test(family: Family) -> st.SearchStrategy[object]:
+    directions = st.sampled_from(SetDirection)
+    return st.one_of(
+        field_tests(family),
+        st.builds(AnyOf, tests=some(field_tests(family)), negated=st.booleans()),
+        st.builds(Random, numerator=SHARES, negated=st.booleans()),
+        st.builds(Nth, every=PORTS, packet=PORTS, negated=st.booleans()),
+        st.builds(SetTest, name=NAMES, directions=some(directions, 1), negated=st.booleans()),
+        st.builds(
+            Recent,
+            name=NAMES,
+            mode=st.sampled_from(RecentMode),
+            side=directions,
+            mask=st.integers(0, 2**family.bits - 1),
+            seconds=COUNTS,
+            hitcount=COUNTS,
+            reap=st.booleans(),
+            rttl=st.booleans(),
+            negated=st.booleans(),
+            key=some(st.sampled_from(Field)),
+        ),
+        st.builds(Account, name=NAMES),
+    )
+
+
+def actions(family: Family) -> st.SearchStrategy[object]:
+    ports = st.builds(
+        NatPorts,
+        interval=st.none() | intervals(65535),
+        base=st.none() | PORTS,
+        random=st.booleans(),
+        fully_random=st.booleans(),
+        persistent=st.booleans(),
+    )
+    addresses = st.none() | intervals(2**family.bits - 1) | prefixes(family.bits)
+    details = some(st.sampled_from(LogDetail))
+    return st.one_of(
+        st.just(Accept()),
+        st.builds(Jump, NAMES),
+        st.builds(Goto, NAMES),
+        st.builds(Reject, st.sampled_from(RejectKind)),
+        *(st.builds(kind, MARKS, MARKS) for kind in (SetMark, SetConnmark, SaveMark, RestoreMark)),
+        *(st.builds(kind, addresses, ports) for kind in (Dnat, Snat)),
+        *(st.builds(kind, ports) for kind in (Masquerade, Redirect)),
+        st.builds(Log, TEXT, st.integers(0, 7), details),
+        st.builds(NfLog, prefix=TEXT, group=PORTS, size=COUNTS, threshold=COUNTS),
+    )
+
+
+ORIGINS = st.just(NOWHERE) | st.builds(
+    Origin,
+    TEXT | st.just("rules"),
+    st.integers(0, 3),
+    st.integers(0, 3),
+    TEXT.map(lambda t: t.replace("\n", "")),
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    family = draw(FAMILIES)
+    done = some(actions(family))
+    fields = draw(some(st.sampled_from(Field), 1))
+    key = st.tuples(*(values(field, family) for field in fields))  # type: ignore[arg-type]
+    entry = st.builds(Entry, key=key, actions=done, origin=ORIGINS)
+    apply = st.builds(Apply, tests=some(any_test(family)), actions=done, origin=ORIGINS)
+    lookup = st.builds(
+        Lookup, fields=st.just(fields), entries=some(entry), tests=some(any_test(family)), origin=ORIGINS
+    )
+    chain = st.builds(
+        lambda name, table, statements, origin: LoweredChain(
+            name=f"{table}/{name}", table=table, statements=statements, origin=origin
+        ),
+        NAMES,
+        st.sampled_from(TableName),
+        some(st.one_of(apply, lookup)),
+        ORIGINS,
+    )
+    return Program(
+        family=family,
+        chains=draw(some(chain)),
+        source=draw(TEXT | st.just("rules")),
+        sets=draw(some(ipsets())),
+    )
+
+
+@st.composite
+def ipsets(draw: st.DrawFn) -> IpSet:
+    kind = draw(st.sampled_from(SetType))
+    family = None if kind is SetType.BITMAP_PORT else draw(FAMILIES)
+    bits = (family or Family.IP).bits
+    cells = {
+        Cell.ADDRESS: st.integers(0, 2**bits - 1).map(Interval.point),
+        Cell.NET: prefixes(bits),
+        Cell.PROTOCOL: st.integers(0, 255).map(Interval.point),
+        Cell.PORT: intervals(65535),
+    }
+    options = some(st.builds(SetOption, NAMES, st.none() | TEXT))
+    element = st.builds(
+        SetElement,
+        key=st.tuples(*(cells[cell] for cell in kind.cells)),
+        nomatch=st.booleans(),
+        options=options,
+        origin=ORIGINS,
+    )
+    return IpSet(
+        name=draw(NAMES),
+        type=kind,
+        family=family,
+        elements=draw(some(element)),
+        options=draw(options),
+        origin=draw(ORIGINS),
+    )
+
+
+@given(program=programs())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_program(program: Program) -> None:
+    comes_back(program)
+
+
+def test_a_line_of_text_is_one_line_of_the_program() -> None:
+    """No name and no rule can begin a line of its own, whatever characters it has."""
+    rules = '*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -j LOG --log-prefix "a\x0b\x85b # c"\nCOMMIT\n'
+    text = print_program(lower(read_ruleset(rules.encode(), name="rules"), level=0))
+    assert len(text.splitlines()) == text.count("\n")
+    assert re.search(r'log "a\\u\{b\}\\u\{85\}b # c" level 4 +# 3: -A INPUT', text)

@@ -1,0 +1,215 @@
+"""Actions as text: ``mark set-xmark 0x4000/0x4000``, ``dnat to 10.0.0.1 port 80``, ``jump nat/SVC``."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from translate.ir import (
+    Accept,
+    Action,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    Goto,
+    Interval,
+    Jump,
+    Log,
+    LogDetail,
+    Masquerade,
+    NatPorts,
+    NfLog,
+    NoTrack,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    Snat,
+)
+from translate.irtext.lexer import Cursor, SyntaxFault, number, quoted, word
+from translate.irtext.values import format_interval, take_interval
+
+__all__ = ["format_action", "format_actions", "take_actions"]
+
+_NOTHING = "continue"
+_MOST_MARK = (1 << 32) - 1
+
+
+def format_actions(actions: tuple[Action, ...], family: Family) -> str:
+    """Return the text of actions in their order; ``continue`` if there are none."""
+    return ", ".join(format_action(action, family) for action in actions) or _NOTHING
+
+
+def format_action(action: Action, family: Family) -> str:
+    """Return the text of an action."""
+    match action:
+        case Accept():
+            return "accept"
+        case Drop():
+            return "drop"
+        case Return():
+            return "return"
+        case Jump(chain=chain):
+            return f"jump {word(chain)}"
+        case Goto(chain=chain):
+            return f"goto {word(chain)}"
+        case Reject(kind=kind):
+            return f"reject {kind}"
+        case SetMark(value=value, mask=mask):
+            return f"mark set-xmark {value:#x}/{mask:#x}"
+        case SetConnmark(value=value, mask=mask):
+            return f"connmark set-xmark {value:#x}/{mask:#x}"
+        case SaveMark(nfmask=nfmask, ctmask=ctmask):
+            return f"connmark save-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
+            return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
+        case Dnat(addresses=addresses, ports=ports):
+            return f"dnat{_addresses(addresses, family)}{_ports(ports)}"
+        case Snat(addresses=addresses, ports=ports):
+            return f"snat{_addresses(addresses, family)}{_ports(ports)}"
+        case Masquerade(ports=ports):
+            return f"masquerade{_ports(ports)}"
+        case Redirect(ports=ports):
+            return f"redirect{_ports(ports)}"
+        case NoTrack():
+            return "notrack"
+        case Log(prefix=prefix, level=level, details=details):
+            return " ".join(("log", quoted(prefix), "level", str(level), *details))
+        case NfLog():
+            return _nflog(action)
+        case _:
+            assert_never(action)
+
+
+def _addresses(addresses: Interval | None, family: Family) -> str:
+    return "" if addresses is None else f" to {format_interval(Field.DADDR, addresses, family)}"
+
+
+def _ports(ports: NatPorts) -> str:
+    text = (
+        "" if ports.interval is None else f" port {format_interval(Field.DPORT, ports.interval, Family.IP)}"
+    )
+    text += "" if ports.base is None else f" base {ports.base}"
+    text += " random" if ports.random else ""
+    text += " random-fully" if ports.fully_random else ""
+    return f"{text} persistent" if ports.persistent else text
+
+
+def _nflog(action: NfLog) -> str:
+    text = f"nflog {quoted(action.prefix)} group {action.group}"
+    text += "" if action.size is None else f" size {action.size}"
+    return text if action.threshold is None else f"{text} threshold {action.threshold}"
+
+
+def take_actions(cursor: Cursor, family: Family) -> tuple[Action, ...]:
+    """Read actions up to the end of the line. Raises SyntaxFault."""
+    if cursor.take(_NOTHING):
+        cursor.finish()
+        return ()
+    actions = [_take_action(cursor, family)]
+    while cursor.take(","):
+        actions.append(_take_action(cursor, family))
+    cursor.finish()
+    return tuple(actions)
+
+
+def _take_action(cursor: Cursor, family: Family) -> Action:
+    token = cursor.next("an action")
+    match "" if token.is_string else token.text:
+        case "accept":
+            return Accept()
+        case "drop":
+            return Drop()
+        case "return":
+            return Return()
+        case "jump":
+            return Jump(cursor.next("a chain").text)
+        case "goto":
+            return Goto(cursor.next("a chain").text)
+        case "reject":
+            return Reject(cursor.member(RejectKind))
+        case "mark":
+            cursor.expect("set-xmark")
+            return SetMark(*_take_mark(cursor))
+        case "connmark":
+            return _take_connmark(cursor)
+        case "dnat":
+            return Dnat(_take_addresses(cursor, family), _take_ports(cursor))
+        case "snat":
+            return Snat(_take_addresses(cursor, family), _take_ports(cursor))
+        case "masquerade":
+            return Masquerade(_take_ports(cursor))
+        case "redirect":
+            return Redirect(_take_ports(cursor))
+        case "notrack":
+            return NoTrack()
+        case "log":
+            return _take_log(cursor)
+        case "nflog":
+            return _take_nflog(cursor)
+        case _:
+            raise SyntaxFault(token.column, f"expected an action, found {token.text!r}")
+
+
+def _take_mark(cursor: Cursor) -> tuple[int, int]:
+    token = cursor.next("a mark and its mask")
+    value, slash, mask = token.text.partition("/")
+    if not slash:
+        raise SyntaxFault(token.column, f"expected a mark and its mask, found {token.text!r}")
+    column = token.column + len(value) + 1
+    return (
+        number(value, token.column, "a mark", most=_MOST_MARK),
+        number(mask, column, "a mask", most=_MOST_MARK),
+    )
+
+
+def _take_connmark(cursor: Cursor) -> SetConnmark | SaveMark | RestoreMark:
+    if cursor.take("set-xmark"):
+        return SetConnmark(*_take_mark(cursor))
+    saves = cursor.take("save-mark")
+    if not saves and not cursor.take("restore-mark"):
+        raise cursor.fault("expected set-xmark, save-mark or restore-mark")
+    cursor.expect("nfmask")
+    nfmask = cursor.number("a mask", most=_MOST_MARK)
+    cursor.expect("ctmask")
+    ctmask = cursor.number("a mask", most=_MOST_MARK)
+    return SaveMark(nfmask, ctmask) if saves else RestoreMark(nfmask, ctmask)
+
+
+def _take_addresses(cursor: Cursor, family: Family) -> Interval | None:
+    return take_interval(cursor, Field.DADDR, family) if cursor.take("to") else None
+
+
+def _take_ports(cursor: Cursor) -> NatPorts:
+    return NatPorts(
+        interval=take_interval(cursor, Field.DPORT, Family.IP) if cursor.take("port") else None,
+        base=cursor.number("a port", most=65535) if cursor.take("base") else None,
+        random=cursor.take("random"),
+        fully_random=cursor.take("random-fully"),
+        persistent=cursor.take("persistent"),
+    )
+
+
+def _take_log(cursor: Cursor) -> Log:
+    prefix = cursor.next("a prefix").text
+    cursor.expect("level")
+    level = cursor.number("a level", most=7)
+    details = []
+    while not cursor.is_done and not cursor.peek(","):
+        details.append(cursor.member(LogDetail))
+    return Log(prefix, level, tuple(details))
+
+
+def _take_nflog(cursor: Cursor) -> NfLog:
+    prefix = cursor.next("a prefix").text
+    cursor.expect("group")
+    return NfLog(
+        prefix=prefix,
+        group=cursor.number("a group"),
+        size=cursor.number("a number of bytes") if cursor.take("size") else None,
+        threshold=cursor.number("a number of packets") if cursor.take("threshold") else None,
+    )

@@ -1,0 +1,52 @@
+"""Origins as text at the end of a line: ``# 12: -A INPUT -j DROP``, ``# "other file":3:7``.
+
+The line number stands alone where the file is the one that the Program (or the set) is from and the
+column is 1. A line without an annotation has the origin ``NOWHERE``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from translate.ir import NOWHERE, Origin
+from translate.irtext.lexer import SyntaxFault, escaped, quoted, unescaped
+
+__all__ = ["format_origin", "parse_origin"]
+
+_ANNOTATION: Final = re.compile(
+    r'#\s*(?:"(?P<file>(?:[^"\\]|\\.)*)"(?::(?=[0-9])|(?=\s*\Z|: )))?'
+    r"(?P<line>[0-9]+)?(?::(?P<column>[0-9]+))?(?:: (?P<text>.*?))?\s*\Z"
+)
+
+
+def format_origin(origin: Origin, file: str) -> str:
+    """Return the annotation for ``origin`` where ``file`` need not be named; empty for ``NOWHERE``."""
+    if origin == NOWHERE:
+        return ""
+    place = "" if origin.file == file else quoted(origin.file)
+    if not place or origin.line or origin.column:
+        place += f":{origin.line}" if place else str(origin.line)
+    if origin.column != min(origin.line, 1):
+        place += f":{origin.column}"
+    return f"# {place}: {escaped(origin.text)}" if origin.text else f"# {place}"
+
+
+def parse_origin(annotation: str, file: str, column: int) -> Origin:
+    """Return the origin that :func:`format_origin` made the annotation of; it starts at ``column``.
+
+    Raises SyntaxFault.
+    """
+    if not annotation:
+        return NOWHERE
+    found = _ANNOTATION.match(annotation)
+    if found is None or (found["file"] is None and found["line"] is None):
+        raise SyntaxFault(column, "expected the line that this comes from, such as # 12 or # 12: -A INPUT")
+    line = int(found["line"] or 0)
+    text = found["text"] or ""
+    return Origin(
+        file if found["file"] is None else unescaped(found["file"], column + found.start("file")),
+        line,
+        min(line, 1) if found["column"] is None else int(found["column"]),
+        unescaped(text, column + found.start("text")) if text else "",
+    )

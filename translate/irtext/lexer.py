@@ -1,0 +1,180 @@
+"""Words of one line of text, and a cursor over them that reports errors with their column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeVar
+
+__all__ = ["Cursor", "SyntaxFault", "Token", "escaped", "quoted", "scan", "unescaped", "word"]
+
+_TOKEN: Final = re.compile(r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<mark>[{}(),])|(?P<word>[^\s"#{}(),]+))')
+_BARE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*\Z")
+_ESCAPE: Final = re.compile(r'\\(?:u\{([0-9a-f]{1,6})\}|(["\\])|.?)')
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+class SyntaxFault(Exception):  # noqa: N818  # an error is what the reader of the whole text reports
+    """Something that cannot be read; ``column`` counts from 1."""
+
+    def __init__(self, column: int, message: str) -> None:
+        self.column = column
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a quoted string without its quotes, or one of ``{ } ( ) ,``."""
+
+    text: str
+    column: int
+    is_string: bool = False
+
+
+def scan(line: str) -> tuple[list[Token], int]:
+    """Return the tokens of a line, and the index of the ``#`` that ends them (the length if there is none).
+
+    Raises SyntaxFault for a quote that is not closed or an unknown escape.
+    """
+    tokens: list[Token] = []
+    at = 0
+    while found := _TOKEN.match(line, at):
+        kind = str(found.lastgroup)
+        text = found[kind]
+        column = found.start(kind) + 1
+        if kind == "string":
+            tokens.append(Token(unescaped(text[1:-1], column + 1), column, is_string=True))
+        else:
+            tokens.append(Token(text, column))
+        at = found.end()
+    rest = line[at:].lstrip()
+    end = len(line) - len(rest)
+    if rest.startswith('"'):
+        raise SyntaxFault(end + 1, "a quote that is not closed")
+    return tokens, end
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` in printable characters: others, and a space at an end, as ``\\u{hex}``."""
+    last = len(text) - 1
+    return "".join(
+        f"\\{c}" if c == "\\"
+        else c if c.isprintable() and not (c == " " and at in (0, last))
+        else f"\\u{{{ord(c):x}}}"
+        for at, c in enumerate(text)
+    )  # fmt: skip
+
+
+def unescaped(text: str, column: int) -> str:
+    """Return what :func:`escaped` was given; the text starts at ``column``. Raises SyntaxFault."""
+
+    def replaced(found: re.Match[str]) -> str:
+        code, literal = found.groups()
+        if literal is not None:
+            return str(literal)
+        if code is None or int(code, 16) > 0x10FFFF:
+            raise SyntaxFault(column + found.start(), 'an unknown escape; there are \\\\, \\" and \\u{hex}')
+        return chr(int(code, 16))
+
+    return _ESCAPE.sub(replaced, text)
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as a quoted string."""
+    return '"' + escaped(text).replace('"', '\\"') + '"'
+
+
+def word(text: str) -> str:
+    """Return a name as it is, or quoted where it would not read as one word."""
+    return text if _BARE.match(text) else quoted(text)
+
+
+@dataclass(slots=True)
+class Cursor:
+    """The tokens of a line and the place of the next one; ``end`` is the column behind the last."""
+
+    tokens: list[Token]
+    end: int
+    at: int = 0
+
+    @property
+    def column(self) -> int:
+        """The column of the next token."""
+        return self.tokens[self.at].column if self.at < len(self.tokens) else self.end
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no token is left."""
+        return self.at == len(self.tokens)
+
+    def peek(self, *texts: str) -> bool:
+        """Whether the next token is one of these words or marks."""
+        if self.at == len(self.tokens):
+            return False
+        token = self.tokens[self.at]
+        return not token.is_string and token.text in texts
+
+    def has(self, text: str) -> bool:
+        """Whether this word or mark is among the tokens that are left."""
+        return any(token.text == text and not token.is_string for token in self.tokens[self.at :])
+
+    def take(self, *texts: str) -> bool:
+        """Step over the next token if it is one of these words or marks, and return whether it was."""
+        found = self.peek(*texts)
+        self.at += found
+        return found
+
+    def expect(self, text: str) -> None:
+        """Step over ``text``. Raises SyntaxFault where something else stands."""
+        if not self.take(text):
+            raise self.fault(f"expected {text}")
+
+    def next(self, expected: str) -> Token:
+        """Return the next word or string. Raises SyntaxFault, which says what was ``expected``."""
+        if self.at == len(self.tokens) or (self.peek("{", "}", "(", ")", ",")):
+            raise self.fault(f"expected {expected}")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def number(self, expected: str, *, most: int | None = None) -> int:
+        """Return the next word as a number of at most ``most``: decimal, or hexadecimal with ``0x``."""
+        token = self.next(expected)
+        return number(token.text, token.column, expected, most=most)
+
+    def signed(self, expected: str) -> int:
+        """Return the next word as a decimal number, which may be below zero."""
+        token = self.next(expected)
+        digits = token.text.removeprefix("-")
+        value = number(digits, token.column + len(token.text) - len(digits), expected)
+        return value if digits == token.text else -value
+
+    def member(self, kind: type[_Member]) -> _Member:
+        """Return the next word as a member of ``kind``."""
+        for member in kind:
+            if self.take(member.value):
+                return member
+        raise self.fault(f"expected {' or '.join(kind)}")
+
+    def finish(self) -> None:
+        """Raise SyntaxFault if a token is left."""
+        if not self.is_done:
+            raise self.fault("expected nothing more on this line")
+
+    def fault(self, message: str) -> SyntaxFault:
+        """Return an error at the next token, naming it."""
+        if self.is_done:
+            return SyntaxFault(self.column, f"{message}, found the end of the line")
+        return SyntaxFault(self.column, f"{message}, found {self.tokens[self.at].text!r}")
+
+
+def number(text: str, column: int, expected: str, *, most: int | None = None) -> int:
+    """Return a number of at most ``most``: decimal, or hexadecimal with ``0x``. Raises SyntaxFault."""
+    if not re.fullmatch(r"[0-9]{1,40}|0x[0-9a-f]{1,32}", text):
+        raise SyntaxFault(column, f"expected {expected}, found {text!r}")
+    value = int(text, 16) if text.startswith("0x") else int(text)
+    if most is not None and value > most:
+        raise SyntaxFault(column, f"{text} is more than {most}")
+    return value

@@ -1,0 +1,170 @@
+"""Tests as text: ``ip.daddr == 10.0.0.0/8``, ``any(…)``, ``random 1073741824/2^31``, ``recent …``."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from translate.ir import (
+    RANDOM_RANGE,
+    Account,
+    AnyOf,
+    Family,
+    Field,
+    FieldTest,
+    Nth,
+    Random,
+    Recent,
+    RecentMode,
+    SetDirection,
+    SetTest,
+    Test,
+    Value,
+)
+from translate.irtext.lexer import Cursor, SyntaxFault, number, word
+from translate.irtext.values import format_number, format_value, take_field, take_number, take_value
+
+__all__ = ["format_fields", "format_test", "take_fields", "take_share", "take_test"]
+
+
+def format_test(test: Test, family: Family) -> str:
+    """Return the text of a test."""
+    match test:
+        case FieldTest():
+            return _field_test(test, family)
+        case AnyOf():
+            parts = ", ".join(_field_test(part, family) for part in test.tests)
+            return f"{_not(test.negated)}any({parts})"
+        case Random():
+            return f"{_not(test.negated)}random {test.numerator}/2^31"
+        case Nth():
+            return f"{_not(test.negated)}nth {test.packet} every {test.every}"
+        case SetTest():
+            return f"{_not(test.negated)}set {word(test.name)}({', '.join(test.directions)})"
+        case Recent():
+            return f"{_not(test.negated)}{_recent(test, family)}"
+        case Account():
+            return f"account {word(test.name)}"
+        case _:
+            assert_never(test)
+
+
+def format_fields(fields: tuple[Field, ...]) -> str:
+    """Return the text of the fields of a key: ``ip.daddr . l4.dport``."""
+    return " . ".join(field.text for field in fields)
+
+
+def _not(negated: bool) -> str:
+    return "not " if negated else ""
+
+
+def _field_test(test: FieldTest, family: Family) -> str:
+    text = test.field.text
+    if test.mask is not None:
+        text += f" & {format_number(test.field, test.mask, family)}"
+    values = ", ".join(format_value(test.field, value, family) for value in test.values)
+    if len(test.values) != 1:
+        values = f"{{{values}}}"
+    return f"{text} {'!=' if test.negated else '=='} {values}"
+
+
+def _recent(test: Recent, family: Family) -> str:
+    mask = format_number(Field.SADDR, test.mask, family)
+    text = f"recent {test.mode} {word(test.name)} {test.side} mask {mask}"
+    if test.seconds is not None:
+        text += f" seconds {test.seconds}"
+    if test.hitcount is not None:
+        text += f" hitcount {test.hitcount}"
+    text += " reap" if test.reap else ""
+    text += " rttl" if test.rttl else ""
+    return f"{text} per {format_fields(test.key)}" if test.key else text
+
+
+def take_test(cursor: Cursor, family: Family) -> Test:
+    """Read a test. Raises SyntaxFault."""
+    negated = cursor.take("not")
+    if cursor.take("any"):
+        cursor.expect("(")
+        tests: list[FieldTest] = []
+        while not cursor.take(")"):
+            if tests:
+                cursor.expect(",")
+            tests.append(_take_field_test(cursor, family))
+        return AnyOf(tests=tuple(tests), negated=negated)
+    if cursor.take("random"):
+        return Random(numerator=take_share(cursor), negated=negated)
+    if cursor.take("nth"):
+        packet = cursor.number("the number of a packet")
+        cursor.expect("every")
+        return Nth(every=cursor.number("a number of packets"), packet=packet, negated=negated)
+    if cursor.take("set"):
+        return _take_set_test(cursor, negated=negated)
+    if cursor.take("recent"):
+        return _take_recent(cursor, family, negated=negated)
+    if negated:
+        raise cursor.fault("expected any, random, nth, set or recent")
+    if cursor.take("account"):
+        return Account(name=cursor.next("the name of an object").text)
+    return _take_field_test(cursor, family)
+
+
+def take_fields(cursor: Cursor) -> tuple[Field, ...]:
+    """Read the fields of a key. Raises SyntaxFault."""
+    fields = [take_field(cursor)]
+    while cursor.take("."):
+        fields.append(take_field(cursor))
+    return tuple(fields)
+
+
+def take_share(cursor: Cursor) -> int:
+    """Read a share such as ``1073741824/2^31`` and return its numerator. Raises SyntaxFault."""
+    token = cursor.next("a share such as 1073741824/2^31")
+    share, _, whole = token.text.partition("/")
+    if whole != "2^31":
+        raise SyntaxFault(token.column, f"expected a share such as 1073741824/2^31, found {token.text!r}")
+    return number(share, token.column, "a number", most=RANDOM_RANGE)
+
+
+def _take_field_test(cursor: Cursor, family: Family) -> FieldTest:
+    field = take_field(cursor)
+    mask = take_number(cursor, field, family) if not field.is_name and cursor.take("&") else None
+    negated = cursor.take("!=")
+    if not negated:
+        cursor.expect("==")
+    if not cursor.take("{"):
+        return FieldTest(field=field, values=(take_value(cursor, field, family),), mask=mask, negated=negated)
+    values: list[Value] = []
+    while not cursor.take("}"):
+        if values:
+            cursor.expect(",")
+        values.append(take_value(cursor, field, family))
+    return FieldTest(field=field, values=tuple(values), mask=mask, negated=negated)
+
+
+def _take_set_test(cursor: Cursor, *, negated: bool) -> SetTest:
+    name = cursor.next("the name of a set").text
+    cursor.expect("(")
+    directions = [cursor.member(SetDirection)]
+    while cursor.take(","):
+        directions.append(cursor.member(SetDirection))
+    cursor.expect(")")
+    return SetTest(name=name, directions=tuple(directions), negated=negated)
+
+
+def _take_recent(cursor: Cursor, family: Family, *, negated: bool) -> Recent:
+    mode = cursor.member(RecentMode)
+    name = cursor.next("the name of a list").text
+    side = cursor.member(SetDirection)
+    cursor.expect("mask")
+    mask = take_number(cursor, Field.SADDR, family)
+    return Recent(
+        name=name,
+        mode=mode,
+        side=side,
+        mask=mask,
+        seconds=cursor.number("seconds") if cursor.take("seconds") else None,
+        hitcount=cursor.number("a number of packets") if cursor.take("hitcount") else None,
+        reap=cursor.take("reap"),
+        rttl=cursor.take("rttl"),
+        negated=negated,
+        key=take_fields(cursor) if cursor.take("per") else (),
+    )

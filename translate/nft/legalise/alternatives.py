@@ -1,0 +1,293 @@
+"""Rules with a test that takes more than one nft rule, expanded.
+
+Each expansion keeps the meaning of the rule:
+
+*A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on
+conntrack data fails for a packet without an entry either way. So the rule's other tests jump to a
+chain of its own, where every part returns and the actions follow (``return`` form). Not negated, the
+chain has one rule per part; an action that would come back is turned into one that leaves that
+chain, so that at most one part acts. ``Return`` and ``Goto`` leave the rule's own chain and cannot
+stand in another one; there the rule is repeated for every alternative, which is the same because
+control never comes back to the next one.
+
+*Chance, counters and lists behind an* :class:`AnyOf` must see only what passed it, and a list that a rule
+changes behind chance or a counter must not have these asked twice. So such a rule is cut: what stands before
+the cut leads to a chain that has the rest. That is a jump, or with ``Return`` or ``Goto`` as the rule's end a
+goto; then all else that stands behind the rule is in a chain of its own, too, to which every packet goes that
+fails a test on its way.
+
+*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list where the rule does not match
+(``recent_mt``): ``--remove`` takes out what is there, and ``--update`` refreshes what is there but too old.
+So it is cut off, too, with rules for that before the rest.
+
+*A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
+(it may have no transport header), did not come in by a bridge (its device may be of no kind), or came by
+another way than the one back (which takes two matches to say). So the rule's other tests jump to a chain of
+its own, where a packet of which the opposite is true returns and the actions follow. With ``Return`` or
+``Goto`` as its end the rule goes to that chain instead, and so does all else that stands behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+from translate.ir import (
+    Account,
+    Action,
+    AnyOf,
+    Apply,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Log,
+    NfLog,
+    NoTrack,
+    Recent,
+    RecentMode,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    SetTest,
+    Test,
+)
+from translate.nft.legal import LegalChain
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headers import CT_PORTS, PORTS
+from translate.nft.legalise.ipsets import ends_the_rule
+from translate.nft.legalise.natports import transport_again
+from translate.nft.legalise.rules import negated_recent, write_rule
+from translate.passes.facts import ALWAYS_PRESENT
+from translate.passes.normalise import canonical
+
+__all__ = ["takes_rules", "write_apply"]
+
+_YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED})
+"""Fields of one bit, of which the matches of one rule say "yes" alone."""
+
+
+def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
+    """Write a rule into ``chain``; return the chain that takes what stands behind it. Raises CannotSay."""
+    several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
+    cut = _cut(draft, apply.tests, several)
+    if cut is not None:
+        return _stages(draft, chain, apply, cut)
+    if not several:
+        write_rule(draft, chain, apply)
+        return chain
+    leaves = _leaves(apply)
+    index = next((i for i in several if leaves and not isinstance(apply.tests[i], AnyOf)), several[0])
+    special = apply.tests[index]
+    counts = _last_counts(apply.tests)
+    behind = apply.tests[index + 1 : len(apply.tests) - len(counts)]
+    rest = (*apply.tests[:index], *behind)
+    if leaves and isinstance(special, AnyOf):
+        ways = _all_ways(apply.tests, draft.family)
+        if ways is None:
+            return _stages(draft, chain, apply, several[0])
+        for tests in ways:
+            write_rule(draft, chain, replace(apply, tests=tests))
+        return chain
+    if leaves:
+        return _opposite_stays(draft, chain, apply, _opposite(special), rest, counts)
+    aside = draft.aside(chain, apply.origin)
+    chain = write_apply(draft, chain, replace(apply, tests=rest, actions=(draft.jump(aside),)))
+    if isinstance(special, AnyOf):
+        _any_of(draft, aside, special, apply, counts)
+    else:
+        write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(Return(),)))
+        write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts)))
+    return chain
+
+
+def _leaves(apply: Apply) -> bool:
+    """Whether the rule ends in an action that cannot stand in another chain."""
+    return bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
+
+
+def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
+    """Return the first test that must be asked apart from those before it, and with those behind it."""
+    asked = tests[: len(tests) - len(_last_counts(tests))]
+    stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
+    if several and stateful and stateful[-1] > several[0]:
+        return several[0]
+    return draft.recent.cut(tests)
+
+
+def _stages(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
+    """Write the tests before the one at ``index``, and all else into chains; return where to go on."""
+    special, behind = apply.tests[index], apply.tests[index + 1 :]
+    leaves = _leaves(apply)
+    aside = draft.aside(chain, apply.origin)
+    last = draft.aside(chain, apply.origin) if leaves else chain
+    failed: Action = Goto(draft.jump(last).chain) if leaves else Return()
+    there: Action = Goto(draft.jump(aside).chain) if leaves else draft.jump(aside)
+    rules = [aside]
+    begun = write_apply(draft, chain, replace(apply, tests=apply.tests[:index], actions=(there,)))
+    if leaves:
+        rules.append(begun)
+    rest = replace(apply, tests=(*_protocol_again(apply, behind), *behind))
+    match special:
+        case AnyOf(negated=False):
+            passed = draft.aside(chain, apply.origin)
+            for part in special.tests:
+                tests = (*transport_again(apply, part), part)
+                write_rule(
+                    draft, aside, replace(apply, tests=tests, actions=(Goto(draft.jump(passed).chain),))
+                )
+            rules.append(write_apply(draft, passed, rest))
+        case AnyOf():
+            for part in special.tests:
+                tests = (*transport_again(apply, part), part)
+                write_rule(draft, aside, replace(apply, tests=tests, actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+        case Recent(negated=True, mode=RecentMode.UPDATE | RecentMode.REMOVE):
+            negated_recent(draft, aside, replace(apply, tests=(special,), actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+        case Recent():
+            rules[0] = write_apply(draft, aside, replace(rest, tests=(special, *rest.tests)))
+        case _:
+            write_rule(draft, aside, replace(apply, tests=(_opposite(special),), actions=(failed,)))
+            rules[0] = write_apply(draft, aside, rest)
+    if leaves:
+        for each in rules:
+            write_rule(draft, each, replace(apply, tests=(), actions=(failed,)))
+    return last if leaves else begun
+
+
+def takes_rules(draft: Draft, test: Test) -> bool:
+    """Return whether a test takes more than one rule."""
+    match test:
+        case AnyOf():
+            return True
+        case SetTest():
+            return ends_the_rule(test, draft.ipsets)
+        case FieldTest(field=field) if field in _YES_OR_NO:
+            return any(0 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        case _:
+            return False
+
+
+def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
+    """Return the test on the protocol that the rest of a rule asks for, or none."""
+    parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS | CT_PORTS]
+    return transport_again(apply, parts[0] if parts else None)
+
+
+def _opposite_stays(
+    draft: Draft,
+    chain: LegalChain,
+    apply: Apply,
+    opposite: Test,
+    rest: tuple[Test, ...],
+    counts: tuple[Test, ...],
+) -> LegalChain:
+    """Write a rule that leaves its chain unless ``opposite`` is true; return where to go on.
+
+    What stands behind the rule is put into a chain of its own, that the other packets go to.
+    """
+    behind, aside = draft.aside(chain, apply.origin), draft.aside(chain, apply.origin)
+    onward = Goto(draft.jump(behind).chain)
+    decide = replace(apply, tests=rest, actions=(Goto(draft.jump(aside).chain),))
+    chain = write_apply(draft, chain, decide)
+    write_rule(draft, chain, replace(apply, tests=(), actions=(onward,)))
+    write_rule(draft, aside, replace(apply, tests=(opposite,), actions=(onward,)))
+    write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts), actions=apply.actions))
+    return behind
+
+
+def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
+    """Fill the chain that the rule's other tests jump to; ``counts`` see what has passed them all."""
+    if any_of.negated:
+        for part in any_of.tests:
+            write_rule(
+                draft, aside, replace(apply, tests=(*transport_again(apply, part), part), actions=(Return(),))
+            )
+        write_rule(draft, aside, replace(apply, tests=(*transport_again(apply), *counts)))
+        return
+    actions = _leaving(apply.actions)
+    for part in any_of.tests:
+        tests = (*transport_again(apply, part), part, *counts)
+        write_rule(draft, aside, replace(apply, tests=tests, actions=actions))
+
+
+def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
+    """The tests of one rule for every way in which its alternatives can hold.
+
+    None where rules cannot stand for them: what draws or counts must do so once.
+    """
+    counts = _last_counts(tests)
+    asked = tests[: len(tests) - len(counts)]
+    plain = tuple(test for test in asked if not isinstance(test, AnyOf))
+    if any(not isinstance(test, FieldTest | SetTest) for test in plain):
+        return None
+    ways = [_ways(test) for test in asked if isinstance(test, AnyOf)]
+    found = []
+    for way in product(*(way for way in ways if way is not None)):
+        tried = canonical((*plain, *(test for part in way for test in part)), family)
+        if tried is not None:
+            found.append((*tried, *counts))
+    return None if None in ways else found
+
+
+def _opposite(test: Test) -> Test:
+    """The opposite of a test that holds where nftables would end the rule."""
+    if isinstance(test, SetTest):
+        return replace(test, negated=False)
+    assert isinstance(test, FieldTest)
+    return FieldTest(field=test.field, values=(Interval.point(1),))
+
+
+def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """The ``-m nfacct`` behind every other test: they count just what the rule acts on."""
+    start = len(tests)
+    while start and isinstance(tests[start - 1], Account):
+        start -= 1
+    return tests[start:]
+
+
+def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """The same actions in a chain of their own, from which control must not reach the next rule."""
+    match actions[-1:]:
+        case (Jump(chain=name),):
+            return (*actions[:-1], Goto(name))
+        case (last,) if not _comes_back(last):
+            return actions
+        case _:
+            return (*actions, Return())
+
+
+def _comes_back(action: Action) -> bool:
+    """Whether the next rule of the chain may follow after this action."""
+    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | Log | NfLog)
+
+
+_NO_ENTRY: Final = FieldTest(
+    field=Field.CT_STATE,
+    values=(Interval.point(ConnectionState.INVALID), Interval.point(ConnectionState.UNTRACKED)),
+)
+"""True of just the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
+
+
+def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
+    """The conjunctions of which one must hold for ``any_of`` to hold, or None where nobody can say so."""
+    if not any_of.negated:
+        return [(part,) for part in any_of.tests]
+    not_each: list[list[FieldTest]] = []
+    for part in any_of.tests:
+        negated = replace(part, negated=not part.negated)
+        if part.field in ALWAYS_PRESENT:
+            not_each.append([negated])
+        elif part.field.is_connection:
+            not_each.append([negated, _NO_ENTRY])
+        else:
+            return None  # of a packet without this field nothing can be asked
+    return list(product(*not_each))

@@ -1,0 +1,86 @@
+"""Program → legal Program: every statement of every chain, in order.
+
+What a statement takes decides who writes it: ``alternatives`` a rule with a test of several rules,
+``rules`` any other rule, ``containers`` a lookup or a draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from translate.errors import Refusal
+from translate.ir import Apply, Choose, Lookup, LoweredChain, Program, Statement
+from translate.nft.legal import LegalChain, LegalProgram
+from translate.nft.legalise.alternatives import write_apply
+from translate.nft.legalise.containers import write_choose, write_lookup
+from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.rules import write_rule
+from translate.nft.limits.refusal import CannotSay
+from translate.passes.normalise import canonical
+
+__all__ = ["legalise"]
+
+
+def legalise(program: Program) -> LegalProgram:
+    """Return the Program in which every statement is one nft rule, and every container one map or set.
+
+    Raises UnsupportedError with every rule that nftables cannot express.
+    """
+    draft = _drafted(program)
+    while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
+        names = {chain.name: name for name, chain in draft.known.items()}
+        known = [names[name] for name in way if name in names]
+        shorter = shortened(draft.program, known, len(way) - 1 - MAX_DEPTH)
+        if shorter is None:
+            draft.refusals += too_deep(draft.chains)
+            break
+        draft = _drafted(shorter)
+    return draft.legal()
+
+
+def _drafted(program: Program) -> Draft:
+    draft = Draft(program)
+    for chain in program.chains:
+        _fill(draft, chain)
+    return draft
+
+
+def _fill(draft: Draft, chain: LoweredChain) -> None:
+    """Write the chain's statements as rules, and what cannot be written as refusals."""
+    made = draft.known[chain.name]
+    for each in chain.statements:
+        tests = canonical(each.tests, draft.family)
+        if tests is None:
+            continue  # no packet passes these tests
+        try:
+            made = _write(draft, made, each if tests is each.tests else replace(each, tests=tests))
+        except CannotSay as e:
+            draft.refusals += _refused_entries(draft, made, each) or [e.at(each.origin)]
+
+
+def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[Refusal]:
+    """The rules of a lookup that would be refused each by itself; what this writes belongs to no table."""
+    refused: list[Refusal] = []
+    for entry in each.entries if isinstance(each, Lookup) else ():
+        try:
+            apart = Apply(tests=(), actions=entry.actions, origin=entry.origin)
+            write_rule(draft, draft.aside(chain, entry.origin), apart)
+        except CannotSay as e:
+            refused.append(e.at(entry.origin))
+    return refused
+
+
+def _write(draft: Draft, chain: LegalChain, each: Statement) -> LegalChain:
+    """Write a statement; return the chain that takes what stands behind it."""
+    match each:
+        case Apply():
+            return write_apply(draft, chain, each)
+        case Lookup():
+            write_lookup(draft, chain, each)
+        case Choose():
+            write_choose(draft, chain, each)
+        case _:
+            assert_never(each)
+    return chain

@@ -1,0 +1,83 @@
+"""``-j CONNMARK`` as rules of one statement each.
+
+* Reading ``ct mark`` ends the rule for a packet without a conntrack entry (``nft_ct_get_eval``). CONNMARK
+  does nothing to such a packet, so that this is right, provided nothing stands behind it in the rule.
+* nft before 1.1.2, and the kernel before 6.13, join a mark with constants only. ``mark & A ^ ctmark & B``
+  takes one rule to clear, and one for each bit that is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, assert_never
+
+from translate.ir import (
+    Action,
+    ConnectionState,
+    Field,
+    FieldTest,
+    Interval,
+    RestoreMark,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+)
+
+__all__ = ["Connmark", "connmark_rules", "stands_apart"]
+
+_ALL: Final = 0xFFFFFFFF
+_HAS_ENTRY: Final = FieldTest(
+    field=Field.CT_STATE,
+    values=tuple(
+        Interval.point(state)
+        for state in (ConnectionState.ESTABLISHED, ConnectionState.RELATED, ConnectionState.NEW)
+    ),
+)
+"""True of just the packets with a conntrack entry (``nf_ct_get``)."""
+
+Connmark = SetConnmark | SaveMark | RestoreMark
+
+
+def stands_apart(actions: Sequence[Action]) -> bool:
+    """Whether one of the actions needs rules of its own, or may end a rule that goes on."""
+    return any(
+        isinstance(action, SetConnmark | SaveMark | RestoreMark)
+        and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
+        for index, action in enumerate(actions)
+    )
+
+
+def connmark_rules(action: Connmark) -> Iterator[tuple[tuple[FieldTest, ...], Action]]:
+    """Yield the rules that do ``action``, each as its tests and its only action.
+
+    Both marks are copied under a mask alone, and changed by constants alone.
+    """
+    match action:
+        case SetConnmark():
+            yield (), action
+        case SaveMark(nfmask=nfmask, ctmask=ctmask):
+            if ctmask == _ALL:
+                yield (), action
+                return
+            if ctmask or not nfmask:
+                yield (), SetConnmark(0, ctmask)
+            for bit in _bits(nfmask):
+                yield (_has_bit(Field.MARK, bit),), SetConnmark(bit, 0)
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask):
+            if nfmask == _ALL:
+                yield (), action
+                return
+            if nfmask or not ctmask:
+                yield (_HAS_ENTRY,), SetMark(0, nfmask)
+            for bit in _bits(ctmask):
+                yield (_has_bit(Field.CT_MARK, bit),), SetMark(bit, 0)
+        case _:
+            assert_never(action)
+
+
+def _has_bit(field: Field, bit: int) -> FieldTest:
+    return FieldTest(field=field, values=(Interval.point(bit),), mask=bit)
+
+
+def _bits(mask: int) -> Iterator[int]:
+    return (1 << n for n in range(32) if mask >> n & 1)

@@ -1,0 +1,210 @@
+"""Lookups and draws as one map or set each, and the rule that asks it.
+
+*Entries that all do the same* become a set, with the actions in the rule. *Entries that differ in the
+target of a DNAT alone* become a map of targets (``datamaps``). All others become a verdict map.
+
+*Actions that are no plain verdict*: an element jumps to a chain that holds the actions; when they end in
+``Return`` or ``Goto`` it goes there instead, so that the return is the lookup's chain's own.
+
+Maps have names: an anonymous map costs the kernel a search through all others for a free name, which
+makes a thousand of them take minutes (``nf_tables_set_alloc_name``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    RANDOM_RANGE,
+    Accept,
+    Action,
+    Apply,
+    Choose,
+    Drop,
+    Entry,
+    Field,
+    Goto,
+    Interval,
+    Jump,
+    Lookup,
+    MemberEntries,
+    Origin,
+    Protocol,
+    Reject,
+    RejectKind,
+    Return,
+    Test,
+)
+from translate.nft.legal import (
+    DnatTo,
+    Draw,
+    Element,
+    InSet,
+    Key,
+    LegalChain,
+    LegalMap,
+    Part,
+    Target,
+    VerdictOf,
+)
+from translate.nft.legalise.alternatives import takes_rules
+from translate.nft.legalise.connmarks import stands_apart
+from translate.nft.legalise.datamaps import dnat_targets, same_actions
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headers import PORTS, protocol_among, transports
+from translate.nft.legalise.natports import needs_transport
+from translate.nft.legalise.rules import statements, write_rule
+from translate.nft.limits.inexpressible import check_field, check_value
+from translate.nft.limits.refusal import CannotSay
+
+__all__ = ["write_choose", "write_lookup"]
+
+_FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
+
+
+def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
+    """Write a lookup as a map or a set, and the rule that asks it. Raises CannotSay."""
+    _no_alternatives(draft, lookup.tests)
+    parts = draft.matches(lookup.tests)
+    known = transports(lookup.tests)
+    ports = not PORTS.isdisjoint(lookup.fields)
+    if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
+        parts.append(protocol_among(PORT_PROTOCOLS))
+    # What a member of a family is, is seen from those that the sample has.
+    shown = lookup.entries.sample if isinstance(lookup.entries, MemberEntries) else lookup.entries
+    entries = list(_possible(lookup, shown, known))
+    for entry, _ in entries:
+        for each, value in zip(lookup.fields, entry.key, strict=True):
+            check_value(each, value, draft.family)
+    for each in lookup.fields:
+        check_field(each, draft.family)
+    wide = any(isinstance(v, Interval) and not v.is_point for e in shown for v in e.key)
+    same = same_actions(shown)
+    same = () if same is None or stands_apart(same) or _resets_behind_others(same, known) else same
+    # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
+    asks_fib = not _FIB.isdisjoint(lookup.fields)
+    nat = None if same or asks_fib else dnat_targets(shown)
+    if not same and nat is None:
+        cells = _Cells(draft, chain, lookup.origin)
+        elements = [cells.element(entry, over) for entry, over in entries]
+        cells.ask(parts, lookup.fields, elements, interval=wide, lookup=lookup)
+        return
+    name = draft.names.give(chain.name)
+    # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
+    asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
+    if asks and not known:
+        parts.append(protocol_among({n for _, over in entries for n in over} or PORT_PROTOCOLS))
+    if nat is not None:
+        parts.append(DnatTo(name, lookup.fields, nat.ports))
+    else:
+        parts += [InSet(name, lookup.fields), *statements(same)]
+    draft.write(chain, parts, lookup.origin)
+    draft.maps.append(
+        LegalMap(
+            name=name,
+            key=lookup.fields,
+            data=None if nat is None else Target(nat.ported),
+            interval=wide,
+            elements=tuple(Element(e, None if nat is None else e.actions[0]) for e, _ in entries),
+            lookup=lookup,
+        )
+    )
+
+
+def _possible(
+    lookup: Lookup, entries: Sequence[Entry], known: tuple[int, ...]
+) -> Iterator[tuple[Entry, tuple[int, ...]]]:
+    """Yield the entries that packets can have, each with the transport protocols that these can be of."""
+    ports = not PORTS.isdisjoint(lookup.fields)
+    at = lookup.fields.index(Field.L4PROTO) if Field.L4PROTO in lookup.fields else None
+    for entry in entries:
+        protocol = None if at is None else entry.key[at]
+        if ports and isinstance(protocol, Interval) and protocol.low not in PORT_PROTOCOLS:
+            continue  # a packet of this protocol has no ports, whatever stands in their place
+        single = isinstance(protocol, Interval) and protocol.is_point
+        yield entry, (protocol.low,) if isinstance(protocol, Interval) and single else known
+
+
+def _resets_behind_others(actions: Sequence[Action], known: Sequence[int]) -> bool:
+    """Whether nft would refuse an answer that is for TCP alone, behind matches on other protocols."""
+    resets = any(isinstance(a, Reject) and a.kind is RejectKind.TCP_RESET for a in actions)
+    return resets and tuple(known) != (Protocol.TCP,)
+
+
+def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
+    """Write a draw as a map of numbers, and the rule that draws one. Raises CannotSay."""
+    _no_alternatives(draft, choose.tests)
+    parts = draft.matches(choose.tests)
+    known = transports(choose.tests)
+    cells = _Cells(draft, chain, choose.origin)
+    elements = []
+    low = 0
+    for branch in choose.branches:
+        high = low if choose.equal else low + branch.weight - 1
+        entry = Entry(key=(Interval(low, high),), actions=branch.actions, origin=branch.origin)
+        elements.append(cells.element(entry, known))
+        low = high + 1
+    draw = Draw(len(choose.branches) if choose.equal else RANDOM_RANGE)
+    cells.ask(parts, (draw,), elements, interval=not choose.equal)
+
+
+def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
+    if any(takes_rules(draft, test) for test in tests):
+        raise CannotSay("any-of-with-map", "a map cannot stand behind a test of several rules")
+
+
+@dataclass(slots=True)
+class _Cells:
+    """The elements of one verdict map as they are made, with a chain for every action list that needs one."""
+
+    draft: Draft
+    chain: LegalChain
+    origin: Origin
+    calls: list[str] = field(default_factory=list)
+    _made: dict[tuple[tuple[Action, ...], tuple[int, ...]], Jump | Goto] = field(default_factory=dict)
+
+    def element(self, entry: Entry, over: tuple[int, ...]) -> Element | None:
+        """Return an element; ``over`` are the transport protocols that its packets can have.
+
+        None without actions: what a map does not hold goes on with the next rule.
+        """
+        if not entry.actions:
+            return None
+        verdict = entry.actions[-1]
+        if len(entry.actions) > 1 or not isinstance(verdict, Accept | Drop | Return | Jump | Goto):
+            verdict = self._chain_of(entry.actions, over, entry.origin)
+        if isinstance(verdict, Jump | Goto):
+            self.calls.append(self.draft.called[verdict.chain])
+        return Element(entry, verdict)
+
+    def _chain_of(self, actions: tuple[Action, ...], over: tuple[int, ...], origin: Origin) -> Jump | Goto:
+        wants = over if any(map(needs_transport, actions)) else ()
+        there = self._made.get((actions, wants))
+        if there is None:
+            aside = self.draft.aside(self.chain, origin)
+            tests = (protocol_among(wants),) if wants else ()
+            write_rule(self.draft, aside, Apply(tests=tests, actions=actions, origin=origin))
+            there = self.draft.jump(aside)
+            there = Goto(there.chain) if isinstance(actions[-1], Return | Goto) else there
+            self._made[actions, wants] = there
+        return there
+
+    def ask(
+        self,
+        parts: Sequence[Part],
+        key: Key,
+        elements: Sequence[Element | None],
+        *,
+        interval: bool,
+        lookup: Lookup | None = None,
+    ) -> None:
+        """Write the map of these elements, and the rule that asks it behind ``parts``."""
+        name = self.draft.names.give(self.chain.name)
+        there = tuple(element for element in elements if element is not None)
+        self.draft.maps.append(
+            LegalMap(name=name, key=key, data="verdict", interval=interval, elements=there, lookup=lookup)
+        )
+        self.draft.write(self.chain, [*parts, VerdictOf(name, key)], self.origin, dict.fromkeys(self.calls))

@@ -1,0 +1,49 @@
+"""Lookups whose entries do the same, or differ in the target of a DNAT alone: sets and maps of targets.
+
+Neither needs a chain per entry. ``dnat to KEY map @M`` goes on with the next rule when the map has no such
+key (``nft_lookup_eval`` breaks), as a lookup does. JSON cannot express it before nft 1.0.7; text can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from translate.ir import Action, Dnat, Entry, NatPorts
+
+__all__ = ["Targets", "dnat_targets", "same_actions"]
+
+
+def same_actions(entries: Sequence[Entry]) -> tuple[Action, ...] | None:
+    """Return what all entries do, or None when they do different things."""
+    first = entries[0].actions if entries else ()
+    return first if all(entry.actions == first for entry in entries) else None
+
+
+class Targets(NamedTuple):
+    """What the targets of entries have in common: whether each has a port, and how it is chosen."""
+
+    ported: bool
+    ports: NatPorts
+
+
+def dnat_targets(entries: Sequence[Entry]) -> Targets | None:
+    """Return what the targets of the entries have in common if a map can hold them, else None."""
+    found: set[Targets] = set()
+    for entry in entries:
+        match entry.actions:
+            case (Dnat(addresses=addresses, ports=ports),) if addresses is not None and addresses.is_point:
+                port = ports.interval
+                if port is not None and not port.is_point:
+                    return None
+                found.add(Targets(port is not None, _without_interval(ports)))
+            case _:
+                return None
+    return found.pop() if len(found) == 1 else None
+
+
+@lru_cache(maxsize=1024)
+def _without_interval(ports: NatPorts) -> NatPorts:
+    return replace(ports, interval=None)

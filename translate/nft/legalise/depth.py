@@ -1,0 +1,97 @@
+"""nf_tables limits how deep jumps nest; x_tables does not.
+
+The kernel counts jumps and gotos alike (``nft_chain_validate``), though a goto takes no place on its stack.
+So chains on a path that is too long are written out where they are called, from the end of the path on,
+as far as the meaning stays (``translate.passes.inline``). What is still too deep is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from translate.errors import Refusal
+from translate.ir import Program
+from translate.nft.legal import LegalChain
+from translate.nft.limits.refusal import CannotSay
+from translate.passes.calls import called
+from translate.passes.control import changed_fields
+from translate.passes.inline import inline
+
+__all__ = ["MAX_DEPTH", "longest_way", "shortened", "too_deep"]
+
+MAX_DEPTH: Final = 15
+"""Most chains below a base chain: ``nft_chain_validate`` stops at level 16 (``NFT_JUMP_STACK_SIZE``)."""
+
+_MOST_STATEMENTS: Final = 10_000
+"""How many statements a Program may grow by: chains with several callers are written out for each."""
+
+_MOST_CALLS: Final = 256
+"""How many calls are written out: each takes as long as the chain that the ones before have made."""
+
+
+def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
+    """Yield a refusal for every rule whose call goes deeper than nf_tables allows."""
+    known = {chain.name: chain for chain in chains}
+    for name in dict.fromkeys(name for level in _levels(chains)[MAX_DEPTH:] for name in level):
+        for rule in known[name].rules:
+            if rule.calls:
+                reason = f"more than {MAX_DEPTH} chains below a built-in one"
+                yield CannotSay("jump-depth", reason).at(rule.origin)
+
+
+def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
+    """Return the names of the chains on the longest way from a base chain, that one first."""
+    levels = _levels(chains)
+    way = [next(iter(levels[-1]))] if levels else []
+    for level in reversed(levels[1:]):
+        way.append(level[way[-1]])
+    return tuple(reversed(way))
+
+
+def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
+    """The chains that are so many calls below a base chain, by that number, each with a caller.
+
+    No chain reaches itself, so that the levels end. Those below the first that is too deep are among them.
+    """
+    targets = {c.name: dict.fromkeys(t for rule in c.rules for t in rule.calls) for c in chains}
+    levels: list[dict[str, str]] = []
+    level = {chain.name: "" for chain in chains if chain.base is not None}
+    while level and len(levels) <= len(chains):
+        levels.append(level)
+        level = {target: name for name in level for target in targets[name]}
+    return levels
+
+
+def shortened(program: Program, way: Sequence[str], calls: int) -> Program | None:
+    """Return the Program with up to ``calls`` of the calls on a way written out, the last ones first.
+
+    ``way`` has names of its chains. A chain that nobody calls any more is gone. None where no call can be
+    written out, or where the Program would grow too large.
+    """
+    if calls > _MOST_CALLS:
+        return None
+    chains = {chain.name: chain for chain in program.chains}
+    callers = Counter(name for chain in program.chains for name in set(called(chain)))
+    changed = changed_fields(program)
+    room = _MOST_STATEMENTS
+    left = calls
+    for caller, name in reversed(list(pairwise(way))):
+        made = inline(chains[caller], chains[name], changed) if left else None
+        if made is None:
+            continue
+        room -= len(made.statements) - len(chains[caller].statements)
+        callers.subtract(set(called(chains[caller])))
+        callers.update(set(called(made)))
+        chains[caller] = made
+        if not callers[name]:
+            gone = chains.pop(name)
+            room += len(gone.statements)
+            callers.subtract(set(called(gone)))
+        if room < 0:
+            return None
+        left -= 1
+    return None if left == calls else replace(program, chains=tuple(chains.values()))

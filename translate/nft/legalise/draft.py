@@ -1,0 +1,167 @@
+"""The legal Program while it is being made: what is there so far, what it is called, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from translate.errors import Note, Refusal, UnsupportedError
+from translate.ir import (
+    Account,
+    Family,
+    Goto,
+    Hook,
+    IpSet,
+    Jump,
+    LoweredChain,
+    Origin,
+    Program,
+    Recent,
+    TableName,
+    Test,
+)
+from translate.nft.legal import (
+    BaseHook,
+    Count,
+    InSet,
+    LegalChain,
+    LegalMap,
+    LegalProgram,
+    LegalRule,
+    Part,
+    SharedCounter,
+)
+from translate.nft.legalise.apart import kept_apart
+from translate.nft.legalise.headers import matches
+from translate.nft.legalise.ipsets import NamedSets
+from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, sets_of
+from translate.nft.limits.inexpressible import check_statement
+from translate.nft.limits.untracked import refused_answers
+from translate.nft.names import NameGiver
+from translate.nft.notes import notes_on_accounts, notes_on_bridges, notes_on_lists
+from translate.passes.accounts import account_origins
+from translate.passes.recents import recent_lists
+
+__all__ = ["Draft"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A legal Program in the making.
+
+    ``chains`` of the Program are declared before the first rule is written, so that every jump has its
+    name (``called``) and every chain can be found by the Program's (``known``). ``named`` are the ipsets
+    that rules have asked for.
+    """
+
+    program: Program
+    family: Family = field(init=False)
+    ipsets: dict[str, IpSet] = field(init=False)
+    names: NameGiver = field(default_factory=NameGiver)
+    known: dict[str, LegalChain] = field(default_factory=dict)
+    called: dict[str, str] = field(default_factory=dict)
+    chains: list[LegalChain] = field(default_factory=list)
+    recent: RecentSets = field(init=False)
+    counters: dict[str, SharedCounter] = field(init=False)
+    maps: list[LegalMap] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    named: NamedSets = field(init=False)
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.family = program.family
+        self.ipsets = {one.name: one for one in program.sets}
+        self.named = NamedSets(self.ipsets, self.family, self.names)
+        for chain in program.chains:
+            self._declare(chain)
+        lists = recent_lists(program)
+        self.recent = RecentSets(self.family, lists, sets_of(lists, self.names))
+        self.counters = {
+            name: SharedCounter(name=self.names.give(f"nfacct_{name}"), note=f"nfacct {name}")
+            for name in account_origins(program)
+        }
+
+    def _declare(self, chain: LoweredChain) -> None:
+        table, _, original = chain.name.partition("/")
+        name = self.names.give(f"{table}_{original}")
+        self.called[chain.name] = name
+        note = f"{table} {original}"
+        made = LegalChain(name=name, note=note, origin=chain.origin, base=_base(chain))
+        self.known[chain.name] = made
+        self.chains.append(made)
+
+    def aside(self, chain: LegalChain, origin: Origin) -> LegalChain:
+        """Return a new chain for a part of ``chain``, named after it."""
+        made = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
+        self.chains.append(made)
+        return made
+
+    def jump(self, aside: LegalChain) -> Jump:
+        """Return a jump to a chain that only the nftables side has."""
+        key = f"nft/{aside.name}"
+        self.called[key] = aside.name
+        return Jump(key)
+
+    def matches(self, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[Part]:
+        """Return the matches of a rule, in the order of its tests; ``before`` are those that it has already.
+
+        Raises CannotSay.
+        """
+        parts: list[Part] = []
+        start = len(before)
+        tests = kept_apart((*before, *tests))
+        for index, test in enumerate(tests):
+            if index >= start and isinstance(test, Recent | Account):
+                parts += matches(tests[start:index], self.family, self.named.asked, tests[:start])
+                parts.append(self._asked(test))
+                start = index + 1
+        return parts + matches(tests[start:], self.family, self.named.asked, tests[:start])
+
+    def _asked(self, test: Recent | Account) -> InSet | Count:
+        return self.recent.seen(test) if isinstance(test, Recent) else Count(self.counters[test.name].name)
+
+    def write(
+        self, chain: LegalChain, parts: Sequence[Part], origin: Origin, calls: Iterable[str] = ()
+    ) -> None:
+        """Write one rule; ``calls`` are the chains that its map leads to. Raises CannotSay."""
+        called = list(calls)
+        for part in parts:
+            if isinstance(part, Jump | Goto):
+                called.append(self.called[part.chain])
+            else:
+                check_statement(part, self.family)
+        chain.rules.append(LegalRule(parts=tuple(parts), calls=tuple(called), origin=origin))
+
+    def legal(self) -> LegalProgram:
+        """Return what has been made. Raises UnsupportedError with every rule that nftables cannot express."""
+        refusals = [*self.refusals, *refused_answers(self.program)]
+        if refusals:
+            raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
+        return LegalProgram(
+            family=self.family,
+            chains=tuple(self.chains),
+            called=self.called,
+            maps=(*self.named.made.values(), *self.maps),
+            sets=tuple(self.recent.sets.values()),
+            counters=tuple(self.counters.values()),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[Note, ...]:
+        accounts = account_origins(self.program)
+        return (
+            *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
+            *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
+            *notes_on_bridges(self.program),
+        )
+
+
+def _base(chain: LoweredChain) -> BaseHook | None:
+    if chain.hook is None or chain.priority is None or chain.policy is None:
+        return None
+    kind = "filter"
+    if chain.table is TableName.NAT:
+        kind = "nat"
+    elif chain.table is TableName.MANGLE and chain.hook is Hook.OUTPUT:
+        kind = "route"  # routes again when the mark or an address was changed, as ipt_mangle_out does
+    return BaseHook(type=kind, hook=chain.hook, priority=chain.priority, policy=chain.policy)

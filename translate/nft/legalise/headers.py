@@ -1,0 +1,158 @@
+"""Tests of one rule beside each other: what a port needs around it, and forms that nft misreads.
+
+* ``th sport`` reads the first bytes of any transport header, so that a protocol with ports must be
+  asked for. It fails on later fragments (``nft_payload_eval``), as the field does.
+* nft knows what a port of the connection is only behind a match on the protocol.
+* One transport protocol and a port of it are one match (``tcp dport 53``), unless a counter stands between
+  them, which the protocol decides about.
+* ``ct state`` with a list tests bits, and is exact because a packet has one state; ``!=`` with a list is no
+  bit test, so that a negated list becomes the list of the other states.
+* Fifteen characters fill the kernel's buffer for an interface name: nothing is left for a wildcard to stand
+  for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, assert_never
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Account,
+    AnyOf,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Interval,
+    Name,
+    Nth,
+    Protocol,
+    Random,
+    Recent,
+    SetTest,
+    Test,
+    Value,
+)
+from translate.nft.legal import AnyProtocol, InSet, Part, PortOf, TransportByte
+from translate.nft.limits.inexpressible import check_test
+
+__all__ = ["CT_PORTS", "PORTS", "matches", "protocol_among", "transports"]
+
+_IFNAMSIZ: Final = 16
+PORTS: Final = frozenset({Field.SPORT, Field.DPORT})
+"""Fields that are ports of the packet itself."""
+
+CT_PORTS: Final = frozenset(
+    {Field.CT_ORIGINAL_SPORT, Field.CT_ORIGINAL_DPORT, Field.CT_REPLY_SPORT, Field.CT_REPLY_DPORT}
+)
+"""Fields that are ports of the packet's connection."""
+
+
+def transports(tests: Sequence[Test]) -> tuple[int, ...]:
+    """Return the transport protocols that the tests leave, or () when they do not ask for any.
+
+    The flags of TCP ask for TCP: next to them a test on the protocol says nothing, and is gone.
+    """
+    for test in tests:
+        if isinstance(test, FieldTest) and test.field is Field.TCP_FLAGS:
+            return (Protocol.TCP,)
+        if isinstance(test, FieldTest) and test.field is Field.L4PROTO and not test.negated:
+            return tuple(n for v in test.values if isinstance(v, Interval) for n in range(v.low, v.high + 1))
+    return ()
+
+
+def protocol_among(numbers: Iterable[int]) -> FieldTest:
+    """Return the test that the transport protocol is one of these."""
+    return FieldTest(field=Field.L4PROTO, values=tuple(Interval.point(n) for n in sorted(numbers)))
+
+
+def matches(
+    tests: Sequence[Test],
+    family: Family,
+    in_set: Callable[[SetTest], InSet],
+    before: Sequence[Test] = (),
+) -> list[Part]:
+    """Return the matches of a rule with these tests, in order; ``before`` are those already written.
+
+    There is no :class:`AnyOf` among them, and no list or counter. Ports without a protocol get the guard
+    that they need. Raises CannotSay.
+    """
+    known = transports((*before, *tests))
+    apart = any(map(_is_ct_port, before))
+    asked = any(map(_is_ct_port, tests))
+    if asked and not apart:
+        apart = not known or any(map(_counts, tests))
+        tests = tests if apart else sorted(tests, key=_is_ct_port)
+    port = next((i for i, t in enumerate(tests) if isinstance(t, FieldTest) and t.field in PORTS), None)
+    joined = port is not None and len(known) == 1 and known[0] in PORT_PROTOCOLS and not apart
+    guarded = port is not None and not (known and set(known) <= PORT_PROTOCOLS)
+    parts: list[Part] = [AnyProtocol()] if apart and asked else []
+    for index, test in enumerate(tests):
+        if guarded and index == port:
+            parts.append(protocol_among(set(known) & PORT_PROTOCOLS or PORT_PROTOCOLS))
+        match test:
+            case FieldTest():
+                implied = joined and test.field is Field.L4PROTO and not test.negated
+                if not implied or any(map(_counts, tests[index:port])):
+                    parts += _field_matches(test, known[0] if joined else None, apart, family)
+            case SetTest():
+                parts.append(in_set(test))
+            case Random() | Nth():
+                parts.append(test)
+            case AnyOf() | Recent() | Account():
+                raise AssertionError(f"{test} is no match")
+            case _:
+                assert_never(test)
+    return parts
+
+
+def _field_matches(test: FieldTest, joined: int | None, apart: bool, family: Family) -> list[Part]:
+    """Return one test as matches.
+
+    ``joined`` is the protocol whose ports are read by its name. ``apart`` says that :class:`AnyProtocol` is
+    before it, so that what nft would imply of the protocol elsewhere is written down.
+    """
+    test = _as_nft_reads_it(test)
+    check_test(test, family)
+    if joined is not None and test.field in PORTS:
+        return [PortOf(joined, test)]
+    if apart and test.field is Field.TCP_FLAGS:
+        return [protocol_among((Protocol.TCP,)), test]
+    if apart and test.field in (Field.ICMP_TYPE, Field.ICMP_CODE):
+        icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+        return [protocol_among((icmp,)), TransportByte(test)]
+    return [test]
+
+
+def _as_nft_reads_it(test: FieldTest) -> FieldTest:
+    """Return a test that says the same, and that nft reads as it is meant."""
+    if test.field is Field.CT_STATE and test.mask is None and test.negated:
+        others = [
+            s for s in ConnectionState if not any(s in v for v in test.values if isinstance(v, Interval))
+        ]
+        assert others, "a test of no state never holds, and is not written"
+        return replace(test, values=tuple(map(Interval.point, others)), negated=False)
+    if test.field is Field.FRAGMENT:  # a bit in the IR, an offset in the header
+        later = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        return replace(test, values=(Interval.point(0),), negated=later)
+    if test.field.is_name:
+        values = tuple(map(_interface, test.values))
+        return test if values == test.values else replace(test, values=values)
+    return test
+
+
+def _interface(value: Value) -> Value:
+    if isinstance(value, Name) and value.wildcard and len(value.text) >= _IFNAMSIZ - 1:
+        return Name(value.text)
+    return value
+
+
+def _counts(test: Test) -> bool:
+    """Whether a test counts the packets that come to it."""
+    return isinstance(test, Nth)
+
+
+def _is_ct_port(test: Test) -> bool:
+    return isinstance(test, FieldTest) and test.field in CT_PORTS

@@ -1,0 +1,156 @@
+"""ipsets as named sets, one each, that every rule asks by name.
+
+A port stands in a key with its protocol, so that one set serves all protocols. ``th sport`` and ``th
+dport`` read it where tcp, udp, sctp and udplite have it; elements of a protocol without ports, and of
+ICMP, whose "port" is type and code, would need another key, and are refused. Where a packet has no
+readable transport header the key cannot be made and the rule ends (``nft_payload_eval``), so that a
+negated test, which holds there, is written as two rules (``alternatives``).
+
+Elements with nets are intervals here and must not overlap: what the longest prefix says of each
+address (``nomatch`` included) is worked out, and what is left in the set becomes intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from translate.ir import (
+    SET_PORT_PROTOCOLS,
+    Cell,
+    Entry,
+    Family,
+    Field,
+    Interval,
+    IpSet,
+    Origin,
+    Protocol,
+    SetDirection,
+    SetElement,
+    SetTest,
+    SetType,
+)
+from translate.nft.legal import Element, InSet, Key, LegalMap
+from translate.nft.limits.refusal import CannotSay
+from translate.nft.names import NameGiver
+from translate.passes.intervals import union
+
+__all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
+
+
+@dataclass(slots=True)
+class NamedSets:
+    """The sets that stand for ipsets; each is made when a rule first asks it."""
+
+    given: Mapping[str, IpSet]
+    family: Family
+    names: NameGiver
+    made: dict[str, LegalMap] = field(default_factory=dict)
+
+    def asked(self, test: SetTest) -> InSet:
+        """Return the match that asks a set. Raises CannotSay for elements that have no form here."""
+        known = self.given[test.name]
+        key = _key(known, test.directions)
+        if test.name not in self.made:
+            self.made[test.name] = self._make(known, key)
+        return InSet(self.made[test.name].name, key, test.negated)
+
+    def _make(self, known: IpSet, key: Key) -> LegalMap:
+        """The set, with the key of the rule that asks it first, whose type all others' keys have."""
+        if known.type is SetType.BITMAP_PORT:
+            keys = list(_bitmap(known.elements))
+        else:
+            _refuse_other_protocols(known)
+            keys = list(intervals_of(known, self.family))
+        line = f", line {known.origin.line} of {known.origin.file}" if known.origin.line else ""
+        return LegalMap(
+            name=self.names.give(f"set_{known.name}"),
+            key=key,
+            data=None,
+            interval=any(not interval.is_point for key, _ in keys for interval in key),
+            elements=tuple(Element(Entry(key=key, actions=(), origin=origin)) for key, origin in keys),
+            note=f"ipset {known.name} {known.type}{line}",
+        )
+
+
+def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
+    """The fields that a rule asks a set with; ports of a bitmap are those of TCP and UDP."""
+    fields = known.fields(directions)
+    return (Field.L4PROTO, *fields) if known.type is SetType.BITMAP_PORT else fields
+
+
+def ends_the_rule(test: SetTest, given: Mapping[str, IpSet]) -> bool:
+    """Whether the test is true of packets for which no key can be made."""
+    return test.negated and Cell.PORT in given[test.name].type.cells
+
+
+def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
+    """Yield what is in a set as disjoint keys, with the place of an element of each."""
+    cells = known.type.cells
+    if Cell.NET not in cells:
+        yield from ((element.key, element.origin) for element in known.elements)
+        return
+    at = cells.index(Cell.NET)
+
+    def others(element: SetElement) -> tuple[Interval, ...]:
+        return (*element.key[:at], *element.key[at + 1 :])
+
+    for rest, group in groupby(sorted(known.elements, key=others), others):
+        elements = list(group)
+        places = {element.key[at].low: element.origin for element in elements}
+        for interval in _longest_prefix(elements, at, family):
+            origin = places.get(interval.low, elements[0].origin)
+            yield (*rest[:at], interval, *rest[at:]), origin
+
+
+def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list[Interval]:
+    """The addresses whose longest prefix is no ``nomatch`` element, as disjoint intervals."""
+    found: list[Interval] = []
+    around: list[tuple[Interval, bool]] = []  # the prefixes that hold the next address, widest first
+    next_address = 0
+
+    def up_to(high: int) -> None:
+        nonlocal next_address
+        if around and next_address <= high and around[-1][1]:
+            found.append(Interval(next_address, high))
+        next_address = high + 1
+
+    for element in sorted(elements, key=lambda e: (e.key[at].low, -e.key[at].size)):
+        net = element.key[at]
+        while around and around[-1][0].high < net.low:
+            up_to(around[-1][0].high)
+            around.pop()
+        up_to(net.low - 1)
+        around.append((net, not element.nomatch))
+    while around:
+        up_to(around[-1][0].high)
+        around.pop()
+    return [half for interval in union(found) for half in _halves(interval, family)]
+
+
+def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:
+    """An interval, but in two where it is every address: nft takes no such element in a set."""
+    if interval.size < 1 << family.bits:
+        return (interval,)
+    middle = 1 << (family.bits - 1)
+    return Interval(0, middle - 1), Interval(middle, interval.high)
+
+
+def _bitmap(elements: Iterable[SetElement]) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
+    """Ports of TCP and of UDP, neighbours together."""
+    places = {element.key[0].low: element.origin for element in elements}
+    for ports in union(Interval.point(port) for port in places):
+        for proto in (Protocol.TCP, Protocol.UDP):
+            yield (Interval.point(proto), ports), places[ports.low]
+
+
+def _refuse_other_protocols(known: IpSet) -> None:
+    if Cell.PROTOCOL not in known.type.cells:
+        return
+    at = known.type.cells.index(Cell.PROTOCOL)
+    other = next((e for e in known.elements if e.key[at].low not in SET_PORT_PROTOCOLS), None)
+    if other is not None:
+        number = other.key[at].low
+        reason = f"ipset {known.name} has an element of protocol {number} ({other.origin.place})"
+        raise CannotSay("ipset-protocol", f"{reason}, which has no ports")

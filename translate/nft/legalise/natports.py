@@ -1,0 +1,57 @@
+"""NAT targets that bind a port, beside the protocols that have one.
+
+nft takes ports behind a match on protocols that have some alone. Where a rule has no such test, the target
+goes into a chain of its own: one rule binds the port for protocols that have ports or identifiers, and one
+does without it for all others. What has no port and no identifier keeps to the address
+(``nf_nat_l4proto_unique_tuple``), and is bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Accept,
+    Action,
+    Apply,
+    Dnat,
+    Family,
+    FieldTest,
+    Masquerade,
+    Protocol,
+    Redirect,
+    Snat,
+    Test,
+)
+from translate.nft.legalise.headers import CT_PORTS, PORTS, protocol_among, transports
+
+__all__ = ["bindings", "needs_transport", "transport_again"]
+
+
+def needs_transport(action: Action) -> bool:
+    """Whether nft asks for a transport protocol in the rule."""
+    return isinstance(action, Dnat | Snat | Masquerade | Redirect) and action.ports.interval is not None
+
+
+def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
+    """Return the rules that bind a port of whatever protocol: those with ports, and all others."""
+    (action,) = apply.actions
+    assert isinstance(action, Dnat | Snat | Masquerade | Redirect)
+    icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+    rest: Action = replace(action, ports=replace(action.ports, interval=None))
+    if isinstance(rest, Dnat | Snat) and rest.addresses is None:
+        rest = Accept()
+    return (
+        replace(apply, tests=(protocol_among((icmp, *PORT_PROTOCOLS)),)),
+        replace(apply, tests=(), actions=(rest,)),
+    )
+
+
+def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
+    """Return the test on the protocol, for another chain where a port or a NAT action needs it, or none."""
+    known = transports(apply.tests)
+    wanted = any(map(needs_transport, apply.actions)) or (
+        part is not None and part.field in (PORTS | CT_PORTS)
+    )
+    return (protocol_among(known),) if wanted and known else ()

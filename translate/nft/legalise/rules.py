@@ -1,0 +1,115 @@
+"""Statements each of whose tests is one match, as rules.
+
+*Effects on the connection's mark* that would end the rule for some packets, or that take several rules
+(``connmarks``): the tests jump to a chain in which each action has rules of its own.
+
+*A NAT target that binds a port* beside no protocol is bound in a chain of its own (``natports``).
+
+*A rule that writes into a list of* ``-m recent`` (``recent``): ``--set`` is written apart, behind the tests
+before it, and then the rule without it. That is the same, because those tests say the same again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from translate.ir import (
+    Action,
+    Apply,
+    Goto,
+    Recent,
+    RecentMode,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+)
+from translate.nft.legal import LegalChain, Part
+from translate.nft.legalise.connmarks import connmark_rules, stands_apart
+from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headers import transports
+from translate.nft.legalise.natports import bindings, needs_transport, transport_again
+from translate.nft.legalise.recent import refreshed_where_it_fails
+from translate.passes.recents import changes_list
+
+__all__ = ["negated_recent", "statements", "write_rule"]
+
+
+def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
+    """Write a rule each of whose tests is one match. Raises CannotSay."""
+    if stands_apart(apply.actions):
+        apply = _effects_aside(draft, chain, apply)
+    writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
+    if writes is not None:
+        _recent(draft, chain, apply, writes)
+        return
+    if any(map(needs_transport, apply.actions)) and not transports(apply.tests):
+        apply = _binding_aside(draft, chain, apply)
+    parts = [*draft.matches(apply.tests), *statements(apply.actions)]
+    if parts:
+        draft.write(chain, parts, apply.origin)
+
+
+def statements(actions: tuple[Action, ...]) -> list[Part]:
+    """Return the statements that actions are; those on the connection's mark are one rule each here."""
+    parts: list[Part] = []
+    for action in actions:
+        if isinstance(action, SetConnmark | SaveMark | RestoreMark):
+            ((tests, single),) = connmark_rules(action)
+            parts += [*tests, single]
+        else:
+            parts.append(action)
+    return parts
+
+
+def negated_recent(draft: Draft, chain: LegalChain, apply: Apply) -> None:
+    """Write what a negated ``--update`` or ``--remove``, the only test of a rule, does where it fails.
+
+    That is the rule's action. Behind these rules are the packets that pass the test.
+    """
+    (test,) = apply.tests
+    assert isinstance(test, Recent)
+    fails, refreshed = refreshed_where_it_fails(test)
+    write_rule(draft, chain, replace(apply, tests=(fails,)))
+    if refreshed is not None:
+        write_rule(draft, chain, replace(apply, tests=(refreshed,), actions=()))
+
+
+def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
+    """Write a rule whose test number ``index`` changes a list."""
+    test, before, behind = apply.tests[index], apply.tests[:index], apply.tests[index + 1 :]
+    assert isinstance(test, Recent)
+    changes = draft.recent.changes(test)
+    seen = replace(test, mode=RecentMode.RCHECK)
+    if draft.recent.stands_alone(test):
+        asked = before if test.mode is RecentMode.SET else (*before, seen)
+        for change in changes:
+            draft.write(chain, [*draft.matches(asked), change], apply.origin)
+        if not test.negated and (behind or apply.actions):
+            write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
+        return
+    matches = [*draft.matches((*before, seen)), *changes, *draft.matches(behind, (*before, test))]
+    draft.write(chain, [*matches, *statements(apply.actions)], apply.origin)
+
+
+def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
+    """Put a target that binds a port of whatever protocol into a chain; return the rule that goes there."""
+    aside = draft.aside(chain, apply.origin)
+    for each in bindings(apply, draft.family):
+        write_rule(draft, aside, each)
+    return replace(apply, actions=(Goto(draft.jump(aside).chain),))
+
+
+def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
+    """Put the rule's actions into a chain, in rules of their own; return the rule that leads there."""
+    aside = draft.aside(chain, apply.origin)
+    for action in apply.actions:
+        if isinstance(action, SetConnmark | SaveMark | RestoreMark):
+            for marks, single in connmark_rules(action):
+                write_rule(draft, aside, replace(apply, tests=marks, actions=(single,)))
+            continue
+        tests = transport_again(apply) if needs_transport(action) else ()
+        write_rule(draft, aside, replace(apply, tests=tests, actions=(action,)))
+    jump = draft.jump(aside)
+    leaves = isinstance(apply.actions[-1], Return | Goto)
+    return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))

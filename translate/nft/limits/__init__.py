@@ -1,0 +1,1 @@
+"""What nftables cannot do as iptables does it: refused, with the rule's place and the reason."""

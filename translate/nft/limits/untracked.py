@@ -1,0 +1,177 @@
+"""Refusal of NOTRACK rules that would also take the node's own errors about UNTRACKED packets.
+
+The stack ties an ICMP error, and REJECT a RST, to the connection of the packet that it answers; to that of
+an UNTRACKED packet it ties nothing but a state (``nf_conntrack_attach``). x_tables' NOTRACK passes by any
+packet that is tied to something (``xt_ct_target``), so that conntrack sees the answer, and calls it
+INVALID. nftables' ``notrack`` looks for a connection only (``nft_notrack_eval``) and makes the answer
+UNTRACKED. No expression tells such a packet from one that is tied to nothing, so that NOTRACK is refused
+where it can meet an answer and a later rule can tell INVALID from UNTRACKED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from translate.errors import Refusal
+from translate.ir import (
+    Action,
+    AnyOf,
+    Apply,
+    Choose,
+    ConnectionState,
+    Family,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    Lookup,
+    LoweredChain,
+    Name,
+    NoTrack,
+    Origin,
+    Program,
+    Protocol,
+    Reject,
+    RejectKind,
+    TableName,
+    Test,
+)
+from translate.nft.limits.refusal import CannotSay
+from translate.passes.calls import action_lists, callees_first
+from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of_key, impossible, refine
+
+__all__ = ["refused_answers"]
+
+_LOOPBACK: Final = "lo"
+_ICMP_ERRORS: Final = {
+    Family.IP: (Protocol.ICMP, (Interval(3, 5), Interval(11, 12))),
+    Family.IP6: (Protocol.ICMPV6, (Interval(1, 4), Interval.point(137))),
+}
+"""What the stack says about other packets: the protocol, and the types."""
+
+
+class _Way(NamedTuple):
+    """What a rule does to packets that pass tests, of which ``known`` is true."""
+
+    origin: Origin
+    known: Facts
+    tests: tuple[Test, ...]
+    actions: tuple[Action, ...]
+
+
+def refused_answers(program: Program) -> Iterator[Refusal]:
+    """Yield a refusal for each NOTRACK that a later rule can tell from nftables' ``notrack``."""
+    ways = {hook: list(_ways(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
+    if not any(_notracks(way) for found in ways.values() for way in found):
+        return
+    family = program.family
+    icmp, rst = _icmp_error(family), _rst()
+    answers = [icmp, rst] if _resets(program) else [icmp]
+    telling = {hook: list(filter(_tells, _ways(program, hook, raw=False))) for hook in Hook}
+    leaving = telling[Hook.OUTPUT] + telling[Hook.POSTROUTING]
+    looping = [way for hook in (Hook.PREROUTING, Hook.INPUT) for way in telling[hook]]
+    looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
+    for hook, found in ways.items():
+        for way in filter(_notracks, found):
+            # In PREROUTING, a RST that conntrack has called INVALID is tied to nothing any more.
+            for answer in answers if hook is Hook.OUTPUT else answers[:1]:
+                later = leaving if hook is Hook.OUTPUT else []
+                if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
+                    later = later + looping
+                seen = next((one for one in later if _meets(one, answer, family)), None)
+                if seen is not None and _meets(way, answer, family):
+                    yield _refusal(way.origin, seen.origin)
+                    break
+
+
+def _refusal(origin: Origin, seen: Origin) -> Refusal:
+    reason = (
+        "nftables' notrack also takes what the node says about UNTRACKED packets (ICMP errors, RST), which"
+        f" NOTRACK leaves INVALID; line {seen.line} can tell"
+    )
+    return CannotSay("notrack-answers", reason).at(origin)
+
+
+def _ways(program: Program, hook: Hook, *, raw: bool) -> Iterator[_Way]:
+    """What rules do at a hook: those of the raw table, or those behind conntrack that see any packet."""
+    tables = {TableName.RAW} if raw else {TableName.MANGLE, TableName.FILTER, TableName.SECURITY}
+    starts = [chain for chain in program.chains if chain.hook is hook and chain.table in tables]
+    facts = entry_facts(program)
+    for chain in callees_first(program, starts):
+        yield from _ways_of(chain, facts.get(chain.name, NOTHING))
+
+
+def _ways_of(chain: LoweredChain, known: Facts) -> Iterator[_Way]:
+    for each in chain.statements:
+        match each:
+            case Apply():
+                yield _Way(each.origin, known, each.tests, each.actions)
+            case Lookup():
+                for entry in each.entries:
+                    tests = (*each.tests, *facts_of_key(each.fields, entry.key))
+                    yield _Way(entry.origin, known, tests, entry.actions)
+            case Choose():
+                for branch in each.branches:
+                    yield _Way(branch.origin, known, each.tests, branch.actions)
+
+
+def _notracks(way: _Way) -> bool:
+    return any(isinstance(action, NoTrack) for action in way.actions)
+
+
+def _resets(program: Program) -> bool:
+    return any(
+        isinstance(action, Reject) and action.kind is RejectKind.TCP_RESET
+        for chain in program.chains
+        for statement in chain.statements
+        for actions in action_lists(statement)
+        for action in actions
+    )
+
+
+def _icmp_error(family: Family) -> tuple[FieldTest, ...]:
+    proto, types = _ICMP_ERRORS[family]
+    return (
+        FieldTest(field=Field.L4PROTO, values=(Interval.point(int(proto)),)),
+        FieldTest(field=Field.ICMP_TYPE, values=types),
+    )
+
+
+def _rst() -> tuple[FieldTest, ...]:
+    return (FieldTest(field=Field.L4PROTO, values=(Interval.point(int(Protocol.TCP)),)),)
+
+
+def _meets(way: _Way, answer: Iterable[FieldTest], family: Family) -> bool:
+    return not impossible(refine(refine(way.known, answer, family), way.tests, family))
+
+
+def _tells(way: _Way) -> bool:
+    """Whether the rule asks for a state that one of INVALID and UNTRACKED is, and the other is not."""
+    return any(
+        _has(test, ConnectionState.INVALID) != _has(test, ConnectionState.UNTRACKED)
+        for test in _field_tests(way.tests)
+        if test.field is Field.CT_STATE
+    )
+
+
+def _field_tests(tests: Iterable[Test]) -> Iterator[FieldTest]:
+    for test in tests:
+        if isinstance(test, FieldTest):
+            yield test
+        elif isinstance(test, AnyOf):
+            yield from test.tests
+
+
+def _has(test: FieldTest, state: ConnectionState) -> bool:
+    return any(int(state) in value for value in test.values if isinstance(value, Interval))
+
+
+def _may_use(tests: Iterable[Test], field: Field) -> bool:
+    """Whether the tests let packets pass that have ``lo`` there."""
+    for test in tests:
+        if isinstance(test, FieldTest) and test.field is field:
+            named = any(value.matches(_LOOPBACK) for value in test.values if isinstance(value, Name))
+            if named is test.negated:
+                return False
+    return True

@@ -1,0 +1,89 @@
+"""Notes: where nftables has other limits than iptables, or keeps its books in another place.
+
+A note is no refusal. The translation stands; its user should know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from translate.errors import Note
+from translate.ir import AnyOf, Apply, Choose, Field, FieldTest, Lookup, Origin, Program, Test
+from translate.nft.limits.refusal import BACKEND
+from translate.passes.recents import CAPACITY, RecentList
+
+__all__ = ["notes_on_accounts", "notes_on_bridges", "notes_on_lists"]
+
+_BRIDGES: Final = (
+    "what comes in by a bridge is taken to have passed br_netfilter: the same while"
+    " net.bridge.bridge-nf-call-iptables (IPv6: -ip6tables) is 1"
+)
+
+
+def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str]) -> tuple[Note, ...]:
+    """Return a note for each object of ``-m nfacct``; ``counters`` are the names of what counts instead."""
+    return tuple(
+        Note(
+            origin,
+            BACKEND,
+            "nfacct",
+            f"the nfacct object {name} stays as it is; the counter {counters[name]} counts in its place",
+        )
+        for name, origin in accounts.items()
+    )
+
+
+def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> tuple[Note, ...]:
+    """Return a note for each list of ``-m recent`` that rules fill and ask.
+
+    ``size`` is how many addresses the set holds that stands for one list; ``keyed_size`` is that of a set
+    that stands for many.
+    """
+    return tuple(
+        Note(
+            known.origin,
+            BACKEND,
+            "recent-capacity",
+            f"{_lists(known)} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
+            f"{_set(known, size, keyed_size)}, and takes no more before one has timed out",
+        )
+        for known in lists
+        if known.limited
+    )
+
+
+def _lists(known: RecentList) -> str:
+    return "each list" if known.key else f"the list {known.name}"
+
+
+def _set(known: RecentList, size: int, keyed_size: int) -> str:
+    return f"the set that stands for them holds {keyed_size}" if known.key else f"the set holds {size}"
+
+
+def notes_on_bridges(program: Program) -> tuple[Note, ...]:
+    """Return a note for each rule with ``-m physdev``.
+
+    ``physdev`` asks whether the packet carries what ``br_netfilter`` noted of it at a port of a bridge. It
+    does if it came in by a bridge while ``net.bridge.bridge-nf-call-iptables`` was 1, which is its default
+    and which Kubernetes asks for. nftables knows the first half alone (``nft_meta_store_ifkind``).
+    """
+    return tuple(dict.fromkeys(Note(origin, BACKEND, "physdev", _BRIDGES) for origin in _bridged(program)))
+
+
+def _bridged(program: Program) -> Iterator[Origin]:
+    for chain in program.chains:
+        for statement in chain.statements:
+            if any(map(_asks_bridge, statement.tests)):
+                match statement:
+                    case Apply():
+                        yield statement.origin
+                    case Lookup():
+                        yield from (entry.origin for entry in statement.entries)
+                    case Choose():
+                        yield from (branch.origin for branch in statement.branches)
+
+
+def _asks_bridge(test: Test) -> bool:
+    parts = test.tests if isinstance(test, AnyOf) else (test,)
+    return any(isinstance(part, FieldTest) and part.field is Field.BRIDGED for part in parts)

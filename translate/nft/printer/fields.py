@@ -1,0 +1,171 @@
+"""Fields and their values as nft spells them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, assert_never
+
+from translate.ir import (
+    AddressType,
+    ConnectionState,
+    ConnectionStatus,
+    Family,
+    Field,
+    Interval,
+    Name,
+    Protocol,
+    Value,
+    field_bits,
+    format_address,
+)
+
+__all__ = ["expression", "keys", "protocol", "status"]
+
+_PROTOCOLS: Final[dict[int, str]] = {
+    Protocol.ICMP: "icmp",
+    Protocol.TCP: "tcp",
+    Protocol.UDP: "udp",
+    Protocol.DCCP: "dccp",
+    Protocol.ICMPV6: "icmpv6",
+    Protocol.SCTP: "sctp",
+    Protocol.UDPLITE: "udplite",
+}
+_ADDRESS_TYPES: Final = frozenset(range(AddressType.UNSPEC, AddressType.THROW))
+_FIB: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
+_STATE_NAMES: Final[dict[int, str]] = {state: state.name.lower() for state in ConnectionState}
+_SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION, *_FIB})
+
+
+@cache
+def expression(field: Field, family: Family) -> str:
+    """Return the nft expression that reads ``field``."""
+    ip = family.value
+    icmp = "icmp" if family is Family.IP else "icmpv6"
+    match field:
+        case Field.SADDR | Field.DADDR:
+            return f"{ip} {field.name.lower()}"
+        case Field.FRAGMENT:
+            return "ip frag-off & 0x1fff"
+        case Field.L4PROTO:
+            return "meta l4proto"
+        case Field.SPORT | Field.DPORT:
+            return f"th {field.name.lower()}"
+        case Field.ICMP_TYPE:
+            return f"{icmp} type"
+        case Field.ICMP_CODE:
+            return f"{icmp} code"
+        case Field.TCP_FLAGS:
+            return "tcp flags"
+        case Field.MARK:
+            return "meta mark"
+        case Field.IIF:
+            return "iifname"
+        case Field.OIF:
+            return "oifname"
+        case Field.CT_STATE:
+            return "ct state"
+        case Field.CT_STATUS:
+            return "ct status"
+        case Field.CT_MARK:
+            return "ct mark"
+        case Field.CT_DIRECTION:
+            return "ct direction"
+        case Field.CT_PROTO:
+            return "ct original protocol"
+        case Field.CT_ORIGINAL_SADDR:
+            return f"ct original {ip} saddr"
+        case Field.CT_ORIGINAL_DADDR:
+            return f"ct original {ip} daddr"
+        case Field.CT_REPLY_SADDR:
+            return f"ct reply {ip} saddr"
+        case Field.CT_REPLY_DADDR:
+            return f"ct reply {ip} daddr"
+        case Field.CT_ORIGINAL_SPORT:
+            return "ct original proto-src"
+        case Field.CT_ORIGINAL_DPORT:
+            return "ct original proto-dst"
+        case Field.CT_REPLY_SPORT:
+            return "ct reply proto-src"
+        case Field.CT_REPLY_DPORT:
+            return "ct reply proto-dst"
+        case Field.FIB_SADDR_TYPE:
+            return "fib saddr type"
+        case Field.FIB_DADDR_TYPE:
+            return "fib daddr type"
+        case Field.FIB_SADDR_TYPE_IIF:
+            return "fib saddr . iif type"
+        case Field.FIB_DADDR_TYPE_IIF:
+            return "fib daddr . iif type"
+        case Field.FIB_SADDR_TYPE_OIF:
+            return "fib saddr . oif type"
+        case Field.FIB_DADDR_TYPE_OIF:
+            return "fib daddr . oif type"
+        case Field.REVERSE_PATH:
+            return "fib saddr . iif oif"
+        case Field.REVERSE_PATH_BY_MARK:
+            return "fib saddr . mark . iif oif"
+        case Field.BRIDGED:
+            return "meta iifkind"
+        case _:
+            assert_never(field)
+
+
+def protocol(number: int) -> str:
+    """Return a transport protocol as nft reads it."""
+    return _PROTOCOLS.get(number) or str(number)
+
+
+def status(bits: int) -> str:
+    """Return status bits of a connection: one by its name, several as a number."""
+    known = [(bit, name) for bit, name in _STATUS_NAMES.items() if bits & bit]
+    if bits and bits == sum(bit for bit, _ in known) and len(known) == 1:
+        return known[0][1]
+    return hex(bits)
+
+
+_STATUS_NAMES: Final = {
+    int(ConnectionStatus.EXPECTED): "expected",
+    int(ConnectionStatus.SEEN_REPLY): "seen-reply",
+    int(ConnectionStatus.ASSURED): "assured",
+    int(ConnectionStatus.CONFIRMED): "confirmed",
+    int(ConnectionStatus.SNAT): "snat",
+    int(ConnectionStatus.DNAT): "dnat",
+}
+
+
+def keys(field: Field, value: Value, family: Family) -> list[str]:
+    """Return ``value`` as the keys that stand for it: one, or one each for symbols without an order."""
+    if field in _SYMBOLS and isinstance(value, Interval):
+        return [_number(field, n, family) for n in range(value.low, value.high + 1)]
+    return [_key(field, value, family)]
+
+
+def _key(field: Field, value: Value, family: Family) -> str:
+    """Return one value of ``field`` as nft reads it."""
+    if isinstance(value, Name):
+        return f'"{value.text}{"*" if value.wildcard else ""}"'
+    if value.is_point:
+        return _number(field, value.low, family)
+    if field.is_address:
+        length = value.prefix_length(field_bits(field, family))
+        if length is not None:
+            return f"{format_address(family, value.low)}/{length}"
+    return f"{_number(field, value.low, family)}-{_number(field, value.high, family)}"
+
+
+def _number(field: Field, value: int, family: Family) -> str:
+    if field.is_address:
+        return format_address(family, value)
+    if field is Field.L4PROTO or field is Field.CT_PROTO:
+        return protocol(value)
+    if field is Field.CT_STATE and value in _STATE_NAMES:
+        return _STATE_NAMES[value]
+    if field is Field.CT_STATUS:
+        return status(value)
+    if field is Field.CT_DIRECTION:
+        return ("original", "reply")[value]
+    if field in (Field.MARK, Field.CT_MARK, Field.TCP_FLAGS):
+        return hex(value)
+    if field in _FIB and value in _ADDRESS_TYPES:
+        return AddressType(value).name.lower()
+    return str(value)

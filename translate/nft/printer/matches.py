@@ -1,0 +1,97 @@
+"""Matches as nft text.
+
+* ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so that an operator is always there;
+* ``fib saddr . iif oif`` finds a route to a broadcast address, which ``rpfilter`` does not
+  (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so that the type of the address is asked for as well;
+* an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from translate.ir import ConnectionState, Family, Field, FieldTest, Interval, format_address
+from translate.nft.legal import Draw, Key, Masked
+from translate.nft.printer.fields import expression, keys, protocol, status
+
+__all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match"]
+
+ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
+"""The match that every packet passes; see :class:`~translate.nft.legal.AnyProtocol`."""
+
+_BRIDGE: Final = '"bridge"'
+_NO_BROADCAST: Final = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
+"""The route back to a broadcast address is none for ``rpfilter``, but one for ``fib … oif``.
+
+0.0.0.0/8 and 255.255.255.255 have the type by themselves (``__inet_dev_addr_type``), whatever their route is.
+"""
+_REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
+_WITH_OPERATOR: Final = frozenset({Field.TCP_FLAGS, Field.CT_STATUS, Field.FRAGMENT})
+"""Fields whose comparison with one value has an operator."""
+
+
+def field_match(test: FieldTest, family: Family) -> str:
+    """Return one test as a match."""
+    return _match(expression(test.field, family), test, family)
+
+
+def port_match(number: int, test: FieldTest, family: Family) -> str:
+    """Return the test of a port as a match on the header of one protocol."""
+    return _match(f"{protocol(number)} {test.field.name.lower()}", test, family)
+
+
+def transport_byte_match(test: FieldTest, family: Family) -> str:
+    """Return the test of an ICMP type or code as a match on a byte of the transport header."""
+    return _match("@th,0,8" if test.field is Field.ICMP_TYPE else "@th,8,8", test, family)
+
+
+def key_text(key: Key, family: Family) -> str:
+    """Return the expression that makes a key."""
+    return " . ".join(_key_part(part, family) for part in key)
+
+
+def _key_part(part: Field | Masked | Draw, family: Family) -> str:
+    match part:
+        case Field():
+            return expression(part, family)
+        case Masked(field=field, mask=mask):
+            return f"{expression(field, family)} & {format_address(family, mask)}"
+        case Draw(below=below):
+            return f"numgen random mod {below}"
+        case _:
+            assert_never(part)
+
+
+def _match(left: str, test: FieldTest, family: Family) -> str:
+    field = test.field
+    if field is Field.CT_STATE and test.mask is None:
+        return f"{left} {_states(test)}"
+    if field in _REVERSE_PATHS:
+        return f"{left} exists {_NO_BROADCAST}"
+    if field is Field.BRIDGED:
+        return f"{left} {_BRIDGE}"
+    if test.mask is not None:
+        left += f" & {_mask(field, test.mask, family)}"
+    values = [text for value in test.values for text in keys(field, value, family)]
+    right = values[0] if len(values) == 1 else _set(values)
+    if test.negated:
+        return f"{left} != {right}"
+    if test.mask is not None or field in _WITH_OPERATOR:
+        return f"{left} == {right}"
+    return f"{left} {right}"
+
+
+def _states(test: FieldTest) -> str:
+    asked = [s for s in ConnectionState if any(s in v for v in test.values if isinstance(v, Interval))]
+    return ",".join(state.name.lower() for state in asked)
+
+
+def _set(values: Sequence[str]) -> str:
+    return "{ " + ", ".join(values) + " }"
+
+
+def _mask(field: Field, mask: int, family: Family) -> str:
+    if field.is_address:
+        return format_address(family, mask)
+    return status(mask) if field is Field.CT_STATUS else hex(mask)

@@ -1,0 +1,152 @@
+"""Actions as nft statements.
+
+* NAT ends the table in nft as in x_tables (``nft_nat_eval`` sets the verdict of
+  ``nf_nat_setup_info``), and takes the same range flags.
+* ``&`` binds tighter than ``^`` in nft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+from translate.ir import (
+    Accept,
+    Action,
+    Dnat,
+    Drop,
+    Family,
+    Goto,
+    Interval,
+    Jump,
+    Log,
+    Masquerade,
+    NatPorts,
+    NfLog,
+    NoTrack,
+    Redirect,
+    Reject,
+    RejectKind,
+    RestoreMark,
+    Return,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+    Snat,
+    format_address,
+)
+from translate.nft.printer.logging import log_statement
+
+__all__ = ["nat_flags", "statement", "verdict"]
+
+_ALL: Final = 0xFFFFFFFF
+_REJECTS: Final = {
+    RejectKind.ICMP_NET_UNREACHABLE: "icmp type net-unreachable",
+    RejectKind.ICMP_HOST_UNREACHABLE: "icmp type host-unreachable",
+    RejectKind.ICMP_PROTO_UNREACHABLE: "icmp type prot-unreachable",
+    RejectKind.ICMP_PORT_UNREACHABLE: "icmp type port-unreachable",
+    RejectKind.ICMP_NET_PROHIBITED: "icmp type net-prohibited",
+    RejectKind.ICMP_HOST_PROHIBITED: "icmp type host-prohibited",
+    RejectKind.ICMP_ADMIN_PROHIBITED: "icmp type admin-prohibited",
+    RejectKind.ICMP6_NO_ROUTE: "icmpv6 type no-route",
+    RejectKind.ICMP6_ADM_PROHIBITED: "icmpv6 type admin-prohibited",
+    RejectKind.ICMP6_ADDR_UNREACHABLE: "icmpv6 type addr-unreachable",
+    RejectKind.ICMP6_PORT_UNREACHABLE: "icmpv6 type port-unreachable",
+    RejectKind.ICMP6_POLICY_FAIL: "icmpv6 type policy-fail",
+    RejectKind.ICMP6_REJECT_ROUTE: "icmpv6 type reject-route",
+    RejectKind.TCP_RESET: "tcp reset",
+}
+
+
+def verdict(action: Accept | Drop | Return | Jump | Goto, chains: Mapping[str, str]) -> str:
+    """Return the verdict as rules spell it, and as a map holds it."""
+    match action:
+        case Accept():
+            return "accept"
+        case Drop():
+            return "drop"
+        case Return():
+            return "return"
+        case Jump(chain=name):
+            return f"jump {chains[name]}"
+        case Goto(chain=name):
+            return f"goto {chains[name]}"
+        case _:
+            assert_never(action)
+
+
+def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
+    """Return the action as a statement; ``chains`` maps qualified names to nft's."""
+    match action:
+        case SetMark(value=value, mask=mask):
+            return f"meta mark set {_marked('meta mark', value, mask)}"
+        case SetConnmark(value=value, mask=mask):
+            return f"ct mark set {_marked('ct mark', value, mask)}"
+        case SaveMark(nfmask=nfmask):
+            return f"ct mark set {_masked('meta mark', nfmask)}"
+        case RestoreMark(ctmask=ctmask):
+            return f"meta mark set {_masked('ct mark', ctmask)}"
+        case Log() | NfLog():
+            return log_statement(action)
+        case NoTrack():
+            return "notrack"
+        case Dnat(addresses=addresses, ports=ports):
+            return _nat("dnat to ", addresses, ports, family)
+        case Snat(addresses=addresses, ports=ports):
+            return _nat("snat to ", addresses, ports, family)
+        case Masquerade(ports=ports):
+            return _nat("masquerade to ", None, ports, family)
+        case Redirect(ports=ports):
+            return _nat("redirect to ", None, ports, family)
+        case Reject(kind=kind):
+            return f"reject with {_REJECTS[kind]}"
+        case Accept() | Drop() | Return() | Jump() | Goto():
+            return verdict(action, chains)
+        case _:
+            assert_never(action)
+
+
+def _marked(name: str, value: int, mask: int) -> str:
+    """Return ``(name & ~mask) ^ value`` as nft reads it."""
+    keep = ~mask & _ALL
+    if keep == 0:
+        return hex(value)
+    if value and value == mask:
+        return f"{name} | {value:#x}"
+    kept = name if keep == _ALL else f"{name} & {keep:#010x}"
+    return f"{kept} ^ {value:#x}" if value else kept
+
+
+def _masked(name: str, mask: int) -> str:
+    return name if mask == _ALL else f"{name} & {mask:#010x}"
+
+
+def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family) -> str:
+    target = ""
+    if addresses is not None:
+        low, high = (_address(family, a) for a in (addresses.low, addresses.high))
+        target = low if addresses.is_point else f"{low}-{high}"
+    if ports.interval is not None:
+        low, high = str(ports.interval.low), str(ports.interval.high)
+        target += f":{low}" if ports.interval.is_point else f":{low}-{high}"
+    text = f"{head}{target}" if target else head.removesuffix(" to ")
+    return text + nat_flags(ports)
+
+
+def nat_flags(ports: NatPorts) -> str:
+    """Return the flags behind a NAT statement, with the blank before them."""
+    flags = [
+        flag
+        for flag, wanted in (
+            ("random", ports.random),
+            ("fully-random", ports.fully_random),
+            ("persistent", ports.persistent),
+        )
+        if wanted
+    ]
+    return f" {','.join(flags)}" if flags else ""
+
+
+def _address(family: Family, value: int) -> str:
+    text = format_address(family, value)
+    return f"[{text}]" if family is Family.IP6 else text

@@ -1,0 +1,185 @@
+"""Legal Program → the structure of one nftables table, with every match, key and statement as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Final, assert_never
+
+from translate.ir import (
+    RANDOM_RANGE,
+    Accept,
+    Dnat,
+    Drop,
+    Family,
+    Field,
+    FieldTest,
+    Goto,
+    Interval,
+    Jump,
+    Nth,
+    Random,
+    Return,
+    Value,
+    format_address,
+)
+from translate.nft.legal import (
+    AnyProtocol,
+    Count,
+    DnatTo,
+    Draw,
+    Element,
+    InSet,
+    LegalChain,
+    LegalMap,
+    LegalProgram,
+    LegalRule,
+    Masked,
+    Part,
+    PortOf,
+    SetChange,
+    Target,
+    TransportByte,
+    VerdictOf,
+)
+from translate.nft.members import all_elements
+from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.printer.fields import keys
+from translate.nft.printer.matches import (
+    ANY_PROTOCOL,
+    field_match,
+    key_text,
+    port_match,
+    transport_byte_match,
+)
+from translate.nft.printer.statements import nat_flags, statement, verdict
+
+__all__ = ["TABLE", "printed"]
+
+TABLE: Final = "nfparity"
+"""The table that nfparity owns, one per family; it touches no other."""
+
+
+def printed(program: LegalProgram) -> NftTable:
+    """Return the table that a legal Program is."""
+    return NftTable(
+        family=program.family.value,
+        name=TABLE,
+        sets=[
+            NftSet(
+                name=each.name,
+                key=key_text(each.key, program.family),
+                size=each.size,
+                timeout=each.timeout,
+                note=each.note,
+            )
+            for each in program.sets
+        ],
+        counters=program.counters,
+        maps=[_map(each, program) for each in program.maps],
+        chains=[_chain(each, program) for each in program.chains],
+    )
+
+
+def _chain(chain: LegalChain, program: LegalProgram) -> NftChain:
+    rules = [_rule(rule, program) for rule in chain.rules]
+    return NftChain(name=chain.name, note=chain.note, origin=chain.origin, base=chain.base, rules=rules)
+
+
+def _rule(rule: LegalRule, program: LegalProgram) -> NftRule:
+    parts = tuple([_part(part, program) for part in rule.parts])
+    return NftRule(parts=parts, targets=rule.calls, origin=rule.origin)
+
+
+def _part(part: Part, program: LegalProgram) -> str:
+    family = program.family
+    match part:
+        case FieldTest():
+            return field_match(part, family)
+        case PortOf(protocol=protocol, test=test):
+            return port_match(protocol, test, family)
+        case TransportByte(test=test):
+            return transport_byte_match(test, family)
+        case AnyProtocol():
+            return ANY_PROTOCOL
+        case Random(numerator=numerator, negated=negated):
+            return f"numgen random mod {RANDOM_RANGE} {'>=' if negated else '<'} {numerator}"
+        case Nth(every=every, packet=packet, negated=negated):
+            return f"numgen inc mod {every} {'!=' if negated else '=='} {packet}"
+        case InSet(set=name, key=key, negated=negated):
+            return f"{key_text(key, family)} {'!= ' if negated else ''}@{name}"
+        case SetChange(set=name, key=key, delete=delete):
+            return f"{'delete' if delete else 'update'} @{name} {{ {key_text(key, family)} }}"
+        case Count(counter=name):
+            return f"counter name {name}"
+        case VerdictOf(map=name, key=key):
+            return f"{key_text(key, family)} vmap @{name}"
+        case DnatTo(map=name, key=key, ports=ports):
+            return f"dnat {family.value} to {key_text(key, family)} map @{name}{nat_flags(ports)}"
+        case _:
+            return statement(part, family, program.called)
+
+
+def _map(each: LegalMap, program: LegalProgram) -> NftMap:
+    family = program.family
+    made = [
+        (element.entry, NftElement(key=key, data=data, origin=element.entry.origin))
+        for element in each.elements
+        for data in (_data(element, program),)
+        for key in _keys(each, element, family)
+    ]
+    if each.lookup is None:
+        elements: Sequence[NftElement] = tuple([element for _, element in made])
+    else:
+        elements = all_elements(each.lookup, made, family, translated=isinstance(each.data, Target))
+    return NftMap(
+        name=each.name,
+        key=key_text(each.key, family),
+        data=_data_type(each.data, family),
+        interval=each.interval,
+        elements=elements,
+        note=each.note,
+    )
+
+
+def _data_type(data: str | Target | None, family: Family) -> str | None:
+    """The expression whose type the map's data have."""
+    match data:
+        case Target(ported=ported):
+            return f"{family.value} daddr" + (" . th dport" if ported else "")
+        case _:
+            return data
+
+
+def _keys(each: LegalMap, element: Element, family: Family) -> list[str]:
+    """The element's key; several where it has symbols without an order."""
+    parts = [
+        _key_values(part, value, family) for part, value in zip(each.key, element.entry.key, strict=True)
+    ]
+    return [" . ".join(key) for key in product(*parts)]
+
+
+def _key_values(part: Field | Masked | Draw, value: Value, family: Family) -> list[str]:
+    match part:
+        case Field():
+            return keys(part, value, family)
+        case Masked(field=field):
+            return keys(field, value, family)
+        case Draw():
+            assert isinstance(value, Interval)
+            return [str(value.low) if value.is_point else f"{value.low}-{value.high}"]
+        case _:
+            assert_never(part)
+
+
+def _data(element: Element, program: LegalProgram) -> str | None:
+    match element.data:
+        case None:
+            return None
+        case Dnat(addresses=addresses, ports=ports) if addresses is not None:
+            address = format_address(program.family, addresses.low)
+            return address if ports.interval is None else f"{address} . {ports.interval.low}"
+        case Accept() | Drop() | Return() | Jump() | Goto():
+            return verdict(element.data, program.called)
+        case _:
+            raise AssertionError(f"no map holds {element.data}")
