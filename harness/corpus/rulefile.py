@@ -16,27 +16,27 @@ from translate.ir import Family, Origin, Ruleset, TableName
 from translate.read import InputForm, SetForm, read_ipsets, read_ruleset, with_sets
 
 if TYPE_CHECKING:
-    from backends.model.stack import Stack
+    from backends.model.variant import Variant
 
 __all__ = ["AS_FOUND", "IPSETS_FILE", "InputOptions", "give_ipsets", "read_some"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """How an input is to be read; None: as recognised.
+    """Options of reading rules; None: recognise it from the input.
 
-    ``extract`` looks for rules on a page; ``piece`` (from 1) takes one of those found. ``ipsets`` is the
-    file with the ipsets, ``ipset_form`` its form. ``stack`` says whose rules of a snapshot are meant.
+    ``extract`` searches a page for rulesets; ``ruleset_number`` (from 1) selects one. ``ipsets`` is the
+    file with the ipsets, ``ipset_form`` its form. ``variant`` selects the rules of a snapshot.
     """
 
     family: Family | None = None
     form: InputForm | None = None
     table: TableName | None = None
     extract: bool = False
-    piece: int | None = None
+    ruleset_number: int | None = None
     ipsets: str | None = None
     ipset_form: SetForm | None = None
-    stack: Stack | None = None
+    variant: Variant | None = None
 
     def words(self) -> tuple[str, ...]:
         """Return the words of a command line that say the same."""
@@ -47,15 +47,15 @@ class InputOptions:
             ("--table", self.table),
             ("--ipsets", self.ipsets),
             ("--ipset-form", self.ipset_form),
-            ("--rules-of", self.stack),
+            ("--variant", self.variant),
         )
         for option, value in named:
             if value is not None:
                 words += [option, value]
         if self.extract:
             words.append("--extract")
-        if self.piece is not None:
-            words += ["--piece", str(self.piece)]
+        if self.ruleset_number is not None:
+            words += ["--ruleset", str(self.ruleset_number)]
         return tuple(words)
 
 

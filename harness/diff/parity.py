@@ -154,8 +154,8 @@ class Plan:
 
     Flows that chance decides are run until the chance that a way of one is not seen is ``miss`` at most;
     with ``repeat`` at least so often, and their shares are tested. ``against`` is the file of a given
-    nftables ruleset, which is also the name of its backend, and ``beside`` that of the iptables rules which
-    are loaded with it.
+    nftables ruleset, which is also the name of its backend; ``with_iptables`` is the file of the iptables
+    rules that are loaded with it.
     """
 
     batches: tuple[Batch, ...]
@@ -165,7 +165,7 @@ class Plan:
     false_alarm_rate: float = FALSE_ALARM_RATE
     options: tuple[str, ...] = ()
     against: str | None = None
-    beside: str | None = None
+    with_iptables: str | None = None
 
     @property
     def sampling(self) -> Sampling:
@@ -349,7 +349,7 @@ def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int =
     words += ["--only", flow_id]
     if name == plan.against:
         words += ["--against", name]
-        words += [] if plan.beside is None else ["--beside", plan.beside]
+        words += [] if plan.with_iptables is None else ["--with-iptables", plan.with_iptables]
     else:
         words += ["--backends", name, "-O", str(plan.level)]
     words += plan.options

@@ -20,7 +20,7 @@ from nfparity.assess.sides import Then, today_backend
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from nfparity.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
-from nfparity.snapshot import Snapshot, Stack
+from nfparity.snapshot import Snapshot, Variant
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
 from translate.jsoninput import Problems, read_object
@@ -50,7 +50,7 @@ class Question:
     given: str | None = None
     node: Node | None = None
     family: Family | None = None
-    stack: Stack | None = None
+    variant: Variant | None = None
     objects: str | None = None
     objects_name: str = "objects"
     service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
     found = []
     modes: dict[Mode, None] = {}
     for family in wanted:
-        ruleset = snapshot.ruleset(family, question.stack)
+        ruleset = snapshot.ruleset(family, question.variant)
         state = recover(ruleset, objects)
         modes[state.mode] = None
         if state.mode is Mode.IPTABLES:

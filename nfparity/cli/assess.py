@@ -8,7 +8,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from backends.model.node import Node
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from harness.diff.sampling import MISS
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from nfparity.assess.catalogue import Version
@@ -67,11 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--family", type=Family, choices=tuple(Family), metavar="ip|ip6", help="default: all that it has"
     )
     parser.add_argument(
-        "--rules-of",
-        type=Stack,
-        choices=tuple(Stack),
+        "--variant",
+        type=Variant,
+        choices=tuple(Variant),
         metavar="legacy|nft",
-        help="the rules of iptables-legacy or of iptables-nft; default: the one with any",
+        help="the rules of iptables-legacy or of iptables-nft; default: whichever has rules",
     )
     add_node(parser)
     parser.add_argument(
@@ -184,7 +184,7 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
         against=arguments.against,
         given=None if arguments.against is None else _ruleset_in(arguments.against),
         family=arguments.family,
-        stack=arguments.rules_of,
+        variant=arguments.variant,
         objects=None if arguments.objects is None else read_text(arguments.objects),
         objects_name=arguments.objects or "",
         service_ranges=_ranges(arguments),
@@ -228,7 +228,7 @@ def _summary(arguments: argparse.Namespace, path: str) -> Summary:
     node: Node | None = None
     if arguments.node is not None:
         node = load_node(
-            arguments.node, snapshot.ruleset(arguments.family or snapshot.families[0], arguments.rules_of)
+            arguments.node, snapshot.ruleset(arguments.family or snapshot.families[0], arguments.variant)
         )
     question = Question(
         snapshot=snapshot,
@@ -237,7 +237,7 @@ def _summary(arguments: argparse.Namespace, path: str) -> Summary:
         given=None if arguments.against is None else _ruleset_in(arguments.against),
         node=node,
         family=arguments.family,
-        stack=arguments.rules_of,
+        variant=arguments.variant,
         objects=snapshot.objects if arguments.objects is None else read_text(arguments.objects),
         objects_name=arguments.objects or f"{snapshot.name}/objects.json",
         service_ranges=_ranges(arguments),
@@ -272,7 +272,7 @@ def _options(arguments: argparse.Namespace) -> tuple[str, ...]:
         ("--against", arguments.against),
         ("--kubernetes", None if arguments.kubernetes is None else ".".join(map(str, arguments.kubernetes))),
         ("--family", arguments.family),
-        ("--rules-of", arguments.rules_of),
+        ("--variant", arguments.variant),
         ("--node", arguments.node),
         ("--objects", arguments.objects),
         ("--miss", None if arguments.miss == MISS else f"{arguments.miss:g}"),

@@ -71,11 +71,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_corpus(coverage, required=True)
     add_only(coverage)
     coverage.add_argument(
-        "--from",
-        dest="counted_by",
+        "--counted-by",
         choices=("simulator", "iptables-legacy"),
         default="simulator",
-        help="who counts: the simulator's trace, or the rule counters of the kernel",
+        help="the counts: from the simulator's trace, or from the rule counters of the kernel",
     )
     add_format(coverage, "text", "json")
     for name, what in (("import", "a capture as flows, or as a case"), ("export", "flows as a capture")):

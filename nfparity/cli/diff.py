@@ -67,9 +67,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "printed it, as nft -f takes it (- is standard input), or a snapshot's; other backends only if named",
     )
     parser.add_argument(
-        "--beside",
+        "--with-iptables",
         metavar="RULES",
-        help="with --against: iptables rules that are on the node, too; they are loaded before the ruleset",
+        help="with --against: iptables rules that stay on the node; they are loaded before the ruleset",
     )
     add_level(parser)
     parser.add_argument(
@@ -110,8 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = parse_backends(arguments.backends) if requested else tuple(BACKENDS)
     left_out = () if arguments.without is None else parse_backends(arguments.without)
     names = tuple(name for name in names if name not in left_out)
-    if arguments.beside is not None and arguments.against is None:
-        raise InputError("--beside is for a ruleset that is given with --against")
+    if arguments.with_iptables is not None and arguments.against is None:
+        raise InputError("--with-iptables is for a ruleset that is given with --against")
     given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
         false_alarm_rate=arguments.false_alarms,
         options=tuple(options),
         against=None if given is None else given.name,
-        beside=arguments.beside,
+        with_iptables=arguments.with_iptables,
     )
     with progress(sys.stderr, [b.name for b in able]) as told:
         report = run_parity(
@@ -176,7 +176,7 @@ def _given(arguments: argparse.Namespace) -> Backend:
     inputs = [arguments.rules, arguments.corpus, arguments.node, arguments.ipsets, arguments.against]
     if inputs.count("-") > 1:
         raise InputError("only one of rules, ipsets, corpus, node and --against can be standard input")
-    return given_backend(arguments.against, arguments.beside)
+    return given_backend(arguments.against, arguments.with_iptables)
 
 
 def _batches(arguments: argparse.Namespace) -> tuple[Batch, ...]:

@@ -12,7 +12,7 @@ from translate.ir import Ruleset
 
 _EXAMPLE = """\
 example:
-  nfparity graph rules.iptables-save --from KUBE-SERVICES
+  nfparity graph rules.iptables-save --chain KUBE-SERVICES
   nfparity graph rules.iptables-save --format dot | dot -Tsvg > rules.svg
 """
 
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    parser.add_argument("--from", dest="start", metavar="CHAIN", help="only what this chain leads to")
+    parser.add_argument("--chain", metavar="CHAIN", help="only this chain and those that it leads to")
     add_format(parser, "text", "dot", "json")
 
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.explain.graph import dot_text, tree_lines
 
     options = input_options(arguments)
-    if arguments.format == "text" and arguments.start is None:
+    if arguments.format == "text" and arguments.chain is None:
         pieces = load_pieces(arguments.rules, options)
     else:
         pieces = (load_rules(arguments.rules, options),)
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         elif arguments.format == "json":
             print(json.dumps(_data(ruleset), indent=2))
         else:
-            for line in tree_lines(ruleset, start=arguments.start):
+            for line in tree_lines(ruleset, start=arguments.chain):
                 print(line)
     return 0
 

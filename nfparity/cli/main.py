@@ -31,7 +31,6 @@ COMMANDS: Final = {
     "tc": "load rules as a tc eBPF program that stays, and look after it",
     "capture": "a snapshot of this node: rules, interfaces, routes, sysctls",
     "migrate": "replace this node's iptables rules by their translation, and come back",
-    "verify": "whether what is loaded is still what was applied",
     "doctor": "what can run on this machine, and what to install",
 }
 

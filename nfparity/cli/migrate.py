@@ -31,20 +31,21 @@ example:
   nfparity migrate rollback                 # the rules from before, with their counters
 
 Acts on the network namespace that it is run in. The result is static: it does not follow later changes, of
-Services for example; plan says what does. Stop whatever writes the rules (kube-proxy) first: it would write
-them again beside the translation. What is needed to go back is kept under /var/lib/nfparity/migrate.
+Services for example; plan says which alternatives do. First stop the program that writes the rules
+(kube-proxy): it would write them again next to the translation. The old rules are kept under
+/var/lib/nfparity/migrate.
 """
 
 _PLAN = """\
 example:
   nfparity migrate plan -o node.plan
-  nfparity migrate plan --family ip --stack legacy -o node.plan
-  nfparity migrate plan --leave filter --leave raw -o node.plan
+  nfparity migrate plan --family ip --variant legacy -o node.plan
+  nfparity migrate plan --keep-table filter --keep-table raw -o node.plan
 
 Nothing is changed. Packets made from the rules go through copies of this node in namespaces of their own:
 with the translation alone, and with both in force, as they are while apply switches. Exit status 1 when one
 is treated differently; no plan is written then. Rules that cannot be translated, or may not be asked
-twice, are refused with their lines (2); --leave TABLE has the table that they are in stay in iptables.
+twice, are refused with their lines (2); --keep-table TABLE leaves the table that they are in as it is.
 """
 
 _APPLY = """\
@@ -61,9 +62,12 @@ unless nfparity migrate verify --confirm comes in time, and at once when this co
 _VERIFY = """\
 example:
   nfparity migrate verify --confirm
-  nfparity migrate verify --live --format json
+  nfparity migrate verify --live --format json    # for monitoring: changes nothing, takes a moment
 
-Exit status 0: what is loaded means what was applied, and packets agree; 1: not so; 3: nothing is applied.
+Compares the loaded nftables table with what apply loaded: chains by their rules, sets and maps by their
+elements, in any order. Counters, handles, comments and elements that packets added are ignored. Then sends
+the plan's packets through a copy of this node, unless --live is given. Exit status 0: nothing differs;
+1: something differs, and the output says what; 3: nothing is applied, or the table is gone.
 """
 
 _ROLLBACK = """\
@@ -97,7 +101,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add_format(action, "text", "json")
         return action
 
-    plan = add("plan", "what will change, tried with packets", "Make a plan from the live rules.", _PLAN)
+    plan = add(
+        "plan",
+        "make a plan, and test it with packets",
+        "Make a plan from the live rules, and test it with packets.",
+        _PLAN,
+    )
     plan.add_argument("-o", dest="output", metavar="PLAN", help="write the plan to this file")
     plan.add_argument(
         "--family",
@@ -107,24 +116,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only this family; default: those that have rules",
     )
     plan.add_argument(
-        "--stack",
+        "--variant",
         choices=("legacy", "nft"),
-        help="whose rules to replace, where iptables-legacy and iptables-nft both hold some",
+        help="replace the rules of iptables-legacy or of iptables-nft; needed where both hold rules",
     )
     plan.add_argument(
-        "--leave",
+        "--keep-table",
         metavar="TABLE",
         action="append",
         default=[],
         choices=tuple(TableName),
-        help="a table that stays in iptables, as it is (may be repeated)",
+        help="leave this table in iptables, unchanged (may be repeated)",
     )
     plan.add_argument(
         "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: as they are now"
     )
     add_level(plan)
     plan.add_argument("--seed", type=int, default=0, help="what the packets are made from; default: 0")
-    apply = add("apply", "load the translation, empty the old tables", "Put a plan in force.", _APPLY)
+    apply = add("apply", "load the translation and empty the old tables", "Put a plan in force.", _APPLY)
     apply.add_argument("plan", metavar="PLAN", help="what nfparity migrate plan wrote")
     apply.add_argument(
         "--confirm-within",
@@ -133,21 +142,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long to wait for verify --confirm before rolling back; default: 120, or twice as long as "
         "the plan's packets took",
     )
-    verify = add("verify", "whether it is in force, and right", "Look at what is in force.", _VERIFY)
-    verify.add_argument(
-        "--live", action="store_true", help="only compare what is loaded; send no packets through a copy"
+    verify = add(
+        "verify",
+        "compare what is loaded with what was applied",
+        "Compare what is loaded with what apply loaded.",
+        _VERIFY,
     )
+    verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
     verify.add_argument("--confirm", action="store_true", help="stop the timer of apply, if all is right")
-    rollback = add("rollback", "the state from before", "Restore the state from before.", _ROLLBACK)
+    rollback = add(
+        "rollback", "restore the rules from before apply", "Restore the rules from before apply.", _ROLLBACK
+    )
     status = add(
-        "status", "how far a migration is", "Say how far it is.", "example:\n  nfparity migrate status\n"
+        "status",
+        "the state of a migration",
+        "Print the state of the migration.",
+        "example:\n  nfparity migrate status\n",
     )
     for action in (apply, verify, rollback, status):
-        add_state(action)
+        _add_state(action)
 
 
-def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add ``--state``."""
+def _add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         metavar="DIR",
@@ -167,7 +183,7 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked."""
+    """Run the selected action and return its exit status."""
     actions = {
         "plan": _plan,
         "apply": _apply,
@@ -179,17 +195,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from backends.model.stack import Stack
+    from backends.model.variant import Variant
     from harness.report.progress import progress
     from nfparity.migrate.livenode import live_node
-    from nfparity.migrate.planning import choose_stack, make_plan
+    from nfparity.migrate.planning import choose_variant, make_plan
 
-    asked = Stack(arguments.stack) if arguments.stack else None
+    asked = Variant(arguments.variant) if arguments.variant else None
     families = (arguments.family,) if arguments.family else tuple(Family)
-    left = tuple(dict.fromkeys(arguments.leave))
-    chosen = {family: choose_stack(family, asked, left) for family in families}
-    stacks = {family: stack for family, stack in chosen.items() if stack is not None}
-    if not stacks:
+    left = tuple(dict.fromkeys(arguments.keep_table))
+    chosen = {family: choose_variant(family, asked, left) for family in families}
+    variants = {family: variant for family, variant in chosen.items() if variant is not None}
+    if not variants:
         but = f" but those in {', '.join(left)}" if left else ""
         raise InputError(f"no iptables rules{but} are in force in this network namespace")
     node = (
@@ -201,7 +217,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     try:
         with progress(sys.stderr) as told:
             planned = make_plan(
-                stacks,
+                variants,
                 node,
                 level=arguments.level,
                 seed=arguments.seed,
@@ -210,7 +226,7 @@ def _plan(arguments: argparse.Namespace) -> int:
                 left=left,
             )
     except (ParseError, UnsupportedError):
-        print("nfparity: with --leave TABLE, the table of such rules stays in iptables", file=sys.stderr)
+        print("nfparity: with --keep-table TABLE, the table of such rules stays in iptables", file=sys.stderr)
         raise
     for one in planned.families:
         print_notes(one.notes)
@@ -271,16 +287,6 @@ def _verify(arguments: argparse.Namespace) -> int:
     data["confirmed"] = bool(arguments.confirm and good) or found.record.phase is Phase.CONFIRMED
     _show(arguments, data, lines)
     return _status_of(found.state) or (0 if good else 1)
-
-
-def verify_live(arguments: argparse.Namespace) -> int:
-    """Print how what is loaded differs from what was applied; return the exit status."""
-    from nfparity.migrate.verifying import look
-    from nfparity.report.migration import live_data, live_lines
-
-    found = look(_migration(arguments))
-    _show(arguments, live_data(found), live_lines(found))
-    return _status_of(found.state)
 
 
 def _rollback(arguments: argparse.Namespace) -> int:

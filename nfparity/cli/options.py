@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from backends.model.node import Node
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from harness.corpus.rulefile import IPSETS_FILE, InputOptions
 from harness.diff.sampling import MISS
 from harness.report.notes import note_lines
@@ -81,7 +81,13 @@ def add_rules(
     group.add_argument(
         "--extract", action="store_true", help="find the listings and dumps on a page with prose around them"
     )
-    group.add_argument("--piece", type=int, metavar="N", help="with --extract: the Nth ruleset on the page")
+    group.add_argument(
+        "--ruleset",
+        dest="ruleset_number",
+        type=int,
+        metavar="N",
+        help="with --extract: only the Nth ruleset on the page",
+    )
     group.add_argument(
         "--ipsets",
         metavar="FILE",
@@ -96,11 +102,11 @@ def add_rules(
         help="the form of the ipsets; default: recognised",
     )
     group.add_argument(
-        "--rules-of",
-        type=Stack,
-        choices=tuple(Stack),
+        "--variant",
+        type=Variant,
+        choices=tuple(Variant),
         metavar="legacy|nft",
-        help="of a snapshot: the rules of iptables-legacy or of iptables-nft; default: the one with any",
+        help="of a snapshot: the rules of iptables-legacy or of iptables-nft; default: whichever has rules",
     )
 
 
@@ -111,10 +117,10 @@ def input_options(arguments: argparse.Namespace) -> InputOptions:
         form=arguments.form,
         table=arguments.table,
         extract=arguments.extract,
-        piece=arguments.piece,
+        ruleset_number=arguments.ruleset_number,
         ipsets=arguments.ipsets,
         ipset_form=arguments.ipset_form,
-        stack=arguments.rules_of,
+        variant=arguments.variant,
     )
 
 

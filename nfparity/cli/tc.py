@@ -85,9 +85,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how many connections are remembered; default: 65,536, or as many as the loaded program does",
     )
     load.add_argument(
-        "--stack",
+        "--no-fast-path",
         action="store_true",
-        help="forward through the stack, so that what else is hooked in there (nftables) sees packets, too",
+        help="forward every packet through the kernel's network stack, "
+        "so that other hooks there (nftables) see it",
     )
     add_no_cache(load)
     add_format(load, "text", "json")
@@ -125,7 +126,7 @@ def _number(word: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked."""
+    """Run the selected action and return its exit status."""
     actions = {
         "load": _load,
         "status": _status,
@@ -152,7 +153,7 @@ def _load(arguments: argparse.Namespace) -> int:
         name=arguments.rules,
         digest=_digest(arguments.rules, ruleset),
         level=arguments.level,
-        direct=not arguments.stack,
+        direct=not arguments.no_fast_path,
         sized=arguments.connections is not None,
         cached=not arguments.no_cache,
     )

@@ -1,8 +1,9 @@
 """A given nftables ruleset in the place of a backend: what ``nfparity diff --against`` compares with.
 
-A file is the ruleset alone, and ``--beside`` names iptables rules that are on the node with it. A snapshot
-has all that was on a node: the tables of iptables-nft's among those of its listing are left out, because nft
-does not list them as they are, and loaded by iptables-nft instead; what iptables-legacy held is loaded, too.
+A file is the ruleset alone, and ``--with-iptables`` names iptables rules that are on the node with it. A
+snapshot has all that was on a node. The tables of iptables-nft are left out of its listing, because nft does
+not list them in a form that can be loaded; iptables-nft loads them instead. The rules of iptables-legacy are
+loaded, too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from backends.model.contract import Backend
-from backends.model.stack import stack_of
+from backends.model.variant import variant_of
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
-from nfparity.snapshot import Snapshot, Stack, is_snapshot, load_snapshot
+from nfparity.snapshot import Snapshot, Variant, is_snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
 from translate.errors import InputError
 from translate.ir import Family, Ruleset, TableName
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["given_backend"]
 
-_COMMANDS = {Stack.LEGACY: "iptables-legacy", Stack.NFT: "iptables-nft"}
+_COMMANDS = {Variant.LEGACY: "iptables-legacy", Variant.NFT: "iptables-nft"}
 
 
 def given_backend(path: str, beside: str | None = None) -> Backend:
@@ -36,7 +37,9 @@ def given_backend(path: str, beside: str | None = None) -> Backend:
 
     if path != "-" and is_snapshot(path):
         if beside is not None:
-            raise InputError(f"{path}: a snapshot has the iptables rules of its node; --beside is for files")
+            raise InputError(
+                f"{path}: a snapshot has the iptables rules of its node; --with-iptables is for files"
+            )
         return _of_snapshot(load_snapshot(path))
     name = STDIN_NAME if path == "-" else path
     if beside is None:
@@ -48,15 +51,15 @@ def _rules_in(path: str) -> Callable[[Family], Loader | None]:
     from nfparity.inputs.rules import load_rules
 
     if path == "-" or is_snapshot(path):
-        raise InputError(f"--beside takes a file of rules, and {path!r} is none")
+        raise InputError(f"--with-iptables takes a file of rules, and {path!r} is none")
     ruleset = load_rules(path)
-    stack = stack_of(read_bytes(path))
+    variant = variant_of(read_bytes(path))
 
     def beside(family: Family) -> Loader | None:
         if ruleset.family is not family:
             message = f"{path}: these rules are for {ruleset.family.value}, and the others for {family.value}"
             raise InputError(message)
-        return _loader([(stack, ruleset)])
+        return _loader([(variant, ruleset)])
 
     return beside
 
@@ -66,25 +69,27 @@ def _of_snapshot(snapshot: Snapshot) -> Backend:
 
     if snapshot.nft is None:
         raise InputError(f"{snapshot.name}: no nftables ruleset in this snapshot (it would be nft.json)")
-    families = [family for stack, family in snapshot.rules if stack is Stack.NFT]
+    families = [family for variant, family in snapshot.rules if variant is Variant.NFT]
     without = {(family.value, table.value) for family in families for table in TableName}
 
     def beside(family: Family) -> Loader | None:
         both = [
-            (stack, snapshot.rules[stack, family]) for stack in Stack if (stack, family) in snapshot.rules
+            (variant, snapshot.rules[variant, family])
+            for variant in Variant
+            if (variant, family) in snapshot.rules
         ]
-        return _loader([(stack, rules) for stack, rules in both if holds_rules(rules)])
+        return _loader([(variant, rules) for variant, rules in both if holds_rules(rules)])
 
     return GivenNftBackend(snapshot.name, snapshot.nft, without=without, beside=beside)
 
 
-def _loader(rules: list[tuple[Stack, Ruleset]]) -> Loader | None:
-    """What loads the rules of one stack, or of both."""
+def _loader(rules: list[tuple[Variant, Ruleset]]) -> Loader | None:
+    """What loads the rules of one variant, or of both."""
     from backends.combined.backend import BesideLoader
     from backends.iptables.backend import loader_of
 
     loader: Loader | None = None
-    for stack, ruleset in rules:
-        one = loader_of(_COMMANDS[stack], ruleset)
+    for variant, ruleset in rules:
+        one = loader_of(_COMMANDS[variant], ruleset)
         loader = one if loader is None else BesideLoader(loader, one)
     return loader

@@ -20,7 +20,7 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
     pieces = load_pieces(path, options)
     if len(pieces) > 1:
         places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
-        raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --piece")
+        raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --ruleset")
     return pieces[0]
 
 
@@ -28,36 +28,38 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     """Read every ruleset of an input: one, unless it is a page with several."""
     if is_snapshot(path):
         return (_of_snapshot(path, options),)
-    if options.stack is not None:
-        raise InputError(f"{path}: --rules-of is for snapshots; this is no folder and no .tar.gz")
+    if options.variant is not None:
+        raise InputError(f"{path}: --variant is for snapshots; this is no folder and no .tar.gz")
     if path == "-" and options.ipsets == "-":
         raise InputError("only one of rules and ipsets can be standard input")
     name = STDIN_NAME if path == "-" else path
     data = read_bytes(path)
     family, table = options.family, options.table
     if not options.extract:
-        if options.piece is not None:
-            raise InputError("--piece is for pages; it needs --extract")
+        if options.ruleset_number is not None:
+            raise InputError("--ruleset is for pages; it needs --extract")
         return (give_ipsets(read_some(data, name=name, options=options), path, options),)
     if options.form is not None:
-        raise InputError("--extract finds out the form of each piece; --input cannot be given with it")
+        raise InputError("--extract recognises the form of each ruleset; --input cannot be given with it")
     pieces = read_pieces(data, name=name, family=family, table=table)
     pieces = tuple(give_ipsets(one, path, options) for one in pieces)
-    if options.piece is None:
+    if options.ruleset_number is None:
         return pieces
-    if not 1 <= options.piece <= len(pieces):
-        raise InputError(f"{path}: there is no piece {options.piece}; pieces are 1 to {len(pieces)}")
-    return (pieces[options.piece - 1],)
+    if not 1 <= options.ruleset_number <= len(pieces):
+        raise InputError(
+            f"{path}: no ruleset {options.ruleset_number} on this page; rulesets are 1 to {len(pieces)}"
+        )
+    return (pieces[options.ruleset_number - 1],)
 
 
 def _of_snapshot(path: str, options: InputOptions) -> Ruleset:
     from nfparity.snapshot import load_snapshot
 
-    if options.extract or (options.form, options.table, options.piece) != (None, None, None):
+    if options.extract or (options.form, options.table, options.ruleset_number) != (None, None, None):
         raise InputError(
-            f"{path}: --input, --table, --extract and --piece are for files of rules, not snapshots"
+            f"{path}: --input, --table, --extract and --ruleset are for files of rules, not snapshots"
         )
-    ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.stack)
+    ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.variant)
     return ruleset if options.ipsets is None else give_ipsets(ruleset, path, options)
 
 

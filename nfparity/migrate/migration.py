@@ -164,7 +164,7 @@ class Migration:
         place = self.place
         texts = {one.family: translation_of(one) for one in plan.families}
         saved = tuple(
-            replace(one.saved, text=save(one.stack, one.family, counters=True)) for one in plan.families
+            replace(one.saved, text=save(one.variant, one.family, counters=True)) for one in plan.families
         )
         for one, live in zip(plan.families, saved, strict=True):
             _insist_as_planned(one, live.tables)
@@ -179,7 +179,7 @@ class Migration:
             plan=digest,
             since=since,
             deadline=now() + within,
-            saved={one.family: Saved(one.stack, one.digest) for one in saved},
+            saved={one.family: Saved(one.variant, one.digest) for one in saved},
         )
         try:
             self._forget_earlier()
@@ -316,7 +316,7 @@ def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
         plan="",
         since=since,
         deadline=0.0,
-        saved={one.family: Saved(one.stack, one.digest) for one in families},
+        saved={one.family: Saved(one.variant, one.digest) for one in families},
     )
 
 

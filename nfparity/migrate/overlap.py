@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from backends.combined.backend import BesideLoader
 from backends.iptables.backend import IptablesBackend, loader_of
 from backends.model.contract import Availability, Job
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import KernelSession, open_session
 from nfparity.migrate.leaving import moved, staying
@@ -22,13 +22,13 @@ __all__ = ["OverlapBackend"]
 
 
 class OverlapBackend:
-    """Runs packets through the rules in one stack and their translation, one loaded over the other.
+    """Runs packets through the rules in one variant and their translation, one loaded over the other.
 
     The tables that are ``left`` are not translated. With ``emptied`` they alone are loaded of the old ones.
     """
 
-    def __init__(self, stack: Stack, left: tuple[str, ...], *, emptied: bool) -> None:
-        self._variant = f"iptables-{stack.value}"
+    def __init__(self, variant: Variant, left: tuple[str, ...], *, emptied: bool) -> None:
+        self._variant = f"iptables-{variant.value}"
         self._left = left
         self._emptied = emptied
         stays = f" {' '.join(left)}" if emptied else ""

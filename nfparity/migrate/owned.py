@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from backends.nftables.libnftables import NftHandle
 from backends.testbed.command import run
 from nfparity.migrate.saved import SavedFamily
@@ -34,9 +34,9 @@ _MARK: Final = re.compile(r'\n\tcomment "nfparity migrate (legacy|nft) ([0-9a-f]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A table's comment: the stack whose rules it replaces, and the folder that keeps them, if that fits."""
+    """A table's comment: the replaced variant, the rules' digest, and the folder with them, if it fits."""
 
-    stack: Stack
+    variant: Variant
     digest: str
     """``SavedFamily.digest`` of the rules that it replaces."""
     folder: str | None
@@ -44,15 +44,15 @@ class Mark:
     @classmethod
     def of(cls, saved: SavedFamily, folder: Path) -> Self:
         """Return the mark of the table that replaces some rules, which are kept in ``folder``."""
-        whole = cls(stack=saved.stack, digest=saved.digest, folder=str(folder))
+        whole = cls(variant=saved.variant, digest=saved.digest, folder=str(folder))
         if len(whole.comment().encode()) < _LONGEST and re.fullmatch(r'[^"\\$\x00-\x1f\x7f]*', str(folder)):
             return whole
-        return cls(stack=saved.stack, digest=saved.digest, folder=None)
+        return cls(variant=saved.variant, digest=saved.digest, folder=None)
 
     def comment(self) -> str:
         """Return it as the table has it."""
         folder = "" if self.folder is None else f" {self.folder}"
-        return f"nfparity migrate {self.stack.value} {self.digest}{folder}"
+        return f"nfparity migrate {self.variant.value} {self.digest}{folder}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def find(family: Family) -> Owned | None:
     match = _MARK.search(f"{head}\n")
     if match is None:
         return Owned(None)
-    return Owned(Mark(stack=Stack(match[1]), digest=match[2], folder=match[3]))
+    return Owned(Mark(variant=Variant(match[1]), digest=match[2], folder=match[3]))
 
 
 def list_table(family: Family) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.planshape import FORM, PLAN
 from nfparity.migrate.saved import SavedFamily
@@ -36,7 +36,7 @@ class FamilyPlan:
     """
 
     family: Family
-    stack: Stack
+    variant: Variant
     rules: str
     ipsets: str
     level: int
@@ -48,7 +48,7 @@ class FamilyPlan:
     def saved(self) -> SavedFamily:
         """What restores the rules of the plan, with the counters that they have in it."""
         return SavedFamily(
-            family=self.family, stack=self.stack, left=self.left, text=self.rules, ipsets=self.ipsets
+            family=self.family, variant=self.variant, left=self.left, text=self.rules, ipsets=self.ipsets
         )
 
     @property
@@ -70,7 +70,7 @@ class FamilyPlan:
         """Return it for JSON."""
         return {
             "family": self.family.value,
-            "stack": self.stack.value,
+            "stack": self.variant.value,
             "left": list(self.left),
             "digest": self.digest,
             "rules": self.rules,
@@ -89,7 +89,7 @@ class FamilyPlan:
         saved = SavedFamily.from_data(data)
         made = cls(
             family=saved.family,
-            stack=saved.stack,
+            variant=saved.variant,
             left=saved.left,
             rules=saved.text,
             ipsets=data["ipsets"],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backends.model.node import Node, node_to_json
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from backends.testbed.command import find_tool
 from harness.diff.parity import ParityReport
 from harness.diff.replay import Progress
@@ -23,7 +23,7 @@ from translate.nft import NftOutput
 __all__ = [
     "Planned",
     "PlannedFamily",
-    "choose_stack",
+    "choose_variant",
     "make_plan",
     "translate_live",
 ]
@@ -58,29 +58,29 @@ class Planned:
         return all(one.report.parity for one in self.families)
 
 
-def choose_stack(family: Family, asked: Stack | None, left: tuple[str, ...] = ()) -> Stack | None:
-    """Return the stack that holds rules of a family in tables that are not ``left``; None if neither does.
+def choose_variant(family: Family, asked: Variant | None, left: tuple[str, ...] = ()) -> Variant | None:
+    """Return the variant that holds rules of a family in tables that are not ``left``; None if neither does.
 
     Raises InputError when both do and nobody has ``asked`` for one.
     """
     holding = []
-    for stack in Stack if asked is None else (asked,):
-        program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
+    for variant in Variant if asked is None else (asked,):
+        program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{variant.value}-save"
         if find_tool(program) is None:
             continue
-        tables = split(save(stack, family)).items()
+        tables = split(save(variant, family)).items()
         if any(name not in left and not one.is_empty for name, one in tables):
-            holding.append(stack)
+            holding.append(variant)
     if len(holding) > 1:
         raise InputError(
             f"both iptables-legacy and iptables-nft hold {_WORDS[family]} rules, and a packet meets both; "
-            "say with --stack whose are to be replaced: the others stay as they are"
+            "say with --variant whose are to be replaced: the others stay as they are"
         )
     return holding[0] if holding else None
 
 
 def make_plan(
-    stacks: dict[Family, Stack],
+    variants: dict[Family, Variant],
     node: Node,
     *,
     level: int,
@@ -97,8 +97,8 @@ def make_plan(
     twice; MachineError where the trial cannot run.
     """
     made = tuple(
-        _plan_family(family, stack, left, node, level=level, seed=seed, told=told, progress=progress)
-        for family, stack in stacks.items()
+        _plan_family(family, variant, left, node, level=level, seed=seed, told=told, progress=progress)
+        for family, variant in variants.items()
     )
     shown = {
         one.plan.family.value: {
@@ -115,18 +115,18 @@ def make_plan(
 
 
 def translate_live(
-    family: Family, stack: Stack, level: int, left: tuple[str, ...] = ()
+    family: Family, variant: Variant, level: int, left: tuple[str, ...] = ()
 ) -> tuple[FamilyPlan, Rules, NftOutput]:
     """Return one family's plan with the rules that it was made from, and their translation; no packets.
 
     Raises as :func:`make_plan`.
     """
-    program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{stack.value}-save"
-    rules = read_rules(save(stack, family), family, program, left, None)
+    program = f"{'iptables' if family is Family.IP else 'ip6tables'}-{variant.value}-save"
+    rules = read_rules(save(variant, family), family, program, left, None)
     output = translate(rules, level)
     plan = FamilyPlan(
         family=family,
-        stack=stack,
+        variant=variant,
         left=left,
         rules=rules.text,
         ipsets=rules.ipsets,
@@ -139,7 +139,7 @@ def translate_live(
 
 def _plan_family(
     family: Family,
-    stack: Stack,
+    variant: Variant,
     left: tuple[str, ...],
     node: Node,
     *,
@@ -148,16 +148,16 @@ def _plan_family(
     told: Callable[[str], None],
     progress: Progress,
 ) -> PlannedFamily:
-    plan, rules, output = translate_live(family, stack, level, left)
+    plan, rules, output = translate_live(family, variant, level, left)
     read = {table.name for table in rules.tried.tables}
     untried = tuple(table for table in plan.tables if table in left and table not in read)
     told(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
     flows = corpus(rules.tried, node, seed)
     told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
-    report = try_both(rules, node, flows, stack, level, progress)
+    report = try_both(rules, node, flows, variant, level, progress)
     seconds = time.monotonic() - began
-    if digest_of(split(save(stack, family))) != plan.digest:
+    if digest_of(split(save(variant, family))) != plan.digest:
         raise InputError(f"the {_WORDS[family]} rules have changed while the plan was made; make it again")
     return PlannedFamily(
         plan=plan, output=output, notes=output.notes, report=report, untried=untried, seconds=seconds

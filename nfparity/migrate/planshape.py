@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from translate.ir import Family, TableName
 from translate.jsoninput import TEXT, Fields, Items, Leaf
 
@@ -52,7 +52,7 @@ _MEANING: Final = Fields(
 _FAMILY: Final = Fields(
     required={
         "family": Leaf(lambda value: value in tuple(Family), "ip or ip6"),
-        "stack": Leaf(lambda value: value in tuple(Stack), "legacy or nft"),
+        "stack": Leaf(lambda value: value in tuple(Variant), "legacy or nft"),
         "left": Leaf(
             lambda value: isinstance(value, list) and all(one in tuple(TableName) for one in value),
             "a list of tables",

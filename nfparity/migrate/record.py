@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from nfparity.migrate.place import Place
 from nfparity.persistent_state.recordfile import read_record, write_record
 from translate.errors import MachineError
@@ -32,7 +32,7 @@ class Phase(Enum):
 class Saved:
     """What tells the rules of one family that are to be restored from others (``SavedFamily``)."""
 
-    stack: Stack
+    variant: Variant
     digest: str
 
 
@@ -62,7 +62,7 @@ class Record:
 
     def write(self, path: Path) -> None:
         """Put it on disk. Raises MachineError, and the one before is still there."""
-        saved = {family.value: [one.stack.value, one.digest] for family, one in self.saved.items()}
+        saved = {family.value: [one.variant.value, one.digest] for family, one in self.saved.items()}
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: Place) -> bool:
@@ -90,7 +90,7 @@ class Record:
                     "phase": Phase(found["phase"]),
                     "removed": tuple(found["removed"]),
                     "deadline": float(found["deadline"]),
-                    "saved": {Family(name): Saved(Stack(one[0]), str(one[1])) for name, one in saved},
+                    "saved": {Family(name): Saved(Variant(one[0]), str(one[1])) for name, one in saved},
                 }
             )
             texts = (made.identity, made.boot, made.namespace, made.plan, made.since, made.machine)

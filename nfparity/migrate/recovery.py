@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from nfparity.migrate import owned
 from nfparity.migrate.journal import Steps, read_steps
 from nfparity.migrate.owned import Owned
@@ -34,10 +34,10 @@ _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Why a family's rules cannot be restored, and the stacks that they may be of, as far as files say."""
+    """Why a family's rules cannot be restored, and the variants that they may be of, as far as files say."""
 
     reasons: tuple[str, ...]
-    stacks: tuple[Stack, ...] = ()
+    variants: tuple[Variant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,8 @@ class Remains:
         if folder is not None and Path(folder) != self.place.folder:
             yield f"they are kept in {folder}: nfparity migrate rollback --state {folder}"
             return
-        stacks = self.lost[family].stacks or tuple(Stack)
-        programs = [f"{_PROGRAM[family]}-{stack.value}-restore" for stack in stacks]
+        variants = self.lost[family].variants or tuple(Variant)
+        programs = [f"{_PROGRAM[family]}-{variant.value}-restore" for variant in variants]
         yield "by hand, with a copy of these rules in the file COPY (or have kube-proxy write its own again):"
         yield f"  {programs[0]} < COPY" + (f"   # or {programs[1]}, if they were its" if programs[1:] else "")
         if table is not None:
@@ -121,7 +121,7 @@ def survey(place: Place) -> Remains:
     lost: dict[Family, Lost] = {}
     for family, found in loaded.items():
         if found.mark is not None:
-            wanted[family] = Saved(found.mark.stack, found.mark.digest)
+            wanted[family] = Saved(found.mark.variant, found.mark.digest)
         elif not unfinished:
             wanted.pop(family, None)
             lost[family] = Lost((_UNMARKED,))
@@ -189,8 +189,8 @@ class _Sources:
     def lost(self, family: Family, wanted: Saved | None) -> Lost:
         """Return why no copy could be used."""
         reasons = dict.fromkeys((*self._problems[family], *self._problems[None]))
-        stacks = (one.saved.stack for one in self._found if one.saved.family is family)
-        return Lost(tuple(reasons), tuple(dict.fromkeys(stacks)) if wanted is None else (wanted.stack,))
+        variants = (one.saved.variant for one in self._found if one.saved.family is family)
+        return Lost(tuple(reasons), tuple(dict.fromkeys(variants)) if wanted is None else (wanted.variant,))
 
     def _planned(self, path: Path) -> list[_Source]:
         try:
@@ -228,7 +228,7 @@ def _unsealed(data: bytes, planned: list[_Source]) -> SavedFamily:
         text = data.decode(errors="surrogateescape")
         for one in planned:
             found = SavedFamily(
-                family=one.saved.family, stack=one.saved.stack, left=one.saved.left, text=text
+                family=one.saved.family, variant=one.saved.variant, left=one.saved.left, text=text
             )
             if found.digest == one.saved.digest:
                 return found

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from nfparity.migrate.tables import SavedTable, digest_of, split
 from translate.ir import Family, TableName
 
@@ -38,7 +38,7 @@ class SavedFamily:
     """
 
     family: Family
-    stack: Stack
+    variant: Variant
     left: tuple[str, ...]
     text: str
     ipsets: str = ""
@@ -58,12 +58,12 @@ class SavedFamily:
     @property
     def digest(self) -> str:
         """The SHA-256 of what is restored, and where: the same with other counters."""
-        what = [self.family.value, self.stack.value, sorted(self.left), digest_of(self.tables)]
+        what = [self.family.value, self.variant.value, sorted(self.left), digest_of(self.tables)]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
     def file(self) -> bytes:
         """Return it as a file."""
-        head = {"family": self.family.value, "stack": self.stack.value, "left": list(self.left)}
+        head = {"family": self.family.value, "stack": self.variant.value, "left": list(self.left)}
         data = f"{_FIRST}{json.dumps(head)}\n{self.text}".encode(errors="surrogateescape")
         return data + f"{_LAST}{hashlib.sha256(data).hexdigest()}\n".encode()
 
@@ -87,7 +87,7 @@ class SavedFamily:
             raise TypeError("its rules are no text, or the tables that stay no list")
         made = cls(
             family=Family(data["family"]),
-            stack=Stack(data["stack"]),
+            variant=Variant(data["stack"]),
             left=tuple(TableName(name).value for name in left),
             text=text,
             ipsets=str(data.get("ipsets", "")),

@@ -42,8 +42,8 @@ class Restored(Enum):
 
 
 def live_tables(saved: SavedFamily | FamilyPlan) -> dict[str, SavedTable]:
-    """Return the tables of a family and stack as they are now. Raises MachineError."""
-    return split(save(saved.stack, saved.family))
+    """Return the tables of a family and variant as they are now. Raises MachineError."""
+    return split(save(saved.variant, saved.family))
 
 
 def written_again(plan: FamilyPlan) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
     if now.meaning != table.meaning:
         changed = f"table {table.name} of {plan.family.value} has been changed meanwhile"
         raise InputError(f"{changed}: {first_difference(table, now)}")
-    restore_table(plan.stack, plan.family, empty(table))
+    restore_table(plan.variant, plan.family, empty(table))
 
 
 def first_difference(planned: SavedTable, now: SavedTable) -> str:
@@ -114,11 +114,11 @@ def restore(
 
 def _put_back(saved: SavedFamily, table: SavedTable) -> None:
     try:
-        restore_table(saved.stack, saved.family, table.text, counters=True)
+        restore_table(saved.variant, saved.family, table.text, counters=True)
     except MachineError:
         if not saved.ipsets or not restore_missing(saved.ipsets):
             raise
-        restore_table(saved.stack, saved.family, table.text, counters=True)
+        restore_table(saved.variant, saved.family, table.text, counters=True)
 
 
 def insist_restored(saved: SavedFamily, names: set[str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from backends.testbed.command import own_xtables_lock, run
 from translate.errors import MachineError
 from translate.ir import Family
@@ -123,14 +123,14 @@ def digest_of(tables: Mapping[str, SavedTable]) -> str:
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
-def save(stack: Stack, family: Family, *, counters: bool = False) -> str:
+def save(variant: Variant, family: Family, *, counters: bool = False) -> str:
     """Return what iptables-save prints; MachineError with what it says instead."""
-    return _run(f"{_PROGRAM[family]}-{stack.value}-save", "", *(("-c",) if counters else ()))
+    return _run(f"{_PROGRAM[family]}-{variant.value}-save", "", *(("-c",) if counters else ()))
 
 
-def restore_table(stack: Stack, family: Family, text: str, *, counters: bool = False) -> None:
+def restore_table(variant: Variant, family: Family, text: str, *, counters: bool = False) -> None:
     """Replace one table, at once (``xt_replace_table``, or one transaction of nf_tables); MachineError."""
-    _run(f"{_PROGRAM[family]}-{stack.value}-restore", text, *(("-c",) if counters else ()))
+    _run(f"{_PROGRAM[family]}-{variant.value}-restore", text, *(("-c",) if counters else ()))
 
 
 def _run(command: str, text: str, *arguments: str) -> str:

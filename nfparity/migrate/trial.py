@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow
 from backends.model.node import Node
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from backends.nftables.backend import NftablesBackend
 from backends.replay.worker import Worker
 from harness.diff.backends import REFERENCE, backend
@@ -32,26 +32,26 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
 
 
 def try_both(
-    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+    rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
     """Send flows through the translation, and through both rulesets in force together.
 
     Raises UnsupportedError for what nftables cannot express, MachineError where they cannot run.
     """
-    both = OverlapBackend(stack, rules.left, emptied=False)
-    return _parity(rules, node, flows, (_afterwards(rules, stack), both), level, progress)
+    both = OverlapBackend(variant, rules.left, emptied=False)
+    return _parity(rules, node, flows, (_afterwards(rules, variant), both), level, progress)
 
 
 def try_alone(
-    rules: Rules, node: Node, flows: tuple[Flow, ...], stack: Stack, level: int, progress: Progress
+    rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
     """Send flows through what is in force afterwards. Raises as :func:`try_both`."""
-    return _parity(rules, node, flows, (_afterwards(rules, stack),), level, progress)
+    return _parity(rules, node, flows, (_afterwards(rules, variant),), level, progress)
 
 
-def _afterwards(rules: Rules, stack: Stack) -> Backend:
+def _afterwards(rules: Rules, variant: Variant) -> Backend:
     if rules.staying.tables:
-        return OverlapBackend(stack, rules.left, emptied=True)
+        return OverlapBackend(variant, rules.left, emptied=True)
     return NftablesBackend()
 
 

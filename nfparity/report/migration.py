@@ -29,7 +29,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
     """Return one family's plan for JSON."""
     table, plan = one.output.structure, one.plan
     return {
-        "stack": plan.stack.value,
+        "variant": plan.variant.value,
         "digest": plan.digest,
         "loaded": {
             "table": f"{table.family} {table.name}",
@@ -39,7 +39,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
             "elements": sum(len(each.elements) for each in table.maps),
         },
         "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
-        "left": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},
+        "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},
         "packets": {
             "flows": one.report.flows,
             "different": {b.name: b.differing for b in one.report.backends},
@@ -52,7 +52,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
     """Yield what one family's plan changes, and what packets have shown."""
     data = plan_data(one)
     loaded = data["loaded"]
-    yield f"{one.plan.family.value}: iptables-{one.plan.stack.value} to nftables"
+    yield f"{one.plan.family.value}: iptables-{one.plan.variant.value} to nftables"
     counts = ", ".join(f"{loaded[name]} {name}" for name in ("chains", "rules", "sets and maps", "elements"))
     yield f"  loaded    table {loaded['table']}: {counts}"
     for table in one.plan.removed:
@@ -81,7 +81,7 @@ def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
     tables = dict.fromkeys(table for one in families for table in _kube_proxys(one))
     if not tables:
         return
-    leave = " ".join(f"--leave {table}" for table in tables)
+    leave = " ".join(f"--keep-table {table}" for table in tables)
     yield "  these are kube-proxy's: Services and endpoints that change later are not followed; instead,"
     yield "  - use kube-proxy's own nftables mode (nfparity assess tells what it changes), or"
     yield f"  - {leave}: these tables stay in iptables, where kube-proxy goes on, or"

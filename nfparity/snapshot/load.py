@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from backends.model.node import Address, Interface, Node
-from backends.model.stack import stack_of
+from backends.model.variant import variant_of
 from nfparity.snapshot.archive import is_snapshot, read_files
 from nfparity.snapshot.jsonfile import read_mapping
 from nfparity.snapshot.nodefacts import read_node
@@ -64,8 +64,8 @@ def _bare(path: str) -> Snapshot:
 
     data = read_bytes(path)
     ruleset = give_ipsets(read_some(data, name=STDIN_NAME if path == "-" else path), path)
-    stack = stack_of(data)
-    return Snapshot(name=path, rules={(stack, ruleset.family): ruleset}, node=infer_node(ruleset))
+    variant = variant_of(data)
+    return Snapshot(name=path, rules={(variant, ruleset.family): ruleset}, node=infer_node(ruleset))
 
 
 def _text(files: Mapping[str, bytes], file: str, name: str) -> str | None:

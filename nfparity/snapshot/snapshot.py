@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from backends.model.node import Node
-from backends.model.stack import Stack
+from backends.model.variant import Variant
 from translate.errors import InputError
 from translate.ir import Family, Policy, Ruleset
 
@@ -17,7 +17,7 @@ __all__ = ["Snapshot", "holds_rules"]
 class Snapshot:
     """What was captured of a node, or read from a bare file of rules.
 
-    ``name`` is as given. ``rules`` has a ruleset for each stack and family that was captured, also one
+    ``name`` is as given. ``rules`` has a ruleset for each variant and family that was captured, also one
     with empty tables, each with its ipsets; it may read them only when they are asked for, and raises
     ParseError then. ``nft`` is the text of ``nft -j list ruleset``, ``objects`` the API objects as JSON
     text. ``meta`` is what capture says of itself. What the node cannot say of what was captured stands in
@@ -25,7 +25,7 @@ class Snapshot:
     """
 
     name: str
-    rules: Mapping[tuple[Stack, Family], Ruleset]
+    rules: Mapping[tuple[Variant, Family], Ruleset]
     node: Node
     nft: str | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
@@ -36,22 +36,22 @@ class Snapshot:
         """The families of which there are rules."""
         return tuple(f for f in Family if any(family is f for _, family in self.rules))
 
-    def ruleset(self, family: Family, stack: Stack | None = None) -> Ruleset:
-        """Return the rules in force: those of ``stack``, or of the only one that holds any.
+    def ruleset(self, family: Family, variant: Variant | None = None) -> Ruleset:
+        """Return the rules in force: those of ``variant``, or of the only one that holds any.
 
-        Raises InputError when both stacks hold rules and nobody chose, and when there are none.
+        Raises InputError when both variants hold rules and nobody chose, and when there are none.
         """
         version = f"IPv{family.version}"
-        found = {s: self.rules[s, f] for s, f in self.rules if f is family and stack in (None, s)}
+        found = {s: self.rules[s, f] for s, f in self.rules if f is family and variant in (None, s)}
         if not found:
             others = " and ".join(f"IPv{f.version}" for f in self.families) or "none"
-            of = f" of the {stack.value} stack" if stack is not None else ""
+            of = f" of the {variant.value} variant" if variant is not None else ""
             raise InputError(f"{self.name}: no {version} rules{of} in this snapshot (it has: {others})")
         held = found if len(found) == 1 else {s: one for s, one in found.items() if holds_rules(one)}
         if len(held) > 1:
             raise InputError(
                 f"{self.name}: both iptables-legacy and iptables-nft hold {version} rules, and a packet "
-                "meets both; choose whose to look at with --rules-of legacy or --rules-of nft"
+                "meets both; choose whose to look at with --variant legacy or --variant nft"
             )
         return next(iter((held or found).values()))
 

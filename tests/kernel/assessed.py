@@ -10,7 +10,7 @@ from pathlib import Path
 from backends.model.node import Node, node_from_json
 from nfparity.assess.catalogue import Version
 from nfparity.assess.snapshots import Question
-from nfparity.snapshot import Snapshot, Stack
+from nfparity.snapshot import Snapshot, Variant
 from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
 from translate.ir import Family, Interval, parse_address
 from translate.read import read_ruleset
@@ -156,7 +156,7 @@ class Made:
         text = self.edit(kube_proxy_rules(cluster))
         ruleset = read_ruleset(text.encode(), name="made")
         snapshot = Snapshot(
-            name="made", rules={(Stack.LEGACY, Family.IP): ruleset}, node=self.node(), meta=self.meta
+            name="made", rules={(Variant.LEGACY, Family.IP): ruleset}, node=self.node(), meta=self.meta
         )
         return Question(snapshot=snapshot, version=self.version, objects=self.objects)
 

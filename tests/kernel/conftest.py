@@ -17,7 +17,7 @@ from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import Packet
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from translate.ir import Family, Protocol, parse_address
 
 _HERE = Path(__file__).parent
@@ -61,27 +61,27 @@ def kind_rules() -> str:
 
 
 @pytest.fixture(scope="module", params=["iptables-legacy", "iptables-nft"])
-def variant(request: pytest.FixtureRequest) -> str:
+def backend_name(request: pytest.FixtureRequest) -> str:
     found = IptablesBackend(request.param).probe()
     if not found.ok:
         pytest.skip(f"{request.param}: {found.reason}")
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=list(Stack))
-def stack(request: pytest.FixtureRequest) -> Stack:
+@pytest.fixture(scope="module", params=list(Variant))
+def variant(request: pytest.FixtureRequest) -> Variant:
     """Each place in the kernel where iptables rules can be."""
     found = IptablesBackend(f"iptables-{request.param}").probe()
     if not found.ok:
         pytest.skip(found.reason)
-    return Stack(request.param)
+    return Variant(request.param)
 
 
 @pytest.fixture(scope="module")
-def opened(variant: str) -> Iterator[Callable[[Node, str], KernelSession]]:
+def opened(backend_name: str) -> Iterator[Callable[[Node, str], KernelSession]]:
     """Opens sessions that end with the module: ``opened(node, iptables_save_text)``."""
     with ExitStack() as stack:
-        yield lambda node, text: stack.enter_context(open_session(node, IptablesLoader(variant, text)))
+        yield lambda node, text: stack.enter_context(open_session(node, IptablesLoader(backend_name, text)))
 
 
 class Flows:

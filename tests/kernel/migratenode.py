@@ -28,7 +28,7 @@ from nfparity.migrate.record import Phase, Record
 from nfparity.migrate.tables import empty, save, split
 from nfparity.migrate.verifying import look as look_live
 from nfparity.persistent_state.reservedlog import ReservedLog
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.kernel.faults import Fault, Faults
 from tests.lab.traffic.host import Host, Ip, Request, Start
 from translate.errors import MachineError
@@ -106,7 +106,7 @@ def points(steps: tuple[str, ...]) -> tuple[str, ...]:
 class Fresh(Request):
     """Gives the node its rules, nobody who is at work, and an empty disk, of so many KiB, for the state."""
 
-    stack: Stack
+    variant: Variant
     size: int | None = None
 
     def run(self, host: Host) -> None:
@@ -124,7 +124,7 @@ class Fresh(Request):
         host.kept["disk"] = None
         forget_rules()
         for program, rules in (("iptables", RULES), ("ip6tables", SIX)):
-            done = run((f"{program}-{self.stack}-restore", "-c"), rules)
+            done = run((f"{program}-{self.variant}-restore", "-c"), rules)
             assert not done.returncode, done.stderr
 
 
@@ -132,7 +132,7 @@ def forget_rules() -> None:
     """Empty everything that holds rules, as a reboot does."""
     owned.load("flush ruleset\n")
     for family, program in zip(Family, ("iptables", "ip6tables"), strict=True):
-        for table in split(save(Stack.LEGACY, family)).values():
+        for table in split(save(Variant.LEGACY, family)).values():
             done = run((f"{program}-legacy-restore",), empty(table))
             assert not done.returncode, done.stderr
 
@@ -163,12 +163,12 @@ def fill(path: Path) -> int:
 class MakePlan(Request):
     """Returns a plan for the live rules; no packets."""
 
-    stack: Stack
+    variant: Variant
     families: tuple[Family, ...] = (Family.IP,)
     left: tuple[str, ...] = ()
 
     def run(self, host: Host) -> str:
-        made = tuple(translate_live(family, self.stack, 2, self.left)[0] for family in self.families)
+        made = tuple(translate_live(family, self.variant, 2, self.left)[0] for family in self.families)
         return MigrationPlan(families=made, node="{}", seed=0).text()
 
 
@@ -209,7 +209,7 @@ class Do(Request):
     alone: bool = False
     within: float = 100.0
     hang: bool = False
-    meddle: tuple[str, Stack] | None = None
+    meddle: tuple[str, Variant] | None = None
     lock: bool = False
     fills: str | None = None
     fault: Fault | None = None
@@ -354,7 +354,7 @@ class Look(Request):
     have ended, ``at_rest``.
     """
 
-    stack: Stack
+    variant: Variant
     phases: tuple[Phase, ...] = ()
     at_rest: bool = False
 
@@ -365,11 +365,11 @@ class Look(Request):
             time.sleep(0.02)
         if self.at_rest:
             _await(list(_children(os.getpid())))
-        tables = [split(save(self.stack, family)) for family in Family]
+        tables = [split(save(self.variant, family)) for family in Family]
         return Seen(
             iptables=tuple(tuple(x for name in sorted(t) for x in t[name].meaning) for t in tables),
             counters="\n".join(
-                x for x in save(self.stack, Family.IP, counters=True).split("\n") if x[:1] != "#"
+                x for x in save(self.variant, Family.IP, counters=True).split("\n") if x[:1] != "#"
             ),
             nft=(owned.is_there(Family.IP), owned.is_there(Family.IP6)),
             phase=_phase(place),
@@ -414,14 +414,14 @@ class Forget(Request):
     ``written``: what somebody's service has written since.
     """
 
-    stack: Stack
+    variant: Variant
     written: str = ""
 
     def run(self, host: Host) -> None:
         place = here(STATE)
         forget_rules()
         if self.written:
-            done = run((f"iptables-{self.stack}-restore",), self.written)
+            done = run((f"iptables-{self.variant}-restore",), self.written)
             assert not done.returncode, done.stderr
         with contextlib.suppress(MachineError):
             record = Record.read(place.record)
@@ -442,15 +442,15 @@ class Shell(Request):
 
 
 @contextmanager
-def migrate_node(stack: Stack) -> Iterator[Worker]:
+def migrate_node(variant: Variant) -> Iterator[Worker]:
     sysctls = {"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/all/route_localnet": "1"}
     with Worker(Start("node", sysctls)) as worker:
-        worker.ask(Fresh(stack))
+        worker.ask(Fresh(variant))
         yield worker
 
 
-def look(node: Worker, stack: Stack, *phases: Phase, at_rest: bool = False) -> Seen:
-    seen: Seen = node.ask(Look(stack, phases, at_rest))
+def look(node: Worker, variant: Variant, *phases: Phase, at_rest: bool = False) -> Seen:
+    seen: Seen = node.ask(Look(variant, phases, at_rest))
     return seen
 
 

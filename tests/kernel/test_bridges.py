@@ -94,8 +94,8 @@ def passes(tool: str, rules: str) -> object:
 
 
 @pytest.mark.parametrize("case", RULES)
-def test_iptables(case: str, variant: str) -> None:
-    assert passes(f"{variant}-restore", f"{HEAD}{RULES[case]}COMMIT\n") == PASS[case]
+def test_iptables(case: str, backend_name: str) -> None:
+    assert passes(f"{backend_name}-restore", f"{HEAD}{RULES[case]}COMMIT\n") == PASS[case]
 
 
 @pytest.mark.parametrize("case", RULES)

@@ -11,7 +11,7 @@ import pytest
 
 from nfparity.capture.package import make
 from nfparity.cli import main
-from nfparity.snapshot import Snapshot, Stack, load_snapshot
+from nfparity.snapshot import Snapshot, Variant, load_snapshot
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 
@@ -50,8 +50,8 @@ def captured(program: Path, folder: Path, *commands: str) -> tuple[str, str]:
     return target, done.stderr
 
 
-def loaded(snapshot: Snapshot, family: Family, stack: Stack | None = None) -> object:
-    return meaning(snapshot.ruleset(family, stack))
+def loaded(snapshot: Snapshot, family: Family, variant: Variant | None = None) -> object:
+    return meaning(snapshot.ruleset(family, variant))
 
 
 def meaning(ruleset: Ruleset) -> object:
@@ -70,16 +70,16 @@ def original(path: Path, family: Family = Family.IP) -> object:
     return meaning(read_ruleset(path.read_bytes(), name=path.name, family=family))
 
 
-@pytest.mark.parametrize("stack", list(Stack))
-def test_rules_are_read_back_equal(program: Path, tmp_path: Path, stack: Stack) -> None:
+@pytest.mark.parametrize("variant", list(Variant))
+def test_rules_are_read_back_equal(program: Path, tmp_path: Path, variant: Variant) -> None:
     path, _ = captured(
         program,
         tmp_path,
-        f"iptables-{stack.value}-restore < {KIND}",
-        f"ip6tables-{stack.value}-restore < {SIX}",
+        f"iptables-{variant.value}-restore < {KIND}",
+        f"ip6tables-{variant.value}-restore < {SIX}",
     )
     snapshot = load_snapshot(path)
-    assert set(snapshot.rules) == {(stack, Family.IP), (stack, Family.IP6)}
+    assert set(snapshot.rules) == {(variant, Family.IP), (variant, Family.IP6)}
     assert loaded(snapshot, Family.IP) == original(KIND)
     assert loaded(snapshot, Family.IP6) == original(SIX, Family.IP6)
     node = snapshot.node
@@ -103,10 +103,10 @@ def test_both_stacks_at_once(program: Path, tmp_path: Path, capsys: pytest.Captu
         "iptables-nft -A INPUT -p udp -j DROP",
     )
     assert "both iptables-legacy and iptables-nft hold rules" in said
-    assert loaded(load_snapshot(path), Family.IP, Stack.LEGACY) == original(KIND)
+    assert loaded(load_snapshot(path), Family.IP, Variant.LEGACY) == original(KIND)
     assert main(["graph", path]) == 2
-    assert "--rules-of" in capsys.readouterr().err
-    assert main(["graph", path, "--rules-of", "nft"]) == 0
+    assert "--variant" in capsys.readouterr().err
+    assert main(["graph", path, "--variant", "nft"]) == 0
 
 
 def test_looking_makes_no_table(program: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nfparity.capture.package import make
-from nfparity.snapshot import Stack, load_snapshot
+from nfparity.snapshot import Variant, load_snapshot
 from tests.kernel.ownmounts import IN_OWN_MOUNTS
 from translate.errors import InputError
 from translate.ir import Family
@@ -36,7 +36,7 @@ exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all{capabilities} "$
 
 
 def captured(folder: Path, *capabilities: str) -> tuple[int, str, str]:
-    """Capture a namespace with rules of both stacks, as root with these capabilities alone."""
+    """Capture a namespace with rules of both variants, as root with these capabilities alone."""
     program, target = folder / "capture.pyz", folder / "node.tar.gz"
     make(program)
     script = SCRIPT.format(capabilities="".join(f",+{one}" for one in capabilities))
@@ -55,9 +55,9 @@ def test_the_rights_of_the_manifest_are_enough(tmp_path: Path) -> None:
     status, path, said = captured(tmp_path, "net_admin", "net_raw")
     assert status == 0, said
     snapshot = load_snapshot(path)
-    assert set(snapshot.rules) >= {(Stack.LEGACY, Family.IP), (Stack.NFT, Family.IP)}
-    for stack, address in ((Stack.LEGACY, "192.0.2.1"), (Stack.NFT, "192.0.2.2")):
-        chains = snapshot.ruleset(Family.IP, stack).tables[0].chains
+    assert set(snapshot.rules) >= {(Variant.LEGACY, Family.IP), (Variant.NFT, Family.IP)}
+    for variant, address in ((Variant.LEGACY, "192.0.2.1"), (Variant.NFT, "192.0.2.2")):
+        chains = snapshot.ruleset(Family.IP, variant).tables[0].chains
         assert [address in rule.origin.text for chain in chains for rule in chain.rules] == [True]
     assert '"other"' in (snapshot.nft or "")
     assert "failed" not in said
@@ -70,4 +70,4 @@ def test_one_of_them_is_not(capability: str, tmp_path: Path) -> None:
     if status:  # nothing could be read at all
         return
     with pytest.raises((InputError, KeyError)):
-        _ = load_snapshot(path).rules[Stack.LEGACY, Family.IP].tables[0]
+        _ = load_snapshot(path).rules[Variant.LEGACY, Family.IP].tables[0]

@@ -430,7 +430,7 @@ def other_rules(tmp_path: Path) -> tuple[str, ...]:
 def test_rules_that_stay_are_beside_the_ruleset(other_rules: tuple[str, ...], tmp_path: Path) -> None:
     alone = diff(*other_rules, "--against", "realistic.nft", "--format", "json")
     assert [d["flow_id"] for d in json.loads(alone.stdout)["differences"]] == ["stopped"]
-    beside = diff(*other_rules, "--against", "realistic.nft", "--beside", str(tmp_path / "rest"))
+    beside = diff(*other_rules, "--against", "realistic.nft", "--with-iptables", str(tmp_path / "rest"))
     assert beside.returncode == 0, beside.stdout
 
 

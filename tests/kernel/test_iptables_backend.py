@@ -13,8 +13,8 @@ from translate.read import read_ruleset
 
 
 @pytest.fixture(scope="module")
-def backend(variant) -> IptablesBackend:
-    return IptablesBackend(variant)
+def backend(backend_name: str) -> IptablesBackend:
+    return IptablesBackend(backend_name)
 
 
 def test_a_job_from_the_text_of_a_dump(backend, kind_node, kind_rules, flows):

@@ -12,7 +12,7 @@ from backends.replay.worker import Worker
 from backends.testbed.command import find_tool
 from nfparity.migrate.record import Phase
 from nfparity.migrate.tables import split
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.kernel.migratenode import (
     APPLY,
     FOREIGN,
@@ -37,39 +37,39 @@ _RULE = " ".join(FOREIGN[2:])
 
 
 @pytest.fixture(scope="module")
-def started(stack: Stack) -> Iterator[Worker]:
-    with migrate_node(stack) as worker:
+def started(variant: Variant) -> Iterator[Worker]:
+    with migrate_node(variant) as worker:
         yield worker
 
 
 @pytest.fixture
-def node(started: Worker, stack: Stack) -> Worker:
-    started.ask(Fresh(stack))
+def node(started: Worker, variant: Variant) -> Worker:
+    started.ask(Fresh(variant))
     return started
 
 
 @pytest.fixture(scope="module")
-def plan(started: Worker, stack: Stack) -> str:
-    started.ask(Fresh(stack))
-    text: str = started.ask(MakePlan(stack))
+def plan(started: Worker, variant: Variant) -> str:
+    started.ask(Fresh(variant))
+    text: str = started.ask(MakePlan(variant))
     return text
 
 
-def test_there_and_back(node: Worker, stack: Stack, plan: str) -> None:
-    before = look(node, stack)
+def test_there_and_back(node: Worker, variant: Variant, plan: str) -> None:
+    before = look(node, variant)
     assert before.is_old
     assert before.answered
-    before = look(node, stack)  # with the counters of that
+    before = look(node, variant)  # with the counters of that
     said = do(node, "apply", plan)
     assert (said.error, said.points) == (None, points(APPLY))
-    seen = look(node, stack)
+    seen = look(node, variant)
     insist_new(seen)
     assert seen.phase is Phase.APPLIED
     assert do(node, "confirm").error is None
-    assert look(node, stack).phase is Phase.CONFIRMED
+    assert look(node, variant).phase is Phase.CONFIRMED
     said = do(node, "rollback")
     assert (said.error, said.points, said.done) == (None, points(ROLLBACK), True)
-    after = look(node, stack)
+    after = look(node, variant)
     assert after.is_old
     assert after.phase is Phase.ROLLED_BACK
     # Another answer has gone by since.
@@ -79,10 +79,10 @@ def test_there_and_back(node: Worker, stack: Stack, plan: str) -> None:
     assert (again.error, again.points, again.done) == (None, (), False)
 
 
-def test_nobody_confirms(node: Worker, stack: Stack, plan: str) -> None:
+def test_nobody_confirms(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan, within=3.0).error is None
-    assert look(node, stack).nft == (True, False)
-    seen = look(node, stack, Phase.ROLLED_BACK)
+    assert look(node, variant).nft == (True, False)
+    seen = look(node, variant, Phase.ROLLED_BACK)
     assert seen.is_old
     assert seen.answered
     assert "nobody has confirmed in time" in seen.said
@@ -91,56 +91,56 @@ def test_nobody_confirms(node: Worker, stack: Stack, plan: str) -> None:
     assert "no plan is applied" in late.error
 
 
-def test_the_timer_is_killed_and_time_runs_out(node: Worker, stack: Stack, plan: str) -> None:
+def test_the_timer_is_killed_and_time_runs_out(node: Worker, variant: Variant, plan: str) -> None:
     """The next command does what the timer would have done."""
     assert do(node, "apply", plan, within=2.0, at="done applied", alone=True).killed
-    assert look(node, stack).phase is Phase.APPLIED
-    while do(node, "settle").error is None and look(node, stack).phase is Phase.APPLIED:
+    assert look(node, variant).phase is Phase.APPLIED
+    while do(node, "settle").error is None and look(node, variant).phase is Phase.APPLIED:
         pass
-    assert look(node, stack).is_old
+    assert look(node, variant).is_old
 
 
-def test_the_command_hangs(node: Worker, stack: Stack, plan: str) -> None:
+def test_the_command_hangs(node: Worker, variant: Variant, plan: str) -> None:
     """The timer kills it when the time is up."""
     assert do(node, "apply", plan, within=3.0, at="done empty ip nat", hang=True).killed
-    seen = look(node, stack, Phase.ROLLED_BACK)
+    seen = look(node, variant, Phase.ROLLED_BACK)
     assert seen.is_old
     assert "has not come to its end in time" in seen.said
 
 
-def test_others_wait_while_tables_are_emptied(node: Worker, stack: Stack, plan: str) -> None:
+def test_others_wait_while_tables_are_emptied(node: Worker, variant: Variant, plan: str) -> None:
     """iptables-legacy takes a lock, which is held; iptables-nft has none, and is noticed."""
-    said = do(node, "apply", plan, meddle=("begun empty ip nat", stack), lock=True)
-    if stack is Stack.NFT:
+    said = do(node, "apply", plan, meddle=("begun empty ip nat", variant), lock=True)
+    if variant is Variant.NFT:
         assert "status 0" in said.points
         assert said.error is not None
         return
     assert "status 4" in said.points  # RESOURCE_PROBLEM: another holds the lock
     assert said.error is None
-    assert look(node, stack).nft == (True, False)
+    assert look(node, variant).nft == (True, False)
 
 
-def test_both_families(node: Worker, stack: Stack) -> None:
-    plan = node.ask(MakePlan(stack, (Family.IP, Family.IP6)))
+def test_both_families(node: Worker, variant: Variant) -> None:
+    plan = node.ask(MakePlan(variant, (Family.IP, Family.IP6)))
     assert do(node, "apply", plan).error is None
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.nft == (True, True)
     assert seen.answered
     assert not any(line.startswith("-A") for family in seen.iptables for line in family)
     assert do(node, "rollback").error is None
-    assert look(node, stack).is_old
+    assert look(node, variant).is_old
 
 
-def test_tables_that_stay_are_not_touched(node: Worker, stack: Stack) -> None:
+def test_tables_that_stay_are_not_touched(node: Worker, variant: Variant) -> None:
     """Not when the plan is applied, not by what others do to them meanwhile, and not on the way back."""
-    plan = node.ask(MakePlan(stack, left=("filter", "raw")))
-    before = look(node, stack)
+    plan = node.ask(MakePlan(variant, left=("filter", "raw")))
+    before = look(node, variant)
     assert do(node, "apply", plan, at="done look ip").killed  # and rolled back
-    assert look(node, stack, Phase.ROLLED_BACK).is_old
+    assert look(node, variant, Phase.ROLLED_BACK).is_old
     said = do(node, "apply", plan)
     assert said.error is None
     assert not [point for point in said.points if "filter" in point or "raw" in point]
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.answered
     assert seen.nft == (True, False)
     staying = [line for line in seen.iptables[0] if line.startswith("-A")]
@@ -148,30 +148,30 @@ def test_tables_that_stay_are_not_touched(node: Worker, stack: Stack) -> None:
         line for name in ("filter", "raw") for line in split(RULES)[name].meaning if line.startswith("-A")
     ]
     assert node.ask(Live()) == "same"
-    node.ask(Shell((f"iptables-{stack}", "-A", "FORWARD", "-j", "DROP")))
+    node.ask(Shell((f"iptables-{variant}", "-A", "FORWARD", "-j", "DROP")))
     assert node.ask(Live()) == "same"
-    node.ask(Shell((f"iptables-{stack}", *FOREIGN)))
+    node.ask(Shell((f"iptables-{variant}", *FOREIGN)))
     assert node.ask(Live()) == "drift"
     assert do(node, "rollback").error is None
-    after = look(node, stack)
+    after = look(node, variant)
     assert set(after.iptables[0]) == {*before.iptables[0], "-A FORWARD -j DROP"}
     assert after.nft == (False, False)
     assert after.answered
 
 
-def test_the_rules_changed_since_the_plan(node: Worker, stack: Stack, plan: str) -> None:
-    node.ask(Shell((f"iptables-{stack}", *FOREIGN)))
+def test_the_rules_changed_since_the_plan(node: Worker, variant: Variant, plan: str) -> None:
+    node.ask(Shell((f"iptables-{variant}", *FOREIGN)))
     said = do(node, "apply", plan)
     assert said.error is not None
     assert "have changed since the plan" in said.error
     assert _RULE in said.error
     assert said.points == ()
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.phase is None
     assert seen.nft == (False, False)
 
 
-def test_ipsets_that_change_or_go(node: Worker, stack: Stack) -> None:
+def test_ipsets_that_change_or_go(node: Worker, variant: Variant) -> None:
     """The translation has a copy of what they held, and so has the plan."""
     if find_tool("ipset") is None:
         pytest.skip("ipset is not installed")
@@ -180,33 +180,33 @@ def test_ipsets_that_change_or_go(node: Worker, stack: Stack) -> None:
     try:
         for address in ("10.2.0.7", "10.2.0.8"):
             node.ask(Shell(("ipset", "add", "allowed", address)))
-        node.ask(Shell((f"iptables-{stack}", *asks)))
-        plan = node.ask(MakePlan(stack))
+        node.ask(Shell((f"iptables-{variant}", *asks)))
+        plan = node.ask(MakePlan(variant))
         node.ask(Shell(("ipset", "add", "allowed", "10.2.0.9")))
         said = do(node, "apply", plan)
         assert said.error is not None
         assert "the ipset allowed has changed since the plan" in said.error
-        assert look(node, stack).nft == (False, False)
+        assert look(node, variant).nft == (False, False)
         for word, address in (("del", "10.2.0.7"), ("del", "10.2.0.9"), ("add", "10.2.0.7")):
             node.ask(Shell(("ipset", word, "allowed", address)))
         assert do(node, "apply", plan).error is None
-        insist_new(look(node, stack))
+        insist_new(look(node, variant))
         # Nothing asks it now; the old rules do, and iptables does not take them without.
         before = node.ask(Shell(("sh", "-c", "ipset save allowed | sort")))
         node.ask(Shell(("ipset", "destroy", "allowed")))
         said = do(node, "rollback")
         assert (said.error, said.done) == (None, True)
-        assert "-A INPUT -m set --match-set allowed src -j ACCEPT" in look(node, stack).iptables[0]
+        assert "-A INPUT -m set --match-set allowed src -j ACCEPT" in look(node, variant).iptables[0]
         after = node.ask(Shell(("sh", "-c", "ipset save allowed | sort")))
         assert [line for line in after.split("\n") if line.startswith("add")] == [
             line for line in before.split("\n") if line.startswith("add")
         ]
     finally:
-        node.ask(Fresh(stack))
+        node.ask(Fresh(variant))
         node.ask(Shell(("ipset", "destroy", "allowed")))
 
 
-def test_a_plan_that_was_made_up_loads_nothing(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_plan_that_was_made_up_loads_nothing(node: Worker, variant: Variant, plan: str) -> None:
     """Its digest is right, its rules are those in force; the rest is somebody's."""
     theirs = 'include "/etc/hostname"\nadd table inet theirs\n'
     data = json.loads(plan)
@@ -219,7 +219,7 @@ def test_a_plan_that_was_made_up_loads_nothing(node: Worker, stack: Stack, plan:
     assert said.error is not None
     assert "is not the one that the plan was tried with" in said.error
     assert said.points == ()
-    assert look(node, stack).is_old
+    assert look(node, variant).is_old
     changed = do(node, "apply", json.dumps({**json.loads(plan), "seed": 7}))
     assert changed.error is not None
     assert "it was changed after it was made" in changed.error
@@ -233,69 +233,69 @@ def resealed(data: dict[str, object]) -> str:
 
 @pytest.mark.parametrize("moment", ["begun load ip", "done check ip", "begun empty ip nat"])
 def test_somebody_changes_a_table_before_it_is_emptied(
-    node: Worker, stack: Stack, plan: str, moment: str
+    node: Worker, variant: Variant, plan: str, moment: str
 ) -> None:
     """All goes back, but for what the other has written: that was never touched."""
-    said = do(node, "apply", plan, meddle=(moment, stack))
+    said = do(node, "apply", plan, meddle=(moment, variant))
     assert said.error is not None
     assert "has been changed meanwhile" in said.error
     assert "all is as it was before" in said.error
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.phase is Phase.ROLLED_BACK
     assert seen.nft == (False, False)
     assert seen.iptables[0] == _with_foreign()
     assert seen.answered
 
 
-def test_somebody_writes_into_an_emptied_table(node: Worker, stack: Stack, plan: str) -> None:
+def test_somebody_writes_into_an_emptied_table(node: Worker, variant: Variant, plan: str) -> None:
     """The old rules come back; what the other has written is kept in a file."""
-    said = do(node, "apply", plan, meddle=("done empty ip nat", stack))
+    said = do(node, "apply", plan, meddle=("done empty ip nat", variant))
     assert said.error is not None
     assert "somebody has written rules into table nat" in said.error
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.is_old
     assert _RULE in node.ask(Shell(("cat", f"{STATE}/ip-nat.found")))
 
 
-def test_a_plan_is_applied_once(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_plan_is_applied_once(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan).error is None
     again = do(node, "apply", plan)
     assert again.error is not None
     assert "applied here already" in again.error
-    assert look(node, stack).nft == (True, False)
+    assert look(node, variant).nft == (True, False)
 
 
-def test_a_foreign_table_of_our_name(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_foreign_table_of_our_name(node: Worker, variant: Variant, plan: str) -> None:
     node.ask(Shell(("nft", "add", "table", "ip", "nfparity")))
     said = do(node, "apply", plan)
     assert said.error is not None
     assert "there is an nftables table" in said.error
-    assert look(node, stack).iptables == OLD
+    assert look(node, variant).iptables == OLD
 
 
 @pytest.mark.parametrize("phase", ["applied", "confirmed", "cut short"])
-def test_a_reboot(node: Worker, stack: Stack, plan: str, phase: str) -> None:
+def test_a_reboot(node: Worker, variant: Variant, plan: str, phase: str) -> None:
     """The kernel has forgotten both; the tables are empty, and get their old rules."""
     at = "done empty ip mangle" if phase == "cut short" else None
     do(node, "apply", plan, at=at, alone=at is not None)
     if phase == "confirmed":
         do(node, "confirm")
-    node.ask(Forget(stack))
+    node.ask(Forget(variant))
     assert do(node, "rollback").error is None
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.phase is Phase.ROLLED_BACK
     assert seen.iptables[0] == OLD[0]
     assert seen.answered
 
 
-def test_a_reboot_after_which_others_have_written_rules(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_reboot_after_which_others_have_written_rules(node: Worker, variant: Variant, plan: str) -> None:
     """They stay; what is empty gets its old rules."""
     do(node, "apply", plan)
     do(node, "confirm")
     written = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -p 47 -j DROP\nCOMMIT\n"
-    node.ask(Forget(stack, written))
+    node.ask(Forget(variant, written))
     assert do(node, "rollback").error is None
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert "-A OUTPUT -p gre -j DROP" in seen.iptables[0] or "-A OUTPUT -p 47 -j DROP" in seen.iptables[0]
     assert not any("10.2.0.9" in line for line in seen.iptables[0])
     assert any("KUBE-SERVICES" in line for line in seen.iptables[0])

@@ -24,7 +24,7 @@ from nfparity.migrate import owned
 from nfparity.migrate.record import Phase
 from nfparity.persistent_state.namespace import current_namespace
 from nfparity.persistent_state.recordfile import read_record, write_record
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.kernel.migratenode import (
     DISK,
     OLD,
@@ -178,52 +178,52 @@ class Folder(Request):
                 os.chown(STATE, 1234, 1234)
 
 
-@pytest.fixture(scope="module", params=[Stack.LEGACY, pytest.param(Stack.NFT, marks=pytest.mark.slow)])
-def stack(request: pytest.FixtureRequest) -> Stack:
+@pytest.fixture(scope="module", params=[Variant.LEGACY, pytest.param(Variant.NFT, marks=pytest.mark.slow)])
+def variant(request: pytest.FixtureRequest) -> Variant:
     """What differs between the two is the names of tools alone."""
     found = IptablesBackend(f"iptables-{request.param}").probe()
     if not found.ok:
         pytest.skip(found.reason)
-    return Stack(request.param)
+    return Variant(request.param)
 
 
 @pytest.fixture(scope="module")
-def started(stack: Stack) -> Iterator[Worker]:
-    with migrate_node(stack) as worker:
+def started(variant: Variant) -> Iterator[Worker]:
+    with migrate_node(variant) as worker:
         yield worker
 
 
 @pytest.fixture(scope="module")
-def plan(started: Worker, stack: Stack) -> str:
-    text: str = started.ask(MakePlan(stack))
+def plan(started: Worker, variant: Variant) -> str:
+    text: str = started.ask(MakePlan(variant))
     return text
 
 
 @pytest.fixture
-def node(started: Worker, stack: Stack) -> Worker:
-    started.ask(Fresh(stack))
+def node(started: Worker, variant: Variant) -> Worker:
+    started.ask(Fresh(variant))
     return started
 
 
 MOMENTS = ("cut short", "applied", "confirmed", "after a reboot")
 
 
-def bring_to(node: Worker, stack: Stack, plan: str, moment: str) -> None:
+def bring_to(node: Worker, variant: Variant, plan: str, moment: str) -> None:
     """Bring the migration to some point, at which nobody is at work, no timer either."""
-    node.ask(Fresh(stack))
+    node.ask(Fresh(variant))
     at = "done empty ip nat" if moment == "cut short" else "done applied"
     assert do(node, "apply", plan, at=at, alone=True).killed
     if moment in ("confirmed", "after a reboot"):
         assert do(node, "confirm").error is None
     if moment == "after a reboot":
-        node.ask(Forget(stack))
+        node.ask(Forget(variant))
 
 
-def insist_restored(node: Worker, stack: Stack) -> None:
+def insist_restored(node: Worker, variant: Variant) -> None:
     said = do(node, "rollback")
     assert said.error is None, said.error
     assert said.done
-    insist_old(look(node, stack))
+    insist_old(look(node, variant))
     again = do(node, "rollback")
     assert (again.error, again.done) == (None, False)
 
@@ -235,23 +235,23 @@ def insist_old(seen: Seen) -> None:
     assert seen.answered
 
 
-def insist_on_commands(node: Worker, stack: Stack, copy: str = RULES) -> None:
+def insist_on_commands(node: Worker, variant: Variant, copy: str = RULES) -> None:
     """It fails, and prints commands, which are run as they stand; until then what is in force stays."""
     error = do(node, "rollback").error
     assert error is not None
-    before = look(node, stack)
+    before = look(node, variant)
     if any(before.nft):
         assert before.answered
     commands = [line for line in error.split("\n") if line.startswith("  ")]
     assert commands, error
     script = "\n".join(commands).replace("COPY", "/run/COPY")
     node.ask(Shell(("sh", "-ec", f"cat > /run/COPY <<'END'\n{copy}END\n{script}")))
-    insist_old(look(node, stack))
+    insist_old(look(node, variant))
     assert do(node, "rollback").done is False
 
 
-def damaged(node: Worker, stack: Stack, plan: str, moment: str, kind: str, *paths: Path) -> None:
-    bring_to(node, stack, plan, moment)
+def damaged(node: Worker, variant: Variant, plan: str, moment: str, kind: str, *paths: Path) -> None:
+    bring_to(node, variant, plan, moment)
     node.ask(Harm(kind, paths))
 
 
@@ -259,98 +259,98 @@ ONE_FILE = tuple(itertools.product(MOMENTS, HARM, FILES))
 
 
 def insist_that_one_file_does_not_matter(
-    node: Worker, stack: Stack, plan: str, cases: Iterable[tuple[str, str, Path]]
+    node: Worker, variant: Variant, plan: str, cases: Iterable[tuple[str, str, Path]]
 ) -> None:
     for moment, kind, path in cases:
-        damaged(node, stack, plan, moment, kind, path)
+        damaged(node, variant, plan, moment, kind, path)
         try:
-            insist_restored(node, stack)
+            insist_restored(node, variant)
         except AssertionError as e:
             raise AssertionError(f"{moment}: {path.name} is {kind}: {e}") from e
 
 
-def test_one_file_is_damaged(node: Worker, stack: Stack, plan: str) -> None:
+def test_one_file_is_damaged(node: Worker, variant: Variant, plan: str) -> None:
     """The others are enough."""
-    insist_that_one_file_does_not_matter(node, stack, plan, ONE_FILE[::17])
+    insist_that_one_file_does_not_matter(node, variant, plan, ONE_FILE[::17])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_any_file_is_damaged_in_any_way(node: Worker, stack: Stack, plan: str, part: int) -> None:
-    insist_that_one_file_does_not_matter(node, stack, plan, ONE_FILE[part::4])
+def test_any_file_is_damaged_in_any_way(node: Worker, variant: Variant, plan: str, part: int) -> None:
+    insist_that_one_file_does_not_matter(node, variant, plan, ONE_FILE[part::4])
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_of_each_pair_one_has_the_rules(node: Worker, stack: Stack, plan: str, moment: str) -> None:
+def test_of_each_pair_one_has_the_rules(node: Worker, variant: Variant, plan: str, moment: str) -> None:
     pairs = ((RECORD, PLAN), (RECORD, SAVED), (RECORD, JOURNAL), (PLAN, JOURNAL), (SAVED, JOURNAL))
     kinds = itertools.cycle(("empty", "gone", "garbled", "cut", "zeros", "with other digits"))
     pair = MOMENTS.index(moment)
     for two, kind in zip(pairs[pair:] + pairs[:pair], kinds, strict=False):
-        damaged(node, stack, plan, moment, kind, *two)
-        insist_restored(node, stack)
+        damaged(node, variant, plan, moment, kind, *two)
+        insist_restored(node, variant)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_the_rules_are_damaged_everywhere(node: Worker, stack: Stack, plan: str, moment: str) -> None:
+def test_the_rules_are_damaged_everywhere(node: Worker, variant: Variant, plan: str, moment: str) -> None:
     """The mark of the table and the record tell whose they were; what they were only a copy can."""
     for kind in ("empty", "with other digits") if moment in ("confirmed", "after a reboot") else ("gone",):
-        damaged(node, stack, plan, moment, kind, SAVED, PLAN)
-        insist_on_commands(node, stack)
+        damaged(node, variant, plan, moment, kind, SAVED, PLAN)
+        insist_on_commands(node, variant)
 
 
-def test_other_rules_are_not_restored(node: Worker, stack: Stack, plan: str) -> None:
+def test_other_rules_are_not_restored(node: Worker, variant: Variant, plan: str) -> None:
     """Whole files, which are about something else than what was replaced."""
-    node.ask(Shell((f"iptables-{stack}", "-t", "nat", "-F", "KUBE-SERVICES")))
-    other = node.ask(MakePlan(stack))
+    node.ask(Shell((f"iptables-{variant}", "-t", "nat", "-F", "KUBE-SERVICES")))
+    other = node.ask(MakePlan(variant))
     for moment in ("confirmed", "after a reboot"):
-        node.ask(Fresh(stack))
-        node.ask(Shell((f"iptables-{stack}", "-t", "nat", "-F", "KUBE-SERVICES")))
+        node.ask(Fresh(variant))
+        node.ask(Shell((f"iptables-{variant}", "-t", "nat", "-F", "KUBE-SERVICES")))
         assert do(node, "apply", other).error is None
         assert do(node, "rollback").done
         files = [node.ask(Shell(("cat", str(path)))) for path in (SAVED, PLAN)]
-        bring_to(node, stack, plan, moment)
+        bring_to(node, variant, plan, moment)
         for path, text in zip((SAVED, PLAN), files, strict=True):
             node.ask(Shell(("sh", "-c", f"cat > {path} <<'END'\n{text}END")))
-        insist_on_commands(node, stack)
+        insist_on_commands(node, variant)
 
 
 @pytest.mark.parametrize("kind", DOUBT)
-def test_a_file_that_is_not_to_be_trusted(node: Worker, stack: Stack, plan: str, kind: str) -> None:
+def test_a_file_that_is_not_to_be_trusted(node: Worker, variant: Variant, plan: str, kind: str) -> None:
     """While the table is loaded, its mark vouches for the rules; afterwards nobody does."""
-    damaged(node, stack, plan, "confirmed", kind, *FILES)
-    insist_restored(node, stack)
-    damaged(node, stack, plan, "after a reboot", kind, SAVED)
-    insist_restored(node, stack)
-    damaged(node, stack, plan, "after a reboot", kind, *FILES)
-    insist_on_commands(node, stack)
+    damaged(node, variant, plan, "confirmed", kind, *FILES)
+    insist_restored(node, variant)
+    damaged(node, variant, plan, "after a reboot", kind, SAVED)
+    insist_restored(node, variant)
+    damaged(node, variant, plan, "after a reboot", kind, *FILES)
+    insist_on_commands(node, variant)
 
 
 @pytest.mark.parametrize("kind", ["gone", "a file"])
-def test_the_folder_is_not_there(node: Worker, stack: Stack, plan: str, kind: str) -> None:
-    bring_to(node, stack, plan, "confirmed")
+def test_the_folder_is_not_there(node: Worker, variant: Variant, plan: str, kind: str) -> None:
+    bring_to(node, variant, plan, "confirmed")
     node.ask(Folder(kind))
-    insist_on_commands(node, stack)
+    insist_on_commands(node, variant)
 
 
-def test_the_folder_was_moved(node: Worker, stack: Stack, plan: str) -> None:
+def test_the_folder_was_moved(node: Worker, variant: Variant, plan: str) -> None:
     for moment in ("confirmed", "after a reboot"):
-        bring_to(node, stack, plan, moment)
+        bring_to(node, variant, plan, moment)
         node.ask(Folder("a link to where it was moved"))
-        insist_restored(node, stack)
+        insist_restored(node, variant)
 
 
 @pytest.mark.parametrize("kind", ["that others can write", "of another user"])
-def test_the_folder_is_not_to_be_trusted(node: Worker, stack: Stack, plan: str, kind: str) -> None:
-    bring_to(node, stack, plan, "confirmed")
+def test_the_folder_is_not_to_be_trusted(node: Worker, variant: Variant, plan: str, kind: str) -> None:
+    bring_to(node, variant, plan, "confirmed")
     node.ask(Folder(kind))
-    insist_restored(node, stack)
+    insist_restored(node, variant)
     said = do(node, "apply", plan)
     assert said.error is not None
     assert "others can write to" in said.error or "belongs to user" in said.error
-    assert look(node, stack).nft == (False, False)
-    bring_to(node, stack, plan, "after a reboot")
+    assert look(node, variant).nft == (False, False)
+    bring_to(node, variant, plan, "after a reboot")
     node.ask(Folder(kind))
-    insist_on_commands(node, stack)
+    insist_on_commands(node, variant)
 
 
 ANOTHER = {
@@ -364,41 +364,41 @@ ANOTHER = {
 
 
 @pytest.mark.parametrize("what", ANOTHER)
-def test_a_record_of_another(node: Worker, stack: Stack, plan: str, what: str) -> None:
+def test_a_record_of_another(node: Worker, variant: Variant, plan: str, what: str) -> None:
     """What is loaded tells more."""
-    bring_to(node, stack, plan, "confirmed")
+    bring_to(node, variant, plan, "confirmed")
     node.ask(Change((ANOTHER[what],)))
     if "family" in what:
         error = do(node, "rollback").error
         assert error is not None
         assert "the ip6 rules from before cannot be restored" in error
-        insist_old(look(node, stack))
+        insist_old(look(node, variant))
     else:
-        insist_restored(node, stack)
+        insist_restored(node, variant)
 
 
-def test_a_record_of_another_machine_after_a_reboot(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_record_of_another_machine_after_a_reboot(node: Worker, variant: Variant, plan: str) -> None:
     """As when a disk was copied: the other machine's rules are not restored here."""
     if not current_namespace().machine:
         pytest.skip("this machine has no /etc/machine-id")
-    bring_to(node, stack, plan, "after a reboot")
+    bring_to(node, variant, plan, "after a reboot")
     node.ask(Change((("machine", "0123456789abcdef"),)))
     for action in ("rollback", "apply"):
         said = do(node, action, plan)
         assert said.error is not None
         assert "is about another network namespace or machine" in said.error
-    assert not any(line.startswith("-A") for line in look(node, stack).iptables[0])
+    assert not any(line.startswith("-A") for line in look(node, variant).iptables[0])
 
 
-def test_the_timer_needs_no_disk(node: Worker, stack: Stack, plan: str) -> None:
+def test_the_timer_needs_no_disk(node: Worker, variant: Variant, plan: str) -> None:
     """What it restores it has in memory."""
     assert do(node, "apply", plan, within=1.5).error is None
     node.ask(Folder("gone"))
-    seen = look(node, stack, at_rest=True)
+    seen = look(node, variant, at_rest=True)
     insist_old(seen)
 
 
-def test_a_table_of_which_nothing_is_known(node: Worker, stack: Stack) -> None:
+def test_a_table_of_which_nothing_is_known(node: Worker, variant: Variant) -> None:
     node.ask(Shell(("nft", "add", "table", "ip6", "nfparity")))
     error = do(node, "rollback").error
     assert error is not None
@@ -410,47 +410,49 @@ def test_a_table_of_which_nothing_is_known(node: Worker, stack: Stack) -> None:
         assert "table ip6 nfparity is loaded" in err
 
 
-def test_a_table_that_somebody_else_has_loaded_since(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_table_that_somebody_else_has_loaded_since(node: Worker, variant: Variant, plan: str) -> None:
     """It is not taken for that of a migration which is over, nor is what it left behind restored."""
-    bring_to(node, stack, plan, "confirmed")
+    bring_to(node, variant, plan, "confirmed")
     assert do(node, "rollback").done
     node.ask(Shell(("nft", "add", "table", "ip", "nfparity")))
-    node.ask(Shell((f"iptables-{stack}", "-t", "nat", "-F", "KUBE-SERVICES")))
-    before = look(node, stack)
+    node.ask(Shell((f"iptables-{variant}", "-t", "nat", "-F", "KUBE-SERVICES")))
+    before = look(node, variant)
     error = do(node, "rollback").error
     assert error is not None
     assert "something else has loaded it" in error
-    after = look(node, stack)
+    after = look(node, variant)
     assert (after.nft, after.iptables) == ((True, False), before.iptables)
 
 
-def test_a_table_of_the_other_family_is_none_of_its_business(node: Worker, stack: Stack, plan: str) -> None:
-    bring_to(node, stack, plan, "confirmed")
+def test_a_table_of_the_other_family_is_none_of_its_business(
+    node: Worker, variant: Variant, plan: str
+) -> None:
+    bring_to(node, variant, plan, "confirmed")
     node.ask(Shell(("nft", "add", "table", "ip6", "nfparity")))
     assert do(node, "rollback").done
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert (seen.iptables, seen.nft, seen.phase) == (OLD, (False, True), Phase.ROLLED_BACK)
 
 
-def test_what_is_kept_elsewhere(node: Worker, stack: Stack, plan: str) -> None:
+def test_what_is_kept_elsewhere(node: Worker, variant: Variant, plan: str) -> None:
     """The mark of the table says where."""
-    bring_to(node, stack, plan, "confirmed")
+    bring_to(node, variant, plan, "confirmed")
     status, out, err = node.ask(Nfparity(("rollback", "--state", "/run/nowhere")))
     assert (status, out) == (3, "")
     assert f"nfparity migrate rollback --state {STATE}" in err
-    insist_new(look(node, stack))
+    insist_new(look(node, variant))
     status, out, err = node.ask(Nfparity(("rollback", "--state", str(STATE))))
     assert (status, err) == (0, "")
     assert "rolled back: the rules from before are in force" in out
-    insist_old(look(node, stack))
+    insist_old(look(node, variant))
 
 
 @pytest.mark.parametrize("moment", ["confirmed", "after a reboot"])
-def test_what_an_older_version_has_applied(node: Worker, stack: Stack, plan: str, moment: str) -> None:
+def test_what_an_older_version_has_applied(node: Worker, variant: Variant, plan: str, moment: str) -> None:
     """Its record is plain JSON, its plan of the form before, its rules have no seal, its table no mark."""
-    bring_to(node, stack, plan, moment)
+    bring_to(node, variant, plan, moment)
     node.ask(MakeOlder())
-    insist_restored(node, stack)
+    insist_restored(node, variant)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 
 from backends.replay.worker import Worker
 from nfparity.migrate.record import Phase
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.kernel.faults import Fault, Kind
 from tests.kernel.migratenode import MakePlan, do, insist_new, look, migrate_node
 
@@ -23,14 +23,14 @@ DISK = (Kind.FULL, Kind.BROKEN)
 
 
 @pytest.fixture(scope="module")
-def node(stack: Stack) -> Iterator[Worker]:
-    with migrate_node(stack) as worker:
+def node(variant: Variant) -> Iterator[Worker]:
+    with migrate_node(variant) as worker:
         yield worker
 
 
 @pytest.fixture(scope="module")
-def plan(node: Worker, stack: Stack) -> str:
-    text: str = node.ask(MakePlan(stack))
+def plan(node: Worker, variant: Variant) -> str:
+    text: str = node.ask(MakePlan(variant))
     return text
 
 
@@ -61,14 +61,14 @@ def faults(action: str, at: int, operation: str) -> Iterator[Fault]:
             yield Fault(kind, at, kill=True)
 
 
-def insist(node: Worker, stack: Stack, plan: str, action: str, fault: Fault) -> None:
+def insist(node: Worker, variant: Variant, plan: str, action: str, fault: Fault) -> None:
     """Run an action with a fault, then roll back with it, and then without."""
     if action != "apply":
         assert do(node, "apply", plan).error is None
     if action == "rollback":
         assert do(node, "confirm").error is None
     said = do(node, action, plan, fault=fault)
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.answered
     failed = said.killed or said.error is not None
     match action:
@@ -85,10 +85,10 @@ def insist(node: Worker, stack: Stack, plan: str, action: str, fault: Fault) -> 
     again = do(node, "rollback", fault=lasting)
     assert again.error is None
     assert again.done or not any(seen.nft)
-    assert look(node, stack).is_old
+    assert look(node, variant).is_old
     last = do(node, "rollback")
     assert last.error is None
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.is_old
     assert seen.answered
     assert seen.phase in (None, Phase.ROLLED_BACK)
@@ -104,33 +104,33 @@ def every_case(operations: dict[str, tuple[str, ...]]) -> Iterator[Case]:
                 yield action, operation, fault
 
 
-def run_cases(node: Worker, stack: Stack, plan: str, cases: Iterable[Case]) -> None:
+def run_cases(node: Worker, variant: Variant, plan: str, cases: Iterable[Case]) -> None:
     for action, operation, fault in cases:
         try:
-            insist(node, stack, plan, action, fault)
+            insist(node, variant, plan, action, fault)
         except AssertionError as e:
             raise AssertionError(f"{action}, {operation}: {fault}: {e}") from e
 
 
 def test_each_kind_of_fault_somewhere(
-    node: Worker, stack: Stack, plan: str, operations: dict[str, tuple[str, ...]]
+    node: Worker, variant: Variant, plan: str, operations: dict[str, tuple[str, ...]]
 ) -> None:
-    """Half of the kinds for each stack, in the middle of what may be hit."""
+    """Half of the kinds for each variant, in the middle of what may be hit."""
     kinds: dict[tuple[object, ...], list[Case]] = {}
     for case in every_case(operations):
         action, _, fault = case
         kinds.setdefault((action, dataclasses.replace(fault, at=0)), []).append(case)
     assert len(kinds) > 20
     chosen = [cases[len(cases) * 2 // 3] for cases in kinds.values()]
-    run_cases(node, stack, plan, chosen[list(Stack).index(stack) :: 2])
+    run_cases(node, variant, plan, chosen[list(Variant).index(variant) :: 2])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_every_fault_everywhere(
-    node: Worker, stack: Stack, plan: str, operations: dict[str, tuple[str, ...]], part: int
+    node: Worker, variant: Variant, plan: str, operations: dict[str, tuple[str, ...]], part: int
 ) -> None:
-    """Some 400 kills and 1,300 failures of disk or tools for each stack."""
+    """Some 400 kills and 1,300 failures of disk or tools for each variant."""
     cases = list(every_case(operations))
     assert len(cases) > 1500
-    run_cases(node, stack, plan, cases[part::5])
+    run_cases(node, variant, plan, cases[part::5])

@@ -12,7 +12,7 @@ import pytest
 
 from backends.replay.worker import Worker
 from nfparity.migrate.record import Phase
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.kernel.migratenode import (
     APPLY,
     ROLLBACK,
@@ -35,20 +35,20 @@ SOME = 9
 
 
 @pytest.fixture(scope="module")
-def started(stack: Stack) -> Iterator[Worker]:
-    with migrate_node(stack) as worker:
+def started(variant: Variant) -> Iterator[Worker]:
+    with migrate_node(variant) as worker:
         yield worker
 
 
 @pytest.fixture(scope="module")
-def plan(started: Worker, stack: Stack) -> str:
-    text: str = started.ask(MakePlan(stack))
+def plan(started: Worker, variant: Variant) -> str:
+    text: str = started.ask(MakePlan(variant))
     return text
 
 
 @pytest.fixture
-def node(started: Worker, stack: Stack) -> Worker:
-    started.ask(Fresh(stack, SIZES[-1]))
+def node(started: Worker, variant: Variant) -> Worker:
+    started.ask(Fresh(variant, SIZES[-1]))
     return started
 
 
@@ -57,104 +57,106 @@ def some(steps: tuple[str, ...]) -> list[object]:
     return [pytest.param(p, marks=[pytest.mark.slow] if n % SOME else []) for n, p in enumerate(every)]
 
 
-def insist_rolled_back(node: Worker, stack: Stack) -> None:
+def insist_rolled_back(node: Worker, variant: Variant) -> None:
     """It is on record, too, in the space that was taken for that."""
-    seen = look(node, stack)
+    seen = look(node, variant)
     assert seen.is_old
     assert seen.answered
     assert seen.phase is Phase.ROLLED_BACK
 
 
 @pytest.mark.parametrize("size", [4, SIZES[0]])
-def test_a_disk_that_is_too_small(started: Worker, stack: Stack, plan: str, size: int) -> None:
-    started.ask(Fresh(stack, size))
+def test_a_disk_that_is_too_small(started: Worker, variant: Variant, plan: str, size: int) -> None:
+    started.ask(Fresh(variant, size))
     said = do(started, "apply", plan)
     assert said.error is not None
     assert "No space left on device; nothing is changed" in said.error
     assert said.points == ()
-    assert look(started, stack).is_old
+    assert look(started, variant).is_old
     assert do(started, "rollback").done is False
 
 
 @pytest.mark.slow
-def test_every_size(started: Worker, stack: Stack, plan: str) -> None:
+def test_every_size(started: Worker, variant: Variant, plan: str) -> None:
     """Nothing is changed, or everything works."""
     worked = []
     for size in range(4, SIZES[-1] + 4, 4):
-        started.ask(Fresh(stack, size))
+        started.ask(Fresh(variant, size))
         if do(started, "apply", plan).error is None:
             worked.append(size)
             started.ask(Space(full=True))
-            insist_new(look(started, stack))
+            insist_new(look(started, variant))
         assert do(started, "rollback").done is bool(worked)
-        assert look(started, stack).is_old
+        assert look(started, variant).is_old
     assert worked
     assert worked == list(range(worked[0], SIZES[-1] + 4, 4))
 
 
-def test_a_disk_that_is_full_already(node: Worker, stack: Stack, plan: str) -> None:
+def test_a_disk_that_is_full_already(node: Worker, variant: Variant, plan: str) -> None:
     node.ask(Space(full=True))
     said = do(node, "apply", plan)
     assert said.error is not None
     assert "nothing is changed" in said.error
-    assert look(node, stack).is_old
+    assert look(node, variant).is_old
     assert do(node, "rollback").done is False
     node.ask(Space(full=False))
     assert do(node, "apply", plan).error is None
-    insist_new(look(node, stack))
+    insist_new(look(node, variant))
 
 
 @pytest.mark.parametrize("point", some(APPLY))
-def test_it_runs_full_during_apply(node: Worker, stack: Stack, plan: str, point: str) -> None:
+def test_it_runs_full_during_apply(node: Worker, variant: Variant, plan: str, point: str) -> None:
     """All goes on: the space was taken before."""
     assert do(node, "apply", plan, fills=point).error is None
-    seen = look(node, stack)
+    seen = look(node, variant)
     insist_new(seen)
     assert seen.phase is Phase.APPLIED
     assert do(node, "confirm").error is None
-    assert look(node, stack).phase is Phase.CONFIRMED
+    assert look(node, variant).phase is Phase.CONFIRMED
     assert do(node, "rollback").done
-    insist_rolled_back(node, stack)
+    insist_rolled_back(node, variant)
     again = do(node, "apply", plan)  # what it needs is there
     assert again.error is None
-    insist_new(look(node, stack))
+    insist_new(look(node, variant))
 
 
 @pytest.mark.parametrize("point", some(APPLY))
-def test_it_runs_full_and_apply_is_killed(node: Worker, stack: Stack, plan: str, point: str) -> None:
+def test_it_runs_full_and_apply_is_killed(node: Worker, variant: Variant, plan: str, point: str) -> None:
     """The timer rolls back; where it is killed as well, ``rollback`` does."""
     assert do(node, "apply", plan, fills=point, at=point).killed
-    insist_rolled_back(node, stack)
+    insist_rolled_back(node, variant)
     assert do(node, "rollback").done is False
-    node.ask(Fresh(stack, SIZES[-1]))
+    node.ask(Fresh(variant, SIZES[-1]))
     assert do(node, "apply", plan, fills=point, at=point, alone=True).killed
-    assert look(node, stack).answered
+    assert look(node, variant).answered
     assert do(node, "rollback").done
-    insist_rolled_back(node, stack)
+    insist_rolled_back(node, variant)
 
 
 @pytest.mark.parametrize("point", some(ROLLBACK))
-def test_it_runs_full_during_rollback(node: Worker, stack: Stack, plan: str, point: str) -> None:
+def test_it_runs_full_during_rollback(node: Worker, variant: Variant, plan: str, point: str) -> None:
     assert do(node, "apply", plan).error is None
     assert do(node, "confirm").error is None
     assert do(node, "rollback", fills=point, at=point).killed
-    assert look(node, stack).answered
+    assert look(node, variant).answered
     assert do(node, "rollback").error is None
-    insist_rolled_back(node, stack)
+    insist_rolled_back(node, variant)
 
 
-def test_nobody_confirms_on_a_full_disk(node: Worker, stack: Stack, plan: str) -> None:
+def test_nobody_confirms_on_a_full_disk(node: Worker, variant: Variant, plan: str) -> None:
     assert do(node, "apply", plan, within=1.5, fills="done applied").error is None
-    seen = look(node, stack, Phase.ROLLED_BACK)
+    seen = look(node, variant, Phase.ROLLED_BACK)
     assert seen.is_old
     assert "nobody has confirmed in time: rolling back" in seen.said
     assert "rolled back" in seen.said.split("\n", 1)[1]
 
 
-def test_what_others_have_written_and_no_file_can_hold_is_told(node: Worker, stack: Stack, plan: str) -> None:
-    said = do(node, "apply", plan, meddle=("done empty ip nat", stack), fills="done empty ip nat")
+def test_what_others_have_written_and_no_file_can_hold_is_told(
+    node: Worker, variant: Variant, plan: str
+) -> None:
+    said = do(node, "apply", plan, meddle=("done empty ip nat", variant), fills="done empty ip nat")
     assert said.error is not None
     assert "all is as it was before" in said.error
     assert "-A PREROUTING -d 10.9.9.9/32 -j ACCEPT" in said.error
-    insist_rolled_back(node, stack)
+    insist_rolled_back(node, variant)
     assert node.ask(Shell(("find", str(STATE), "-name", "*.found"))) == ""

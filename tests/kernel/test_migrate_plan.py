@@ -37,7 +37,7 @@ DROPS = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p udp -m mark --mark 0x2 -j
 
 @dataclass(frozen=True)
 class Planned(Request):
-    """Loads rules by stack, and runs the command; returns its status, what it said, and the plan's text."""
+    """Loads rules by variant, and runs the command; returns its status, what it said, and the plan's text."""
 
     rules: tuple[tuple[str, str], ...]
     words: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def test_rules_that_are_the_same_twice(node: Worker) -> None:
     found = json.loads(out)["families"]["ip"]
     (static,) = json.loads(out)["static"]
     assert "later changes of them are not followed" in static
-    assert found["stack"] == "legacy"
+    assert found["variant"] == "legacy"
     assert list(found["removed"]) == ["mangle", "filter"]
     assert found["packets"]["flows"] > 0
     assert set(found["packets"]["different"].values()) == {0}
@@ -124,20 +124,20 @@ def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> Non
     status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
     assert status == 2
     assert "-m length" in err
-    assert "with --leave TABLE" in err
+    assert "with --keep-table TABLE" in err
     assert text is None
 
 
 def test_a_table_that_stays_need_not_be_translated(node: Worker) -> None:
     mangle = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n")
     stays = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m length --length 10 -j DROP\nCOMMIT\n"
-    words = ("--leave", "filter", "--format", "json")
+    words = ("--keep-table", "filter", "--format", "json")
     status, out, err, text = node.ask(Planned((("iptables-legacy", mangle + stays),), words))
     assert status == 0, err
     found = json.loads(out)["families"]["ip"]
     assert found["packets"]["tried without"] == ["filter"]
     assert list(found["removed"]) == ["mangle"]
-    assert found["left"] == {"filter": {"chains": 0, "rules": 1}}
+    assert found["kept"] == {"filter": {"chains": 0, "rules": 1}}
     assert text is not None
     assert json.loads(text)["families"][0]["left"] == ["filter"]
 
@@ -145,13 +145,13 @@ def test_a_table_that_stays_need_not_be_translated(node: Worker) -> None:
 def test_packets_meet_a_table_that_stays(node: Worker) -> None:
     """The mark is set by the one, and asked by the other."""
     rules = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n") + DROPS
-    words = ("--leave", "filter", "--format", "json")
+    words = ("--keep-table", "filter", "--format", "json")
     status, out, err, _ = node.ask(Planned((("iptables-legacy", rules),), words))
     assert status == 0, err
     packets = json.loads(out)["families"]["ip"]["packets"]
     assert packets["different"] == {"iptables-legacy filter+nftables": 0, "iptables-legacy+nftables": 0}
     assert packets["flows"] > 0
-    status, _, err, _ = node.ask(Planned((), ("--leave", "filter", "--leave", "mangle")))
+    status, _, err, _ = node.ask(Planned((), ("--keep-table", "filter", "--keep-table", "mangle")))
     assert status == 2
     assert "no iptables rules but those in filter, mangle are in force" in err
 
@@ -161,9 +161,9 @@ def test_both_stacks_hold_rules(node: Worker) -> None:
     both = (("iptables-legacy", mangle), ("iptables-nft", DROPS))
     status, _, err, text = node.ask(Planned(both))
     assert status == 2
-    assert "say with --stack" in err
+    assert "say with --variant" in err
     assert text is None
-    status, out, _, text = node.ask(Planned((), ("--stack", "nft", "--format", "json")))
+    status, out, _, text = node.ask(Planned((), ("--variant", "nft", "--format", "json")))
     assert status == 0
     assert list(json.loads(out)["families"]["ip"]["removed"]) == ["filter"]
 

@@ -21,7 +21,7 @@ import pytest
 
 from backends.replay.worker import Worker
 from backends.testbed.command import run
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from tests.lab.traffic.clients import Ask, Asked
 from tests.lab.traffic.host import Host, Request
 from tests.lab.traffic.plan import CLIENTS, NODE, PODS, TCP, UDP, Target, all_rules, pod_address
@@ -42,12 +42,12 @@ FIRST_NEW = 10_000
 class LoadRules(Request):
     """Puts kube-proxy's rules of both families in force."""
 
-    stack: Stack
+    variant: Variant
 
     def run(self, host: Host) -> None:
         for family, text in all_rules().items():
             program = "iptables" if family is Family.IP else "ip6tables"
-            done = run((f"{program}-{self.stack}-restore",), text)
+            done = run((f"{program}-{self.variant}-restore",), text)
             assert not done.returncode, done.stderr
 
 
@@ -73,21 +73,21 @@ class Nfparity(Request):
 class SavedRules(Request):
     """What iptables-save prints of both families, without counters and times."""
 
-    stack: Stack
+    variant: Variant
 
     def run(self, host: Host) -> tuple[str, ...]:
         said = []
         for program in ("iptables", "ip6tables"):
-            text = run((f"{program}-{self.stack}-save",)).stdout
+            text = run((f"{program}-{self.variant}-save",)).stdout
             lines = (line.partition(" [")[0] for line in text.splitlines() if line[:1] != "#")
             said.append("\n".join(lines))
         return tuple(said)
 
 
 @pytest.fixture
-def topology(stack: Stack) -> Iterator[Topology]:
+def topology(variant: Variant) -> Iterator[Topology]:
     with Topology() as made:
-        made.ask("node", LoadRules(stack))
+        made.ask("node", LoadRules(variant))
         yield made
         nfparity(made, "rollback")
 
@@ -146,15 +146,17 @@ def keep_asking(worker: Worker, host: str, over: Event) -> Asked:
 
 
 def test_there_and_back_under_traffic(
-    topology: Topology, stack: Stack, capsys: pytest.CaptureFixture[str]
+    topology: Topology, variant: Variant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = topology.ask("node", SavedRules(stack))
+    before = topology.ask("node", SavedRules(variant))
     status, out, err = nfparity(topology, "plan", "-o", "/run/node.plan", "--format", "json")
     assert (status, err.count("differs")) == (0, 0), err
     planned: dict[str, Any] = json.loads(out)
     assert planned["parity"]
     assert set(planned["families"]) == {"ip", "ip6"}
-    assert any("--leave nat --leave filter: these tables stay" in line for line in planned["static"])
+    assert any(
+        "--keep-table nat --keep-table filter: these tables stay" in line for line in planned["static"]
+    )
     hosts = ("client", "pod1", "node")
     kept = {host: keep_open(topology, host) for host in hosts}
     busy = {host: topology.join(host) for host in hosts}
@@ -168,7 +170,7 @@ def test_there_and_back_under_traffic(
                 for worker in kept.values():
                     worker.ask(LookAtStreams(rounds=3))
                 if words[0] == "apply":
-                    saved = topology.ask("node", SavedRules(stack))
+                    saved = topology.ask("node", SavedRules(variant))
                     assert not any("-A" in text for text in saved)
         finally:
             over.set()
@@ -178,7 +180,7 @@ def test_there_and_back_under_traffic(
     with capsys.disabled():
         begun = sum(one.failed + sum(one.pods.values()) for one in asked.values())
         print(
-            f"\n{stack}: {begun} connections begun, {sum(a.failed for a in asked.values())} failed, "
+            f"\n{variant}: {begun} connections begun, {sum(a.failed for a in asked.values())} failed, "
             f"{sum(a.resent for a in asked.values())} segments sent again; "
             f"{sum(e.connections for e in ended.values())} kept open, "
             f"{sum(len(e.broken) for e in ended.values())} broken, "
@@ -190,4 +192,4 @@ def test_there_and_back_under_traffic(
     for end in ended.values():
         assert end.broken == ()
         assert end.connections == 8 * STREAMS
-    assert topology.ask("node", SavedRules(stack)) == before
+    assert topology.ask("node", SavedRules(variant)) == before

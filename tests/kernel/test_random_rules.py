@@ -117,9 +117,9 @@ def _able(backend: Backend) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize("variant", ["iptables-legacy", "iptables-nft"])
-def test_iptables_goes_as_simulated(played: Played, variant: str) -> None:
-    assert played.differences(_able(IptablesBackend(variant)), 0) == ([], 0)
+@pytest.mark.parametrize("backend_name", ["iptables-legacy", "iptables-nft"])
+def test_iptables_goes_as_simulated(played: Played, backend_name: str) -> None:
+    assert played.differences(_able(IptablesBackend(backend_name)), 0) == ([], 0)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

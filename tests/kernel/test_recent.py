@@ -86,10 +86,10 @@ def scripts(flows) -> list[Flow]:
     ]
 
 
-def test_the_simulator_keeps_lists_as_the_kernel_does(variant: str, kind_node: Node, flows) -> None:
+def test_the_simulator_keeps_lists_as_the_kernel_does(backend_name: str, kind_node: Node, flows) -> None:
     job = Job(ruleset=read_ruleset(RULES.encode(), name="rules"), node=kind_node)
     sent = scripts(flows)
-    with open_session(kind_node, IptablesLoader(variant, RULES)) as session:
+    with open_session(kind_node, IptablesLoader(backend_name, RULES)) as session:
         for flow, seen in zip(sent, session.replay(sent), strict=True):
             assert verdicts(seen) == verdicts(simulate(job, flow)), flow.id
     assert {DROP, FORWARD} <= {v for flow in sent for v in verdicts(simulate(job, flow))}
@@ -158,9 +158,9 @@ def test_the_tc_program_holds_more_than_a_hundred(kind_node: Node, flows) -> Non
     assert verdicts(simulate(job, flow))[150:].count(DROP) == 100
 
 
-def test_lists_are_empty_for_every_flow(variant: str, kind_node: Node, flows) -> None:
+def test_lists_are_empty_for_every_flow(backend_name: str, kind_node: Node, flows) -> None:
     output = emit(lower(read_ruleset(FULL.encode(), name="rules"), level=1))
-    loaders = (IptablesLoader(variant, FULL), NftablesLoader(output.text, flush=output.flush))
+    loaders = (IptablesLoader(backend_name, FULL), NftablesLoader(output.text, flush=output.flush))
     for loader in loaders:
         with open_session(kind_node, loader) as session:
             sent = [Flow(id=str(n), steps=(client(flows, 1, 1, sport=3000 + n),)) for n in range(3)]

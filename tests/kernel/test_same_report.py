@@ -141,7 +141,7 @@ def test_rules_that_the_kernel_counts_are_covered_each_time(
     (files / "rules").write_text(TWO_ENDPOINTS)
     (files / "flows.jsonl").write_text((files / "flows.jsonl").read_text().partition("\n")[0] + "\n")
     inputs = ("--node", str(files / "node.json"), "--corpus", str(files / "flows.jsonl"))
-    words = ["corpus", "coverage", str(files / "rules"), *inputs, "--from", "iptables-legacy"]
+    words = ["corpus", "coverage", str(files / "rules"), *inputs, "--counted-by", "iptables-legacy"]
     reports = []
     for _ in range(4):
         assert main([*words, "--format", "json"]) == 0

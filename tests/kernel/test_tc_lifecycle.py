@@ -127,7 +127,7 @@ def test_changed_and_replaced_under_connections(scene: Scene) -> None:
     assert scene.client.ask(Say("udp", "two", SERVICE)) == "10.2.0.2 two"
     assert scene.client.ask(Say("tcp", "two", STREAM, "tcp")) == "10.2.0.2 two"
     assert scene.client.ask(Say("new", "new", SERVICE)) == "10.2.0.3 new"
-    assert scene.load(SECOND, "--stack") == "unchanged"
+    assert scene.load(SECOND, "--no-fast-path") == "unchanged"
     assert not scene.status()["ip"]["direct"]
     assert scene.client.ask(Say("udp", "by the stack", SERVICE)) == "10.2.0.2 by the stack"
     assert scene.load(SECOND + FILTER) == "replaced"

@@ -34,7 +34,7 @@ from nfparity.kubeproxy.objects import read_objects
 from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.translation import digest_of_text
-from nfparity.snapshot import Stack, load_snapshot
+from nfparity.snapshot import Variant, load_snapshot
 from translate.errors import NfparityError
 from translate.ir import Family, Ruleset
 from translate.nft import emit
@@ -156,7 +156,7 @@ def _made_plan() -> str:
     output = emit(lower(read_ruleset(rules.encode(), name="rules"), level=2))
     family = FamilyPlan(
         family=Family.IP,
-        stack=Stack.LEGACY,
+        variant=Variant.LEGACY,
         rules=rules,
         ipsets="",
         level=2,

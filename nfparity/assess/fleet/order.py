@@ -12,7 +12,7 @@ from nfparity.assess.catalogue import Version
 from nfparity.assess.fleet.node import Answer, Failure, answer_of
 from nfparity.assess.snapshots import Question, assess_snapshot
 from nfparity.assess.summary import Summary
-from nfparity.snapshot import Stack, load_snapshot
+from nfparity.snapshot import Variant, load_snapshot
 from translate.errors import InputError, MachineError
 from translate.ir import Family, Interval
 
@@ -30,7 +30,7 @@ class Order:
     against: str | None = None
     given: str | None = None
     family: Family | None = None
-    stack: Stack | None = None
+    variant: Variant | None = None
     objects: str | None = None
     objects_name: str = ""
     service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def _assess(order: Order, path: str) -> Summary:
         against=order.against,
         given=order.given,
         family=order.family,
-        stack=order.stack,
+        variant=order.variant,
         objects=snapshot.objects if order.objects is None else order.objects,
         objects_name=f"{path}/objects.json" if order.objects is None else order.objects_name,
         service_ranges=order.service_ranges,

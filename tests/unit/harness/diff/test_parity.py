@@ -219,10 +219,10 @@ def test_a_given_ruleset_is_replayed_by_its_file_and_has_no_level(worker: Job) -
     assert found.command.endswith("--only off --against kube.nft")
     assert report.level is None
     fakes = Fake(name="kube.nft", change=wrong), Fake(change=wrong)
-    other = run(worker, *fakes, against="kube.nft", beside="rest", level=1)
+    other = run(worker, *fakes, against="kube.nft", with_iptables="rest", level=1)
     assert other.level == 1
     assert [d.command.partition("--only ")[2] for d in other.differences] == [
-        "off --against kube.nft --beside rest",
+        "off --against kube.nft --with-iptables rest",
         "off --backends fake -O 1",
     ]
 

@@ -55,7 +55,7 @@ def test_every_command_reads_rules_in_the_same_ways(command, capsys):
 
     options = told(command)
     assert options == told(["explain"])
-    for option in ("--family", "--input", "--table", "--extract", "--piece"):
+    for option in ("--family", "--input", "--table", "--extract", "--ruleset"):
         assert option in options
 
 
@@ -77,12 +77,12 @@ def page(tmp_path):
 
 def test_diff_and_corpus_take_a_piece_of_a_page(page, tmp_path, capsys):
     flows = tmp_path / "flows.jsonl"
-    piece = [page, "--extract", "--piece", "2"]
+    piece = [page, "--extract", "--ruleset", "2"]
     assert main(["corpus", "generate", *piece, "-o", str(flows)]) == 0
     assert '"dport": 8443' in flows.read_text()
     assert main(["corpus", "coverage", *piece, "--corpus", str(flows)]) == 0
     capture = str(tmp_path / "flows.pcap")
-    words = ["--rules", page, "--extract", "--piece", "2"]
+    words = ["--rules", page, "--extract", "--ruleset", "2"]
     assert main(["corpus", "export", str(flows), *words, "-o", capture]) == 0
     assert main(["corpus", "import", capture, *words, "-o", str(tmp_path / "again.jsonl")]) == 0
     assert '"dport": 8443' in (tmp_path / "again.jsonl").read_text()
@@ -90,7 +90,7 @@ def test_diff_and_corpus_take_a_piece_of_a_page(page, tmp_path, capsys):
     assert main(["diff", page, "--corpus", str(flows), "--backends", "nftables"]) == 2
     assert "expected a table" in capsys.readouterr().err
     assert main(["diff", page, "--extract", "--corpus", str(flows), "--backends", "nftables"]) == 2
-    assert "choose one with --piece" in capsys.readouterr().err
+    assert "choose one with --ruleset" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -181,8 +181,8 @@ def test_the_form_can_be_given(listing, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--piece", "1"], "needs --extract"),
-        (["--extract", "--piece", "2"], "there is no piece 2"),
+        (["--ruleset", "1"], "needs --extract"),
+        (["--extract", "--ruleset", "2"], "no ruleset 2 on this page"),
         (["--extract", "--input", "save"], "--input cannot be given"),
     ],
 )
@@ -231,7 +231,7 @@ def test_packets_go_through_every_listing_of_the_documents(name, tmp_path, capsy
     flows = tmp_path / "flows.jsonl"
     flows.write_text("\n".join(lines))
     for piece in range(1, len(PRINTED[name]) + 1):
-        status = main(["simulate", "--extract", path, "--piece", str(piece), "--corpus", str(flows)])
+        status = main(["simulate", "--extract", path, "--ruleset", str(piece), "--corpus", str(flows)])
         out, err = capsys.readouterr()
         if "match-set" in err:  # of ipsets whose members the page does not show
             assert (status, out) == (2, "")

@@ -20,7 +20,7 @@ FLOW = (
 PACKET = "udp 10.244.0.5:1 > 10.96.0.10:53 in pod5"
 COMMANDS = (
     *("translate", "simulate", "diff", "explain", "graph", "corpus", "assess"),
-    *("tc", "capture", "migrate", "verify", "doctor"),
+    *("tc", "capture", "migrate", "doctor"),
 )
 
 
@@ -92,7 +92,7 @@ def test_no_command_and_wrong_command() -> None:
         ("diff", RULES, "--node", NODE, "--corpus", "-", "--only", "nobody"),
         ("diff", RULES, "--node", NODE, "--corpus", "-", "--repeat", "x"),
         ("explain", RULES, "--node", NODE, "--packet", "udp"),
-        ("graph", RULES, "--from", "NO-SUCH-CHAIN"),
+        ("graph", RULES, "--chain", "NO-SUCH-CHAIN"),
         ("translate", RULES, "--to", "cobol"),
         ("translate", RULES, "--to", "nft", "-o", "/no/such/folder/x"),
         ("corpus", "check", "tests/unit"),
@@ -256,7 +256,7 @@ def test_translate_writes_files(tmp_path: Path) -> None:
 
 
 def test_graph() -> None:
-    done = nfparity("graph", RULES, "--from", "KUBE-SVC-TCOU7JCQXEZGVUNU")
+    done = nfparity("graph", RULES, "--chain", "KUBE-SVC-TCOU7JCQXEZGVUNU")
     assert "calls KUBE-SEP-6E7XQMQ4RAYOWTTM: 2 rules" in done.stdout
     assert "calls KUBE-MARK-MASQ" in done.stdout
     dot = nfparity("graph", RULES, "--format", "dot").stdout

@@ -17,7 +17,7 @@ from translate.read import InputForm
     [
         AS_FOUND,
         InputOptions(family=Family.IP6, form=InputForm.LISTING, table=TableName.NAT),
-        InputOptions(extract=True, piece=2),
+        InputOptions(extract=True, ruleset_number=2),
         InputOptions(form=InputForm.RESTORE),
     ],
 )

@@ -73,7 +73,7 @@ SHOWN = [
     ("graph RULES", (0,)),
     ("graph RULES --format json", (0,)),
     ("graph RULES --format dot", (0,)),
-    ("graph RULES --from ESC", (2,)),
+    ("graph RULES --chain ESC", (2,)),
     ("graph RULES --ESC", (2,)),
     ("graph RULES --ipsets SETS", (2,)),
     ("corpus coverage RULES --corpus FLOWS", (0, 1)),
@@ -209,10 +209,10 @@ def test_closed_streams_are_nobody_elses(tmp_path: Path) -> None:
 def test_output_that_knows_few_characters(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "rules"
     path.write_text(HOSTILE.replace(CHAIN, "Zürich…"), encoding="utf-8")
-    for words in (("graph", str(path)), ("explain", str(path)), ("graph", str(path), "--from", "Zürich…x")):
+    for words in (("graph", str(path)), ("explain", str(path)), ("graph", str(path), "--chain", "Zürich…x")):
         done = nfparity(*words, PYTHONIOENCODING=encoding)
         assert "Traceback" not in done.stderr
-        assert done.returncode == (2 if "--from" in words else 0)
+        assert done.returncode == (2 if "--chain" in words else 0)
     data = nfparity(
         "translate", str(path), "--to", "iptables", redirect=f">{tmp_path}/out", PYTHONIOENCODING=encoding
     )

@@ -33,7 +33,11 @@ from nfparity.cli import main
             "unknown option --sed; did you mean --seed?",
             "nfparity corpus generate",
         ),
-        ("migrate plan --leave natt", "'natt' is not a choice; did you mean nat?", "nfparity migrate plan"),
+        (
+            "migrate plan --keep-table natt",
+            "'natt' is not a choice; did you mean nat?",
+            "nfparity migrate plan",
+        ),
         ("diff r --random x", "'x' is not a count", "usage: nfparity diff"),
         (
             "assess",

@@ -10,7 +10,7 @@ from nfparity.migrate.journal import Journal, Steps
 from nfparity.migrate.place import Place
 from nfparity.migrate.record import Phase, Record, Saved
 from nfparity.persistent_state.reservedlog import ReservedLog
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from translate.errors import MachineError
 from translate.ir import Family
 
@@ -23,7 +23,7 @@ RECORD = Record(
     plan="d",
     since="s",
     deadline=5.5,
-    saved={Family.IP: Saved(Stack.NFT, "abc")},
+    saved={Family.IP: Saved(Variant.NFT, "abc")},
     removed=("a",),
 )
 

@@ -11,7 +11,7 @@ import pytest
 from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan, _digest_of, families_in
 from nfparity.migrate.translation import digest_of_text, translation_of
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from translate.errors import InputError, ParseError
 from translate.ir import Family
 from translate.nft import emit
@@ -44,7 +44,7 @@ def made() -> MigrationPlan:
     output = emit(lower(read_ruleset(RULES.encode(), name="rules"), level=2))
     family = FamilyPlan(
         family=Family.IP,
-        stack=Stack.LEGACY,
+        variant=Variant.LEGACY,
         rules=RULES,
         ipsets="",
         level=2,
@@ -191,7 +191,7 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], object]] = {
     "other rules": (("families", 0, "rules"), RULES.replace("-i lo", "-i eth0")),
     "rules that are no text": (("families", 0, "rules"), ["*nat"]),
     "a table that leads out of the folder": (("families", 0, "rules"), "*../x\nCOMMIT\n"),
-    "a stack": (("families", 0, "stack"), "nftables"),
+    "a variant": (("families", 0, "stack"), "nftables"),
     "tables that stay": (("families", 0, "left"), ["../x"]),
     "tables that stay, as a text": (("families", 0, "left"), "filter"),
     "a level": (("families", 0, "level"), -1),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nfparity.migrate.saved import SavedFamily, SealError
 from nfparity.migrate.tables import split
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from translate.ir import Family
 
 TEXT = """\
@@ -27,7 +27,7 @@ COMMIT
 [9:540] -A INPUT -i lo -j ACCEPT
 COMMIT
 """
-SAVED = SavedFamily(family=Family.IP, stack=Stack.LEGACY, left=("raw",), text=TEXT)
+SAVED = SavedFamily(family=Family.IP, variant=Variant.LEGACY, left=("raw",), text=TEXT)
 
 
 def test_a_file_is_whole_in_itself() -> None:
@@ -59,7 +59,7 @@ def test_the_digest_tells_what_is_restored_and_where() -> None:
     assert counted.digest == SAVED.digest
     others = (
         replace(SAVED, family=Family.IP6),
-        replace(SAVED, stack=Stack.NFT),
+        replace(SAVED, variant=Variant.NFT),
         replace(SAVED, left=()),
         replace(SAVED, text=TEXT.replace("DROP", "ACCEPT")),
         replace(SAVED, text=TEXT.replace("-i lo", "-i eth0")),

@@ -7,7 +7,7 @@ from typing import Any
 
 from nfparity.migrate.saved import SavedFamily
 from nfparity.report.migration import static_lines
-from nfparity.snapshot import Stack
+from nfparity.snapshot import Variant
 from translate.ir import Family
 
 PLAIN = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
@@ -15,7 +15,7 @@ KUBE = "*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j
 
 
 def planned(text: str, *left: str) -> Any:
-    saved = SavedFamily(family=Family.IP, stack=Stack.LEGACY, left=left, text=text)
+    saved = SavedFamily(family=Family.IP, variant=Variant.LEGACY, left=left, text=text)
     return SimpleNamespace(plan=saved)
 
 
@@ -30,5 +30,5 @@ def test_where_kube_proxys_rules_are_replaced_it_names_what_follows_services() -
     assert "Services and endpoints that change later are not followed" in lines[1]
     assert [line[:4] for line in lines[2:]] == ["  - "] * 3
     assert "nftables mode" in lines[2]
-    assert "--leave nat:" in lines[3]
+    assert "--keep-table nat:" in lines[3]
     assert "plan and apply again" in lines[4]

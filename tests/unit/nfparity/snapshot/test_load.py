@@ -12,7 +12,7 @@ from harness.corpus.rulefile import InputOptions
 from nfparity.capture import files as capture_files
 from nfparity.cli import main
 from nfparity.inputs.rules import load_rules
-from nfparity.snapshot import Stack, load_snapshot
+from nfparity.snapshot import Variant, load_snapshot
 from translate.errors import InputError, ParseError
 from translate.ir import Family
 
@@ -64,7 +64,7 @@ def test_a_bare_file_brings_an_inferred_node(tmp_path: Path) -> None:
     file = tmp_path / "rules"
     file.write_text(NFT)
     found = load_snapshot(str(file))
-    assert list(found.rules) == [(Stack.NFT, Family.IP)]
+    assert list(found.rules) == [(Variant.NFT, Family.IP)]
     assert found.families == (Family.IP,)
     assert [i.name for i in found.node.interfaces] == ["eth0", "pod0"]
     assert found.node.assumed
@@ -77,20 +77,20 @@ def test_rules_without_addresses_bring_an_inferred_node_for_both_families(make: 
 
 
 def test_the_stack_is_what_meta_says_else_what_the_rules_say(make: Make) -> None:
-    assert list(load_snapshot(make(**{"iptables-save": LEGACY})).rules) == [(Stack.LEGACY, Family.IP)]
-    assert list(load_snapshot(make(**{"iptables-save": NFT})).rules) == [(Stack.NFT, Family.IP)]
+    assert list(load_snapshot(make(**{"iptables-save": LEGACY})).rules) == [(Variant.LEGACY, Family.IP)]
+    assert list(load_snapshot(make(**{"iptables-save": NFT})).rules) == [(Variant.NFT, Family.IP)]
     said = {"stacks": {"ip": "nft"}}
     assert list(load_snapshot(make(**{"iptables-save": LEGACY, "meta.json": said})).rules) == [
-        (Stack.NFT, Family.IP)
+        (Variant.NFT, Family.IP)
     ]
 
 
 def test_when_both_stacks_hold_rules_somebody_must_choose(make: Make) -> None:
     path = make(**{"iptables-save": None, "iptables-legacy-save": LEGACY, "iptables-nft-save": NFT})
-    with pytest.raises(InputError, match="--rules-of legacy or --rules-of nft"):
+    with pytest.raises(InputError, match="--variant legacy or --variant nft"):
         load_rules(path)
-    for stack, port in ((Stack.LEGACY, "80"), (Stack.NFT, "81")):
-        (rule,) = load_rules(path, InputOptions(stack=stack)).tables[0].chains[0].rules
+    for variant, port in ((Variant.LEGACY, "80"), (Variant.NFT, "81")):
+        (rule,) = load_rules(path, InputOptions(variant=variant)).tables[0].chains[0].rules
         assert f"--dport {port} " in rule.origin.text
 
 
@@ -98,7 +98,7 @@ def test_a_stack_with_empty_tables_needs_no_choice(make: Make) -> None:
     path = make(**{"iptables-save": None, "iptables-legacy-save": EMPTY, "iptables-nft-save": NFT})
     assert "--dport 81" in load_rules(path).tables[0].chains[0].rules[0].origin.text
     dropping = EMPTY.replace("ACCEPT", "DROP")
-    with pytest.raises(InputError, match="--rules-of"):
+    with pytest.raises(InputError, match="--variant"):
         load_rules(make(**{"iptables-save": None, "iptables-legacy-save": dropping}))
 
 
@@ -176,7 +176,7 @@ def test_commands_that_read_rules_take_a_snapshot(
 def test_options_that_do_not_go_with_snapshots(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", make(), "--input", "listing"]) == 2
     assert "are for files of rules" in capsys.readouterr().err
-    assert main(["graph", f"{make()}/iptables-save", "--rules-of", "nft"]) == 2
-    assert "--rules-of is for snapshots" in capsys.readouterr().err
+    assert main(["graph", f"{make()}/iptables-save", "--variant", "nft"]) == 2
+    assert "--variant is for snapshots" in capsys.readouterr().err
     assert main(["graph", make(), "--family", "ip6"]) == 2
     assert "no IPv6 rules in this snapshot (it has: IPv4)" in capsys.readouterr().err
