@@ -1,10 +1,10 @@
-"""What changes on a node when kube-proxy goes from iptables mode to nftables mode, shown with packets.
+"""Changes on a node when kube-proxy moves from iptables mode to nftables mode, shown with packets.
 
-``catalogue`` is the known differences as data; ``facts`` is what is known of the node; ``detectors``
-has, for each difference, packets that would show it and what says that a difference is of its kind;
-``foreign`` is the part of the rules that stays; ``ends`` puts outcomes into few words; ``replaying``
-sends the packets through both sides; ``assessing`` joins all of it. ``nfparity.cli`` and
-``harness.report`` may import from here; nothing else does.
+``catalogue`` holds the known differences as data, ``facts`` the facts of one node. ``detectors`` has one
+detector per difference: it makes flows that would show the difference, and claims changed packets of its
+kind. ``other_rules`` separates the rules that kube-proxy did not write. ``fate`` sums up an outcome in one
+word. ``replaying`` sends the flows through both modes; ``assessing`` puts the results together. Only
+``nfparity.cli`` and ``nfparity.report`` import this package.
 """
 
 __all__: list[str] = []

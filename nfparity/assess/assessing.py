@@ -1,4 +1,4 @@
-"""What will change on a node: witnesses for every known difference, and a corpus for those not known."""
+"""Assessment of one family of a node: replays flows in both modes and sorts the changed packets."""
 
 from __future__ import annotations
 
@@ -14,54 +14,53 @@ from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.catalogue import Entry, catalogue, entry
 from nfparity.assess.detectors import DETECTORS
 from nfparity.assess.detectors.clusterips import unassigned_flows
+from nfparity.assess.difference import ChangedPacket, Claim, Evidence, Measure
 from nfparity.assess.facts import Facts
 from nfparity.assess.leaks import Leak, leaks
 from nfparity.assess.replaying import Disputed, Trial, try_flows
-from nfparity.assess.seen import Claim, Evidence, Measure, Seen
-from nfparity.assess.stated import stated
+from nfparity.assess.static_findings import static_findings
 
-__all__ = ["Assessment", "Checked", "Finding", "assess", "witnesses"]
+__all__ = ["Assessment", "Checked", "Finding", "assess", "detector_flows"]
 
 _UNEXPLAINED: Final = "a difference that no known one explains"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that will change for one subject, with the packets that show it.
+    """One difference for one subject (usually a service), with the packets that show it.
 
-    ``entry`` None: a difference that nothing in the catalogue explains. ``seen`` is empty where the
-    snapshot says it without a packet; ``told`` says it then. With ``counted`` False no rule of the dump
-    counts such packets.
+    ``entry`` None: no entry of the catalogue explains it. ``examples`` is empty for a static finding, which
+    ``told`` describes instead. ``counted`` False: no rule of the dump counts such packets.
     """
 
     entry: Entry | None
     subject: str
     lines: tuple[Evidence, ...] = ()
-    seen: tuple[Seen, ...] = ()
+    examples: tuple[ChangedPacket, ...] = ()
     told: str = ""
     counted: bool = True
 
     @property
-    def in_use(self) -> int | None:
-        """How many packets the lines have counted; None without counters, or where no line counts them."""
+    def traffic_seen(self) -> int | None:
+        """The packet count of the lines; None without counters, or if no line counts such packets."""
         counted = [line.packets for line in self.lines if line.packets is not None]
         return sum(counted) if counted and self.counted else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A difference that the node might have had: so many witnesses were sent, and none showed it."""
+    """A known difference that ``flows`` flows did not show on this node."""
 
     entry: Entry
-    witnesses: int
+    flows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """All that was found of one family of a node.
+    """The findings for one family of a node.
 
-    ``disputed`` are flows of which simulator and kernel do not agree what happens today: of them nothing
-    else is said. ``sides`` are the sides by name, with how many seconds each flow took there.
+    ``disputed`` are flows whose outcome before the change differs between simulator and kernel; they are
+    excluded from the findings. ``sides`` are the backends by name, with the seconds that each flow took.
     """
 
     facts: Facts
@@ -75,19 +74,19 @@ class Assessment:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to tell."""
+        """True if there is any finding."""
         return bool(self.findings or self.unexplained or self.leaks or self.disputed)
 
 
-def witnesses(facts: Facts) -> tuple[dict[str, Flow], dict[str, Measure], dict[str, int]]:
-    """Return the witnesses by id, the measures of those that need one, and how many each difference has."""
+def detector_flows(facts: Facts) -> tuple[dict[str, Flow], dict[str, Measure], dict[str, int]]:
+    """Return the detectors' flows by id, their measures if any, and the number of flows per difference."""
     flows: dict[str, Flow] = {}
     measures: dict[str, Measure] = {}
     counts: dict[str, int] = {}
     for detector in DETECTORS:
         if not entry(detector.k).holds_at(facts.version):
             continue
-        for flow in detector.witnesses(facts):
+        for flow in detector.flows(facts):
             flows[flow.id] = flow
             counts[detector.k] = counts.get(detector.k, 0) + 1
             if detector.measure is not None:
@@ -100,45 +99,45 @@ def witnesses(facts: Facts) -> tuple[dict[str, Flow], dict[str, Measure], dict[s
 def assess(
     facts: Facts,
     *,
-    today: Backend,
-    then: Backend,
+    before: Backend,
+    after: Backend,
     late: Backend | None = None,
     corpus: Sequence[Flow] = (),
     only: Iterable[str] = (),
     sampling: Sampling = CERTAIN,
     progress: Progress,
 ) -> Assessment:
-    """Replay the witnesses and ``corpus`` on both sides, and return what will change.
+    """Replay the detectors' flows and ``corpus`` in both modes, and return the differences.
 
-    ``late`` is ``then`` with the rules that stay registered after kube-proxy's; None where none stay.
-    ``only`` names the flows to send, if not all. A difference is reported only if packets show it, and
-    every difference that they show is reported, under the first detector that claims it.
-    Raises MachineError when the machine fails a side or does not take its rules.
+    ``late`` is ``after`` with the other rules registered after kube-proxy's; None if there are none.
+    ``only`` restricts the flows to those with these ids. A difference is reported only if packets show it,
+    and every difference that they show is reported, under the first detector that claims it.
+    Raises MachineError when a backend fails or rejects its rules.
     """
-    flows, measures, counts = witnesses(facts)
+    flows, measures, counts = detector_flows(facts)
     flows.update((flow.id, flow) for flow in corpus if flow.id not in flows)
     wanted = set(only)
     chosen = [flow for flow in flows.values() if not wanted or flow.id in wanted]
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
-    try_them = partial(try_flows, facts, today=today, progress=progress, sampling=sampling)
-    trial = try_them(chosen, then=then, measures=measures)
+    try_them = partial(try_flows, facts, before=before, progress=progress, sampling=sampling)
+    trial = try_them(chosen, after=after, measures=measures)
     trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):
-        trials += (try_them(again, then=late, measures={}),)
+        trials += (try_them(again, after=late, measures={}),)
     found: dict[tuple[str, str], Finding] = {}
     unexplained: dict[tuple[int, str], Finding] = {}
-    for number, seen in ((n, seen) for n, one in enumerate(trials) for seen in one.seen):
-        claimed = _claim(facts, seen)
-        seen = seen.without_tracing()
+    for number, changed in ((n, changed) for n, one in enumerate(trials) for changed in one.changed):
+        claimed = _claim(facts, changed)
+        changed = changed.without_tracing()
         if claimed is None:
-            told = Finding(entry=None, subject=_UNEXPLAINED, seen=(seen,))
-            unexplained.setdefault((number, seen.flow.id), told)
+            told = Finding(entry=None, subject=_UNEXPLAINED, examples=(changed,))
+            unexplained.setdefault((number, changed.flow.id), told)
             continue
         one, claim = claimed
         key = (one.id, claim.subject)
-        found[key] = _added(found.get(key), one, claim, seen)
-    for fact in stated(facts):
+        found[key] = _added(found.get(key), one, claim, changed)
+    for fact in static_findings(facts):
         one = entry(fact.k)
         if one.holds_at(facts.version) and not wanted:
             found[fact.k, fact.subject] = Finding(
@@ -146,7 +145,7 @@ def assess(
             )
     shown = {k for k, _ in found}
     checked = tuple(
-        Checked(entry=one, witnesses=counts[one.id])
+        Checked(entry=one, flows=counts[one.id])
         for one in catalogue()
         if one.id in counts and one.id not in shown and not wanted
     )
@@ -163,37 +162,37 @@ def assess(
 
 
 def _late_flows(facts: Facts) -> frozenset[str]:
-    """The witnesses that depend on the order in which rules of one priority are registered."""
+    """The ids of flows that depend on the order in which rules of one priority are registered."""
     late = [d for d in DETECTORS if d.late and entry(d.k).holds_at(facts.version)]
-    return frozenset(flow.id for detector in late for flow in detector.witnesses(facts))
+    return frozenset(flow.id for detector in late for flow in detector.flows(facts))
 
 
-def _claim(facts: Facts, seen: Seen) -> tuple[Entry, Claim] | None:
+def _claim(facts: Facts, changed: ChangedPacket) -> tuple[Entry, Claim] | None:
     for detector in DETECTORS:
         one = entry(detector.k)
-        if not one.holds_at(facts.version) or not one.allows(seen.today_end, seen.then_end):
+        if not one.holds_at(facts.version) or not one.allows(changed.fate_before, changed.fate_after):
             continue
-        claim = detector.claims(facts, seen)
+        claim = detector.claims(facts, changed)
         if claim is not None:
             return one, claim
     return None
 
 
-def _added(before: Finding | None, one: Entry, claim: Claim, seen: Seen) -> Finding:
-    lines = {line.origin: line for line in (() if before is None else before.lines)}
+def _added(earlier: Finding | None, one: Entry, claim: Claim, changed: ChangedPacket) -> Finding:
+    lines = {line.origin: line for line in (() if earlier is None else earlier.lines)}
     lines.update((line.origin, line) for line in claim.lines)
     return Finding(
         entry=one,
         subject=claim.subject,
         lines=tuple(sorted(lines.values(), key=lambda line: line.origin.line)),
-        seen=_one_of_each_flow((*(() if before is None else before.seen), seen)),
+        examples=_one_of_each_flow((*(() if earlier is None else earlier.examples), changed)),
         counted=claim.counted,
     )
 
 
-def _one_of_each_flow(seen: Iterable[Seen]) -> tuple[Seen, ...]:
-    """Of the ways of a flow that show the same, the first."""
-    first: dict[str, Seen] = {}
-    for one in seen:
+def _one_of_each_flow(changed: Iterable[ChangedPacket]) -> tuple[ChangedPacket, ...]:
+    """Keep the first changed packet of each flow."""
+    first: dict[str, ChangedPacket] = {}
+    for one in changed:
         first.setdefault(one.flow.id, one)
     return tuple(first.values())

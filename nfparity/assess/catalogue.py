@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from nfparity.assess.ends import End
+from nfparity.assess.fate import Fate
 
 __all__ = ["CATALOGUE", "Decided", "Entry", "Version", "catalogue", "entry", "read_catalogue"]
 
@@ -19,25 +19,25 @@ Version = tuple[int, int]
 """A Kubernetes minor: 1.30 is ``(1, 30)``."""
 
 _ANY: Final = "*"
-_KEYS: Final = ("title", "trigger", "versions", "today", "then", "advice", "source", "decided")
+_KEYS: Final = ("title", "trigger", "versions", "before", "after", "action", "source", "decided")
 
 
 class Decided(StrEnum):
-    """How it is found out whether a node exhibits a difference."""
+    """How to decide whether a node exhibits a difference."""
 
     REPLAY = "replay"
-    """Packets on the real kernel show it."""
+    """By packets on the real kernel."""
     FACTS = "facts"
-    """The snapshot says it, without a packet."""
+    """By facts in the snapshot, without a packet."""
     OUT_OF_REACH = "out-of-reach"
-    """Neither can."""
+    """Undecidable from a snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One known difference. ``expects`` are pairs of ends, today's and then's; empty: any two.
+    """One known difference. ``expects`` are pairs of fates, before and after; empty: any pair.
 
-    ``last`` None: it still holds. ``reason`` says why it is out of reach, else it is empty.
+    ``last`` None: it still holds. ``reason`` explains why it is out of reach, and is empty otherwise.
     """
 
     id: str
@@ -45,21 +45,21 @@ class Entry:
     trigger: str
     first: Version
     last: Version | None
-    today: str
-    then: str
-    advice: str
+    before: str
+    after: str
+    action: str
     source: str
     decided: Decided
     reason: str = ""
-    expects: frozenset[tuple[End, End]] = frozenset()
+    expects: frozenset[tuple[Fate, Fate]] = frozenset()
 
     def holds_at(self, version: Version | None) -> bool:
-        """Whether that Kubernetes has the difference; None: a version that is not known may have it."""
+        """True if this Kubernetes version has the difference; an unknown version (None) may have it."""
         return version is None or (self.first <= version and (self.last is None or version <= self.last))
 
-    def allows(self, today: End, then: End) -> bool:
-        """Whether a packet that ends so today, and so then, ends as the catalogue expects."""
-        return not self.expects or (today, then) in self.expects
+    def allows(self, before: Fate, after: Fate) -> bool:
+        """True if the catalogue expects this pair of fates."""
+        return not self.expects or (before, after) in self.expects
 
 
 @cache
@@ -106,9 +106,9 @@ def _entry(name: str, table: dict[str, object]) -> Entry:
         trigger=str(table["trigger"]),
         first=_version(name, str(versions[0])),
         last=_version(name, str(versions[1])) if versions[1] else None,
-        today=str(table["today"]),
-        then=str(table["then"]),
-        advice=str(table["advice"]),
+        before=str(table["before"]),
+        after=str(table["after"]),
+        action=str(table["action"]),
         source=str(table["source"]),
         decided=decided,
         reason=reason,
@@ -123,8 +123,8 @@ def _version(name: str, text: str) -> Version:
     return int(major), int(minor)
 
 
-def _pair(name: str, text: str) -> tuple[End, End]:
-    today, arrow, then = (part.strip() for part in text.partition(">"))
+def _pair(name: str, text: str) -> tuple[Fate, Fate]:
+    before, arrow, after = (part.strip() for part in text.partition(">"))
     if not arrow:
         raise ValueError(f"{name}: {text!r} is no pair of ends")
-    return End(today), End(then)
+    return Fate(before), Fate(after)

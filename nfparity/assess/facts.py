@@ -1,4 +1,4 @@
-"""What detectors know of a node: its rules, what kube-proxy serves by them, and where packets come from."""
+"""Facts of a node for the detectors: its rules, kube-proxy's services, and the sources of packets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from backends.model.node import Node
 from backends.model.packet import Packet
 from harness.corpus.generate.places import Places
 from nfparity.assess.catalogue import Version
-from nfparity.assess.foreign import Foreign, foreign_part
 from nfparity.assess.index import ServiceIndex, number_of
+from nfparity.assess.other_rules import OtherRules, without_kube_proxy
 from nfparity.kubeproxy.service import Service
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import Family, Interval, Ruleset, format_address
@@ -25,7 +25,7 @@ _SOURCE_PORT: Final = 41000
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Where a witness comes from: a word for ids, its address, and the interface (None: the node itself)."""
+    """The source of a flow: a word for ids, its address, and the interface (None: the node itself)."""
 
     who: str
     address: int
@@ -34,14 +34,14 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that is known of one family of a node.
+    """The facts of one family of a node.
 
-    ``version`` is the Kubernetes that it is to run, None when not said. ``meta`` is what the snapshot
-    says of itself. ``service_range`` holds every ClusterIP; ``assumed`` is what was inferred.
+    ``version`` is the Kubernetes version that it will run; None: unknown. ``meta`` is the snapshot's
+    ``meta.json``. ``service_range`` contains every ClusterIP; ``assumed`` lists the inferred facts.
     """
 
     ruleset: Ruleset
-    foreign: Foreign
+    other_rules: OtherRules
     node: Node
     state: KubeProxyState
     places: Places
@@ -61,7 +61,7 @@ class Facts:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What kube-proxy serves."""
+        """The services of kube-proxy."""
         return self.state.services
 
     @property
@@ -70,19 +70,19 @@ class Facts:
         return self.index.cluster_ips.keys()
 
     def is_loopback(self, address: int) -> bool:
-        """Whether an address is the node's own, and nobody else's."""
+        """True for a loopback address."""
         return address >> 24 == 127 if self.family is Family.IP else address == 1
 
     def is_own(self, address: int) -> bool:
-        """Whether an address is on one of the node's interfaces."""
+        """True for an address of one of the node's interfaces."""
         return address in self.places.own
 
     def label(self, service: Service) -> str:
-        """Return the service's name, or what it is known by."""
+        """Return the service's name, or its address and port."""
         return service.label(self.family)
 
     def clients(self) -> tuple[Client, ...]:
-        """Return a client in the cluster, one outside, and the node itself, as far as there are such."""
+        """Return a client in the cluster, one outside, and the node itself, as far as they exist."""
         found = []
         for who, addresses in (("inside", self.places.inside), ("outside", self.places.outside)):
             for address in addresses[:1]:
@@ -109,24 +109,24 @@ class Facts:
         )
 
     def flow(self, k: str, client: Client, packet: Packet, *, about: str, why: str) -> Flow:
-        """Return a witness of one packet; its id says difference, subject, place and client."""
+        """Return a flow of one packet; its id is made of difference, subject and client."""
         return Flow(
             id=f"{k}/{about}/{client.who}",
             steps=(Send(packet=packet, entry=client.entry),),
             why=why,
-            source="witness",
+            source="detector",
         )
 
     def by_node_port(self, packet: Packet) -> Service | None:
-        """Return the service whose node port a packet names."""
+        """Return the service whose node port a packet is sent to."""
         return self.index.by_node_port.get((packet.proto, _port(packet)))
 
     def by_external(self, packet: Packet) -> Service | None:
-        """Return the service that a packet names by an external address."""
+        """Return the service whose external address a packet is sent to."""
         return self.index.by_external.get((packet.dst, packet.proto, _port(packet)))
 
     def by_cluster_ip(self, packet: Packet) -> Service | None:
-        """Return the service that a packet names by its ClusterIP and port."""
+        """Return the service whose ClusterIP and port a packet is sent to."""
         return self.index.by_cluster_ip.get((packet.dst, packet.proto, _port(packet)))
 
     def at_cluster_ip(self, address: int) -> tuple[Service, ...]:
@@ -148,27 +148,27 @@ def gather(
     service_range: Interval | None = None,
     assumed: tuple[str, ...] = (),
 ) -> Facts:
-    """Put together what is known. ``service_range`` None: the smallest prefix with every ClusterIP.
+    """Return the facts. ``service_range`` None: the smallest prefix with every ClusterIP.
 
-    ``assumed`` comes behind what was assumed of the node.
+    ``assumed`` is appended to the assumptions about the node.
     """
     said = [*node.assumed, *assumed]
     ips = [s.cluster_ip for s in state.services if s.cluster_ip is not None]
     if service_range is None and len(ips) > 1:
         service_range = _smallest(ips, ruleset.family)
         prefix = range_text(service_range, ruleset.family)
-        said.append(f"services have addresses in {prefix}, where the ClusterIPs are")
-    foreign = foreign_part(ruleset, state)
+        said.append(f"the service range is {prefix}, the smallest prefix with every ClusterIP")
+    other_rules = without_kube_proxy(ruleset, state)
     return Facts(
         ruleset=ruleset,
-        foreign=foreign,
+        other_rules=other_rules,
         node=node,
         state=state,
         places=Places.of(ruleset, node),
         version=version,
         meta=meta or {},
         service_range=service_range,
-        assumed=(*said, *state.notes, *_not_understood(state), *foreign.notes),
+        assumed=(*said, *state.notes, *_not_understood(state), *other_rules.notes),
     )
 
 
@@ -178,7 +178,7 @@ def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
         return ()
     shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
     what = "rule in kube-proxy's chains is" if len(lines) == 1 else "rules in kube-proxy's chains are"
-    return (f"{len(lines)} {what} not understood, and what they do ends with them (line {shown})",)
+    return (f"{len(lines)} {what} not understood, and are removed with the chains (line {shown})",)
 
 
 def _smallest(addresses: list[int], family: Family) -> Interval:
@@ -187,5 +187,5 @@ def _smallest(addresses: list[int], family: Family) -> Interval:
 
 
 def range_text(interval: Interval, family: Family) -> str:
-    """Return a prefix as people write it."""
+    """Return a prefix in CIDR notation."""
     return f"{format_address(family, interval.low)}/{interval.prefix_length(family.bits)}"

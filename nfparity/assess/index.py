@@ -1,4 +1,4 @@
-"""The services of a node by what packets and rules name of them; a look costs one dictionary access."""
+"""Index of a node's services by address and port, and of kube-proxy's rules by line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _Place = tuple[int, int, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceIndex:
-    """Services by place, each way for itself; the first one where two claim a place.
+    """Services by address, protocol and port; the first one if two claim the same.
 
-    ``lines`` has every rule of kube-proxy's by its line in the dump, with the service that it is of, if it is
-    of one.
+    ``lines`` maps each line of the dump with a rule of kube-proxy to the rule and its service, if any.
     """
 
     cluster_ips: Mapping[int, tuple[Service, ...]]
@@ -34,7 +33,7 @@ class ServiceIndex:
 
     @classmethod
     def of(cls, state: KubeProxyState) -> ServiceIndex:
-        """Return the index of everything that a kube-proxy serves."""
+        """Return the index of the services of ``state``."""
         cluster_ips: dict[int, tuple[Service, ...]] = {}
         by_cluster_ip: dict[_Place, Service] = {}
         by_external: dict[_Place, Service] = {}

@@ -1,7 +1,7 @@
-"""Traffic to service addresses that leaves by the default route today: a defect of its own, whatever comes.
+"""Leaks: traffic to service addresses that leaves by the default route in iptables mode.
 
-No rule of kube-proxy's iptables mode is about a port, a protocol or an address that no service has. Such
-packets go where the routing table sends them, which is out of the cluster: someone else may answer.
+No rule of kube-proxy's iptables mode matches a port, a protocol or an address that no service has. Such
+packets follow the routing table out of the cluster, where somebody else may answer.
 """
 
 from __future__ import annotations
@@ -9,42 +9,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nfparity.assess.ends import End
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Seen
+from nfparity.assess.fate import Fate
 
 __all__ = ["Leak", "leaks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Packets of one kind that leave by ``device``; ``remains`` is whether they still will."""
+    """Packets of one kind that leave by ``device``."""
 
     kind: str
     device: str
-    seen: tuple[Seen, ...]
+    examples: tuple[ChangedPacket, ...]
 
     @property
     def remains(self) -> bool:
-        """Whether any of them leaves by routing then, too."""
-        return any(one.then_end is End.ROUTED for one in self.seen)
+        """True if any of them leaves by routing in nftables mode, too."""
+        return any(one.fate_after is Fate.ROUTED for one in self.examples)
 
 
-def leaks(facts: Facts, routed: Iterable[Seen]) -> Iterator[Leak]:
-    """Yield the leaks among packets that are routed today as they are."""
+def leaks(facts: Facts, routed: Iterable[ChangedPacket]) -> Iterator[Leak]:
+    """Yield the leaks among packets that iptables mode routes untranslated."""
     devices = _default_devices(facts)
-    found: dict[tuple[str, str], list[Seen]] = {}
+    found: dict[tuple[str, str], list[ChangedPacket]] = {}
     for one in routed:
-        kind, device = _kind(facts, one), one.today.out
-        # What came by the same device only comes back to where it was: nothing of the cluster's leaves.
+        kind, device = _kind(facts, one), one.before.out
+        # A packet that arrived by the same device goes back where it came from: it is not the cluster's.
         if kind is not None and device in devices and device is not None and device != one.entry:
             found.setdefault((kind, device), []).append(one)
-    for (kind, device), seen in sorted(found.items()):
-        yield Leak(kind=kind, device=device, seen=tuple(seen))
+    for (kind, device), changed in sorted(found.items()):
+        yield Leak(kind=kind, device=device, examples=tuple(changed))
 
 
-def _kind(facts: Facts, seen: Seen) -> str | None:
-    packet = seen.packet
+def _kind(facts: Facts, changed: ChangedPacket) -> str | None:
+    packet = changed.packet
     if packet.dst in facts.cluster_ips:
         return "an undefined port of a ClusterIP" if packet.has_ports else "no port at all, to a ClusterIP"
     if facts.service_range is not None and packet.dst in facts.service_range:
@@ -53,6 +53,6 @@ def _kind(facts: Facts, seen: Seen) -> str | None:
 
 
 def _default_devices(facts: Facts) -> frozenset[str]:
-    """The devices of routes to everywhere."""
+    """The devices of default routes."""
     bits = facts.family.bits
     return frozenset(r.dev for r in facts.node.routes if r.family is facts.family and r.dst.size == 1 << bits)

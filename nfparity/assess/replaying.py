@@ -1,9 +1,10 @@
-"""Sends flows through the node as it is and as it will be, and says where they end otherwise.
+"""Replay of flows in iptables and nftables mode, and comparison of the outcomes.
 
-Today is told twice, by the simulator and by iptables-legacy on the real kernel; where these do not agree,
-nothing is said of the flow, but that. Then is the real kernel alone, and is held against every way that
-the simulator knows today, so that a draw of chance is no difference. Flows that chance decides, on either
-side, are run until every way has been seen (:mod:`harness.diff.sampling`).
+The outcomes in iptables mode are computed by the simulator and observed with iptables-legacy on the real
+kernel; a flow on which these disagree is reported as disputed and not compared further. The outcomes in
+nftables mode are observed on the real kernel, and compared with every outcome that the simulator allows, so
+that a random choice is no difference. Flows with random outcomes are run until every outcome has been seen
+(:mod:`harness.diff.sampling`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from harness.diff.compare import DifferentWay, Mismatch
 from harness.diff.replay import Progress, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from harness.diff.ways import told_ways
-from nfparity.assess.ends import End, end_of
+from nfparity.assess.difference import ChangedPacket, Measure, Traced
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Measure, Seen, Traced
+from nfparity.assess.fate import Fate, fate_of
 from translate.ir import Rule
 
 __all__ = ["Disputed", "Trial", "try_flows"]
@@ -32,7 +33,7 @@ _NOTHING = Outcome(verdict=Verdict.UNSENT)
 
 @dataclass(frozen=True, slots=True)
 class Disputed:
-    """A flow of which simulator and kernel do not agree what happens today, and by what."""
+    """A flow on which simulator and kernel disagree in iptables mode, with the disagreement in words."""
 
     flow_id: str
     told: str
@@ -43,15 +44,15 @@ class Disputed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What the flows came to: each way of a flow that differs, and the flows of which today is disputed.
+    """The results of the flows: changed packets and disputed flows.
 
-    ``routed`` are all whose first packet leaves the node today for the destination that it had. ``sides``
-    are the two sides by name, with how many seconds each flow took there.
+    ``routed`` are the flows whose first packet leaves the node untranslated in iptables mode. ``sides``
+    are the two backends by name, with the seconds that each flow took.
     """
 
     sides: tuple[tuple[str, dict[str, float]], ...]
-    seen: tuple[Seen, ...]
-    routed: tuple[Seen, ...] = ()
+    changed: tuple[ChangedPacket, ...]
+    routed: tuple[ChangedPacket, ...] = ()
     disputed: tuple[Disputed, ...] = ()
 
 
@@ -59,16 +60,16 @@ def try_flows(
     facts: Facts,
     flows: Sequence[Flow],
     *,
-    today: Backend,
-    then: Backend,
+    before: Backend,
+    after: Backend,
     measures: dict[str, Measure],
     progress: Progress,
     sampling: Sampling = CERTAIN,
 ) -> Trial:
-    """Run all flows through both sides.
+    """Run all flows through both backends.
 
-    ``measures`` are by the id of the flow that they are for. Raises MachineError when the machine fails
-    one of them, or does not take its rules.
+    ``measures`` maps ids of flows to their measure. Raises MachineError when a backend fails or rejects
+    its rules.
     """
     job = Job(ruleset=facts.ruleset, node=facts.node)
     simulation = Simulation(job)
@@ -78,7 +79,7 @@ def try_flows(
         raise simulated.refusal
     expected = dict(zip((f.id for f in plain), simulated.results, strict=True))
     sides = replay(
-        [today, then],
+        [before, after],
         job,
         flows,
         progress=progress,
@@ -88,69 +89,71 @@ def try_flows(
     for side in sides:
         if side.refusal is not None:
             raise side.refusal
-    seen: list[Seen] = []
-    routed: list[Seen] = []
+    changed: list[ChangedPacket] = []
+    routed: list[ChangedPacket] = []
     disputed: list[Disputed] = []
     results = zip(*(zip(side.results, side.differing, strict=True) for side in sides), strict=True)
     for flow, ((now, wrong), (later, other)) in zip(flows, results, strict=True):
         if flow.id in measures:
-            seen.extend(_measured(facts, flow, measures[flow.id], now, later))
+            changed.extend(_measured(facts, flow, measures[flow.id], now, later))
             continue
         wanted = expected[flow.id]
         if wrong:
             first_wrong = wrong[0].mismatches[0]
-            told = f"{first_wrong.expected} simulated, {first_wrong.observed} seen"
+            told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
             disputed.append(Disputed(flow.id, f"{first_wrong.field}: {told}"))
             continue
-        seen += (_seen(simulation, flow, wanted, way) for way in other)
-        if any(end_of(branch.outcomes[0]) is End.ROUTED for branch in now.branches):
+        changed += (_changed(simulation, flow, wanted, way) for way in other)
+        if any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches):
             routed.append(_routed(flow, now, later))
     return Trial(
         sides=tuple((side.backend, {r.flow_id: r.seconds for r in side.results}) for side in sides),
-        seen=tuple(seen),
+        changed=tuple(changed),
         routed=tuple(routed),
         disputed=tuple(disputed),
     )
 
 
-def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> Seen:
-    """What became of a flow's first packet, whether it differs or not; of several ways one that is routed."""
-    today, then = (
+def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:
+    """The first packet of a flow in both modes, changed or not; of several outcomes a routed one."""
+    before, after = (
         [branch.outcomes[0] for branch in told_ways(flow, one.branches, runs=one.runs)]
         for one in (now, later)
     )
-    return Seen(
+    return ChangedPacket(
         flow=flow,
         step=0,
         packet=flow.first.packet,
         entry=flow.first.entry,
-        today=next((one for one in today if end_of(one) is End.ROUTED), today[0]),
-        then=next((one for one in then if end_of(one) is End.ROUTED), then[0]),
+        before=next((one for one in before if fate_of(one) is Fate.ROUTED), before[0]),
+        after=next((one for one in after if fate_of(one) is Fate.ROUTED), after[0]),
     )
 
 
 def _measured(
     facts: Facts, flow: Flow, measure: Measure, now: FlowResult, later: FlowResult
-) -> Iterable[Seen]:
+) -> Iterable[ChangedPacket]:
     found = measure(facts, flow, now, later)
     if found is None:
         return
     send = flow.steps[found.step]
     assert isinstance(send, Send)
-    yield Seen(
+    yield ChangedPacket(
         flow=flow,
         step=found.step,
         packet=send.packet,
         entry=send.entry,
-        today=found.today,
-        then=found.then,
+        before=found.before,
+        after=found.after,
         fields=("measure",),
         told=found.told,
     )
 
 
-def _seen(simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentWay) -> Seen:
-    """What is told of a way that differs: the first step that does, from the closest way of today's."""
+def _changed(
+    simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentWay
+) -> ChangedPacket:
+    """The first step of an outcome that differs from the closest outcome of iptables mode."""
     placed = [m for m in different.mismatches if m.step is not None and m.branch is not None]
     step = min((m.step for m in placed if m.step is not None), default=0)
     branch = next((m.branch for m in placed if m.branch is not None), 0)
@@ -159,13 +162,13 @@ def _seen(simulation: Simulation, flow: Flow, wanted: FlowResult, different: Dif
     assert isinstance(send, Send)
     index = _outcome_index(flow, step)
     outcomes = () if different.way is None else different.way.outcomes
-    return Seen(
+    return ChangedPacket(
         flow=flow,
         step=step,
         packet=send.packet,
         entry=send.entry,
-        today=wanted.branches[branch].outcomes[index],
-        then=outcomes[index] if index < len(outcomes) else _NOTHING,
+        before=wanted.branches[branch].outcomes[index],
+        after=outcomes[index] if index < len(outcomes) else _NOTHING,
         instead="" if different.way is not None else _instead(different.mismatches[0]),
         tracing=cache(partial(_traced, simulation, flow, wanted.branches[branch].outcomes, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in different.mismatches if m.step in (step, None))),
@@ -173,9 +176,9 @@ def _seen(simulation: Simulation, flow: Flow, wanted: FlowResult, different: Dif
 
 
 def _instead(mismatch: Mismatch) -> str:
-    """What is told of a difference that is no way of its own."""
+    """The description of a difference that has no outcome."""
     if mismatch.field == "way":
-        return "never so, however often it is sent"
+        return "never observed, however often it is sent"
     return f"{mismatch.field}: {mismatch.observed}"
 
 
@@ -186,13 +189,13 @@ def _outcome_index(flow: Flow, step: int) -> int:
 def _traced(
     simulation: Simulation, flow: Flow, outcomes: tuple[Outcome, ...], sent: int, step: int
 ) -> Traced:
-    """The rules on the way that ends so."""
+    """The rules on the path with these outcomes."""
     ways = simulation.trace(flow, every_rule=False)
     way = next(w for w in ways if tuple(s.outcome for s in w.steps if s.outcome is not None) == outcomes)
     return Traced(_met(way, step), () if sent == step else _met(way, sent))
 
 
 def _met(traced: TracedBranch, step: int) -> tuple[Rule, ...]:
-    """The rules that applied to a step's packet, jumps too."""
+    """The rules that applied to a step's packet, including jumps."""
     events = traced.steps[step].events
     return tuple(event.rule for event in events if isinstance(event, RuleVisited) and event.matched)

@@ -1,4 +1,4 @@
-"""From a snapshot to what will change: every family that a kube-proxy serves there."""
+"""Assessment of a snapshot: every family that a kube-proxy serves there."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from backends.model.node import Node
 from harness.corpus.generate import generate_corpus
 from harness.diff.replay import Progress
 from harness.diff.sampling import MISS, Sampling
-from nfparity.assess.assessing import Assessment, assess, witnesses
+from nfparity.assess.assessing import Assessment, assess, detector_flows
+from nfparity.assess.backends import NftablesModeBackend, iptables_backend
 from nfparity.assess.catalogue import Version
 from nfparity.assess.facts import Facts, gather
-from nfparity.assess.sides import Then, today_backend
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
 from nfparity.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
@@ -26,25 +26,24 @@ from translate.ir import Family, Interval, Ruleset, TableName
 from translate.jsoninput import Problems, read_object
 from translate.nftlisting import Listing, read_listing
 
-__all__ = ["Question", "assess_snapshot", "check_shared"]
+__all__ = ["AssessOptions", "assess_snapshot", "check_shared"]
 
 _NEWEST: Final = max((int(a), int(b)) for a, _, b in (v.partition(".") for v in LAYOUTS))
 _LOCALNET: Final = "net.ipv4.conf.all.route_localnet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked of a snapshot.
+class AssessOptions:
+    """Options of an assessment, shared by all snapshots of a fleet.
 
-    ``given`` is the text of the nftables ruleset that comes, ``against`` its name; None: as kube-proxy of
-    ``version`` would make it. ``objects`` is the text of the file ``objects_name``. ``node``, ``objects`` and
-    ``service_ranges`` take the place of the snapshot's. ``corpus`` False leaves differences alone that are
-    not in the catalogue; ``only`` names flows. ``options`` are words of the command line that a repetition
-    needs. ``miss`` is the chance, for each flow, that a way which it goes is not seen
-    (:mod:`harness.diff.sampling`).
+    ``given`` is the text of the nftables ruleset to compare with and ``against`` its name; None: generate
+    the ruleset of kube-proxy ``version`` (None: the newest known). ``objects`` is the text of the file
+    ``objects_name``. ``node``, ``objects`` and ``service_ranges`` override the snapshot's own. ``corpus``
+    False: look for the differences of the catalogue only. ``only`` restricts the flows by id. ``words`` are
+    the command-line words needed to reproduce an example. ``miss`` is the accepted chance, per flow, of not
+    seeing one of its outcomes (:mod:`harness.diff.sampling`).
     """
 
-    snapshot: Snapshot
     version: Version | None = None
     against: str | None = None
     given: str | None = None
@@ -56,60 +55,69 @@ class Question:
     service_ranges: Mapping[Family, Interval] = field(default_factory=dict)
     corpus: bool = True
     only: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     miss: float = MISS
 
 
-def assess_snapshot(question: Question, *, progress: Progress, able: set[str] | None = None) -> Summary:
-    """Return what will change on the node.
+_DEFAULTS: Final = AssessOptions()
 
-    ``able`` names the sides that have been found to run here, which are not probed again; others are added.
-    For many snapshots: a probe is a node of its own, and takes as long as the replay of a small snapshot.
-    Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for flows in ``only``
-    that there are not; MachineError when the machine cannot replay, or does not take the rules.
+
+def assess_snapshot(
+    snapshot: Snapshot,
+    options: AssessOptions = _DEFAULTS,
+    *,
+    progress: Progress,
+    able: set[str] | None = None,
+) -> Summary:
+    """Return the differences that the change of mode makes on the node.
+
+    ``able`` names the backends that are known to run here; they are not probed again, and others are added
+    after their probe. A probe takes as long as the replay of a small snapshot.
+    Raises InputError for a snapshot without rules of kube-proxy's iptables mode, and for unknown ids in
+    ``only``; MachineError when a backend cannot run here or rejects its rules.
     """
-    if question.given is None and question.version is None:
-        question = replace(question, version=_NEWEST)
+    if options.given is None and options.version is None:
+        options = replace(options, version=_NEWEST)
     known = set() if able is None else able
     assessments: list[Assessment] = []
     untested: list[Untested] = []
-    for family, ruleset, state in _served(question):
-        facts = _facts(question, family, ruleset, state)
-        coming = _then(question, facts)
-        if coming is None:
-            why = f"no table of {question.against} is for it, and kube-proxy serves it here"
-            untested.append(Untested(family, why))
+    for family, ruleset, state in _served(snapshot, options):
+        facts = _facts(snapshot, options, family, ruleset, state)
+        nftables = _nftables_mode(options, facts)
+        if nftables is None:
+            reason = f"no table of {options.against} is for it, and kube-proxy serves it here"
+            untested.append(Untested(family, reason))
             continue
-        then, notes = coming
+        after, notes = nftables
         facts = replace(facts, assumed=(*facts.assumed, *notes))
-        today = today_backend()
-        _probe(today, then, known=known)
+        before = iptables_backend()
+        _probe(before, after, known=known)
         corpus: tuple[Flow, ...] = ()
-        if question.corpus and not _all_are_witnesses(question.only, facts):
+        if options.corpus and not _only_detector_flows(options.only, facts):
             corpus = generate_corpus(Job(ruleset=ruleset, node=facts.node), seed=0).flows
         assessments.append(
             assess(
                 facts,
-                today=today,
-                then=then,
-                late=replace(then, late=True) if facts.foreign.ruleset.tables else None,
+                before=before,
+                after=after,
+                late=replace(after, late=True) if facts.other_rules.ruleset.tables else None,
                 corpus=corpus,
-                only=question.only,
-                sampling=Sampling(question.miss),
+                only=options.only,
+                sampling=Sampling(options.miss),
                 progress=progress,
             )
         )
     if not assessments:
         raise InputError(
-            f"{question.against}: no table of this ruleset is for a family that kube-proxy serves here"
+            f"{options.against}: no table of this ruleset is for a family that kube-proxy serves here"
         )
-    _check_only(question, assessments)
+    _check_only(options, assessments)
     return Summary(
-        snapshot=question.snapshot.name,
-        version=question.version,
-        against=question.against,
+        snapshot=snapshot.name,
+        version=options.version,
+        against=options.against,
         assessments=tuple(assessments),
-        options=question.options,
+        words=options.words,
         untested=tuple(untested),
     )
 
@@ -126,40 +134,44 @@ def _probe(*sides: Backend, known: set[str]) -> None:
         known.add(side.name)
 
 
-def _served(question: Question) -> list[tuple[Family, Ruleset, KubeProxyState]]:
-    snapshot = question.snapshot
-    objects = None if question.objects is None else _objects(question.objects, question.objects_name)
-    wanted = snapshot.families if question.family is None else (question.family,)
+def _served(snapshot: Snapshot, options: AssessOptions) -> list[tuple[Family, Ruleset, KubeProxyState]]:
+    text, name = snapshot.objects, f"{snapshot.name}/objects.json"
+    if options.objects is not None:
+        text, name = options.objects, options.objects_name
+    objects = None if text is None else _objects(text, name)
+    wanted = snapshot.families if options.family is None else (options.family,)
     found = []
     modes: dict[Mode, None] = {}
     for family in wanted:
-        ruleset = snapshot.ruleset(family, question.variant)
+        ruleset = snapshot.ruleset(family, options.variant)
         state = recover(ruleset, objects)
         modes[state.mode] = None
         if state.mode is Mode.IPTABLES:
             found.append((family, ruleset, state))
     if not found:
         other = "rules of kube-proxy's ipvs mode, and none" if Mode.IPVS in modes else "no rules"
-        raise InputError(f"{snapshot.name}: {other} of its iptables mode, whose change this command tells")
+        raise InputError(f"{snapshot.name}: {other} of its iptables mode, which this command assesses")
     return found
 
 
-def check_shared(against: str | None, given: str | None, objects: str | None, objects_name: str) -> None:
-    """Read what every node of a cluster is assessed with. Raises ParseError where that cannot be read."""
-    if against is not None and given is not None:
-        _given(against, given)
-    if objects is not None:
-        _objects(objects, objects_name)
+def check_shared(options: AssessOptions) -> None:
+    """Read the inputs that all nodes share, before any node is assessed. Raises ParseError."""
+    if options.against is not None and options.given is not None:
+        _given(options.against, options.given)
+    if options.objects is not None:
+        _objects(options.objects, options.objects_name)
 
 
-# A cluster's objects, and the rules that come, are the same for one node after the other.
+# A cluster's objects and the given ruleset are the same for one node after the other.
 @lru_cache(maxsize=1)
 def _objects(text: str, name: str) -> ApiObjects:
     return read_objects(text, name=name)
 
 
-def _facts(question: Question, family: Family, ruleset: Ruleset, state: KubeProxyState) -> Facts:
-    node = question.snapshot.node if question.node is None else question.node
+def _facts(
+    snapshot: Snapshot, options: AssessOptions, family: Family, ruleset: Ruleset, state: KubeProxyState
+) -> Facts:
+    node = snapshot.node if options.node is None else options.node
     if state.localhost_node_ports and _LOCALNET not in node.sysctls:
         why = f"{_LOCALNET} is 1, because kube-proxy's rules serve node ports on 127.0.0.1"
         node = replace(node, sysctls={**node.sysctls, _LOCALNET: "1"}, assumed=(*node.assumed, why))
@@ -167,15 +179,15 @@ def _facts(question: Question, family: Family, ruleset: Ruleset, state: KubeProx
         ruleset,
         node,
         state,
-        version=question.version,
-        meta=question.snapshot.meta,
-        service_range=question.service_ranges.get(family),
-        assumed=_native_tables(question.snapshot),
+        version=options.version,
+        meta=snapshot.meta,
+        service_range=options.service_ranges.get(family),
+        assumed=_native_tables(snapshot),
     )
 
 
 def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
-    """Say which tables of nftables the node has besides those that iptables writes to."""
+    """A note about nftables tables that iptables did not write, if the node has any."""
     if snapshot.nft is None:
         return ()
     found: dict[str, None] = {}
@@ -188,43 +200,47 @@ def _native_tables(snapshot: Snapshot) -> tuple[str, ...]:
     problems.raise_if_any()
     if not found:
         return ()
-    return (f"tables of nftables besides decide nothing, and are not loaded: {', '.join(found)}",)
+    return (f"other nftables tables are ignored and not loaded: {', '.join(found)}",)
 
 
-def _then(question: Question, facts: Facts) -> tuple[Then, tuple[str, ...]] | None:
-    """The side that comes, with what it rests on; None where a given ruleset has nothing for the family."""
-    if question.given is not None and question.against is not None:
-        listing, notes = _given(question.against, question.given)
-        return (Then(listing, facts.foreign.ruleset), notes) if listing.reaches(facts.family) else None
-    assert question.version is not None
-    version = ".".join(map(str, question.version))
+def _nftables_mode(
+    options: AssessOptions, facts: Facts
+) -> tuple[NftablesModeBackend, tuple[str, ...]] | None:
+    """The nftables backend and its assumptions; None if a given ruleset has no table for the family."""
+    if options.given is not None and options.against is not None:
+        listing, notes = _given(options.against, options.given)
+        if not listing.reaches(facts.family):
+            return None
+        return NftablesModeBackend(listing, facts.other_rules.ruleset), notes
+    assert options.version is not None
+    version = ".".join(map(str, options.version))
     known = () if facts.service_range is None else (facts.service_range,)
     cidrs = known if layout_of(version).knows_service_cidrs else ()
     around = surroundings_of(facts.state, facts.node, service_cidrs=cidrs)
     made = nftables_mode(facts.state, version, surroundings=around)
     listing = read_listing(made.text, name=f"kube-proxy {version}")
-    return Then(listing, facts.foreign.ruleset), made.assumptions
+    return NftablesModeBackend(listing, facts.other_rules.ruleset), made.assumptions
 
 
 @lru_cache(maxsize=1)
 def _given(name: str, text: str) -> tuple[Listing, tuple[str, ...]]:
-    """A given ruleset, without tables of iptables-nft's, which nft does not list as they are."""
+    """A given ruleset without iptables-nft's tables, which nft does not list in a loadable form."""
     try:
         return read_listing(text, name=name), ()
     except ParseError:
         own = {(family.value, table.value) for family in Family for table in TableName}
         listing = read_listing(text, name=name, without=own)
         return listing, (
-            f"iptables-nft's tables in {name} are left out: the snapshot has what stays of them",
+            f"iptables-nft's tables in {name} are left out: the snapshot has the rules of them that stay",
         )
 
 
-def _all_are_witnesses(only: tuple[str, ...], facts: Facts) -> bool:
-    """Whether named flows can do without a corpus, which takes longer to make than they to send."""
-    return bool(only) and set(only) <= set(witnesses(facts)[0])
+def _only_detector_flows(only: tuple[str, ...], facts: Facts) -> bool:
+    """True if ``only`` needs no corpus: generating one takes longer than sending these flows."""
+    return bool(only) and set(only) <= set(detector_flows(facts)[0])
 
 
-def _check_only(question: Question, assessments: list[Assessment]) -> None:
+def _check_only(options: AssessOptions, assessments: list[Assessment]) -> None:
     sent = sum(one.flows for one in assessments)
-    if question.only and not sent:
-        raise InputError(f"no flow is called {', '.join(map(repr, question.only))}")
+    if options.only and not sent:
+        raise InputError(f"no flow is called {', '.join(map(repr, options.only))}")

@@ -1,4 +1,4 @@
-"""All that was found of a snapshot, of every family, and how to find it again."""
+"""The findings for all families of a snapshot, and the command that reproduces each example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import Entry, Version
-from nfparity.assess.seen import Seen
+from nfparity.assess.difference import ChangedPacket
 from translate.ir import Family
 
 __all__ = ["Group", "Summary", "Untested"]
@@ -16,21 +16,23 @@ __all__ = ["Group", "Summary", "Untested"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Everything that was found of one difference in one family, by subject."""
+    """The findings of one difference in one family, by subject."""
 
     entry: Entry
     findings: tuple[Finding, ...]
 
     @property
-    def witness(self) -> Seen | None:
-        """The packet that shows it best: a witness's, else one of the corpus."""
-        seen = [one for finding in self.findings for one in finding.seen]
-        return next((one for one in seen if one.flow.id.startswith(self.entry.id)), seen[0] if seen else None)
+    def example(self) -> ChangedPacket | None:
+        """The packet that shows it best: from a detector's flow, else from the corpus."""
+        changed = [one for finding in self.findings for one in finding.examples]
+        return next(
+            (one for one in changed if one.flow.id.startswith(self.entry.id)), changed[0] if changed else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Untested:
-    """A family that kube-proxy serves and that was not assessed, and why."""
+    """A family that kube-proxy serves but that was not assessed, with the reason."""
 
     family: Family
     reason: str
@@ -41,31 +43,30 @@ class Untested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What ``nfparity assess`` has to say. ``options`` are words of the command line that a repetition needs.
+    """The result of ``nfparity assess``. ``words`` are the command-line words needed to reproduce it.
 
-    ``against`` names the nftables ruleset that was given; None: it was made as kube-proxy of ``version``
-    would make it.
+    ``against`` names the given nftables ruleset; None: it was generated as kube-proxy of ``version`` does.
     """
 
     snapshot: str
     version: Version | None
     against: str | None
     assessments: tuple[Assessment, ...]
-    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
 
     @property
     def changes(self) -> bool:
-        """Whether anything will change, or is wrong already."""
+        """True if there is any finding."""
         return any(one.changes for one in self.assessments)
 
     @property
     def kubernetes(self) -> str:
-        """The version in words."""
-        return "not said" if self.version is None else ".".join(map(str, self.version))
+        """The version as text."""
+        return "not given" if self.version is None else ".".join(map(str, self.version))
 
     def groups(self, assessment: Assessment) -> Iterator[Group]:
-        """Yield what was found of each difference, in the order of the catalogue."""
+        """Yield the findings of each difference, in the order of the catalogue."""
         found: dict[str, list[Finding]] = {}
         for finding in assessment.findings:
             if finding.entry is not None:
@@ -75,7 +76,7 @@ class Summary:
             assert one is not None
             yield Group(entry=one, findings=tuple(found[k]))
 
-    def command(self, seen: Seen | None) -> str:
-        """Return the command that repeats one witness; None: any, whose id is to stand behind it."""
-        words = ["nfparity", "assess", self.snapshot, *self.options, "--only"]
-        return shlex.join(words if seen is None else [*words, seen.flow.id])
+    def command(self, changed: ChangedPacket | None) -> str:
+        """Return the command that reproduces one example; None: without the id at the end."""
+        words = ["nfparity", "assess", self.snapshot, *self.words, "--only"]
+        return shlex.join(words if changed is None else [*words, changed.flow.id])

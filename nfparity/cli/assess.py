@@ -1,13 +1,13 @@
-"""``nfparity assess``: what will change when kube-proxy goes to its nftables mode, shown with packets."""
+"""``nfparity assess``: the differences between kube-proxy's iptables and nftables modes, with packets."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from backends.model.node import Node
 from backends.model.variant import Variant
 from harness.diff.sampling import MISS
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
@@ -17,6 +17,7 @@ from translate.errors import InputError
 from translate.ir import Family, Interval
 
 if TYPE_CHECKING:
+    from nfparity.assess.snapshots import AssessOptions
     from nfparity.assess.summary import Summary
 
 _EXAMPLE = """\
@@ -25,19 +26,19 @@ example:
   nfparity assess rules.iptables-save --node node.json --against kube-proxy.nft
   nfparity assess snapshots/ --workers 4
 
-Every known difference is looked for with packets of its own, and every other one with a corpus made from
-the rules. Packets are sent through the rules as they are, by iptables-legacy, and through kube-proxy's
-nftables rules beside what stays of the others; only what they show is reported.
+For every known difference, packets that would show it are sent through the node's iptables rules, and
+through kube-proxy's nftables rules together with the other iptables rules of the node. A corpus generated
+from the rules looks for unknown differences. Only differences that packets show are reported.
 
-Several snapshots, or a folder of them, are assessed in several processes (dask.distributed). What comes of
-each is a line on standard error, and one summary puts nodes with the same findings together. A snapshot that
+Several snapshots, or a folder of them, are assessed in several processes (dask.distributed). Each node is a
+line on standard error when it is done; one summary groups the nodes with the same findings. A snapshot that
 cannot be assessed does not end the run. Workers read the snapshots themselves: those of --scheduler need them
 under the same path, nfparity of this version, and root.
 
-The same input gives the same report: flows that chance decides are sent until every way has been seen.
+The same input gives the same report: flows with random outcomes are sent until every outcome has been seen.
 
 exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something, 4 nothing changes, but
-not all was tested; of several snapshots the highest of any
+not everything was tested; of several snapshots the highest
 """
 
 
@@ -54,17 +55,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         metavar="FILE",
-        help="the nftables rules that come: nft list ruleset, its JSON, a file for nft -f, or a snapshot of "
-        "a node that has them; default: made as kube-proxy would make them",
+        help="the nftables rules to compare with: output of nft list ruleset (text or JSON), a file for "
+        "nft -f, or a snapshot of a node that has them; default: generated as kube-proxy would",
     )
     parser.add_argument(
         "--kubernetes",
         metavar="1.N",
         type=_version,
-        help="the version of the kube-proxy that comes; default: the newest one known, or any with --against",
+        help="the version of the new kube-proxy; default: the newest one known, or any with --against",
     )
     parser.add_argument(
-        "--family", type=Family, choices=tuple(Family), metavar="ip|ip6", help="default: all that it has"
+        "--family",
+        type=Family,
+        choices=tuple(Family),
+        metavar="ip|ip6",
+        help="only this family; default: all in the snapshot",
     )
     parser.add_argument(
         "--variant",
@@ -83,12 +88,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_interval,
         action="append",
         default=[],
-        help="the service range of a family; default: the smallest one with every ClusterIP",
+        help="the service range of a family; default: the smallest prefix with every ClusterIP",
     )
     parser.add_argument(
         "--known-only",
         action="store_true",
-        help="only the known differences: no corpus is made from the rules",
+        help="look for the known differences only: generate no corpus from the rules",
     )
     add_miss(parser)
     add_only(parser)
@@ -100,23 +105,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--workers",
         metavar="N",
         type=_count,
-        help="so many processes on this machine; default: one for each processor",
+        help="number of processes on this machine; default: one for each processor",
     )
     place.add_argument(
-        "--scheduler", metavar="ADDRESS", help="the workers of this dask scheduler, as tcp://host:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="use the workers of this dask scheduler, such as tcp://host:8786",
     )
 
 
 def _version(text: str) -> Version:
     major, _, minor = text.removeprefix("v").partition(".")
     if not (major.isdigit() and minor.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no Kubernetes version such as 1.30")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Kubernetes version such as 1.30")
     return int(major), int(minor)
 
 
 def _count(text: str) -> int:
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
     return int(text)
 
 
@@ -130,14 +137,14 @@ def _interval(text: str) -> tuple[Family, Interval]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; 0 when nothing changes, 1 for findings, 4 where not all was tested."""
-    from nfparity.assess.fleet.places import is_collection
+    """Print the report; return 0 if nothing changes, 1 for findings, 4 if not everything was tested."""
+    from nfparity.assess.fleet.paths import is_collection
 
     if len(arguments.snapshots) > 1 or is_collection(arguments.snapshots[0]):
         return _run_fleet(arguments)
     for option in ("workers", "scheduler"):
         if getattr(arguments, option) is not None:
-            raise InputError(f"--{option} is for several snapshots, or a folder of them")
+            raise InputError(f"--{option} is for several snapshots or a folder of them")
     summary = _summary(arguments, arguments.snapshots[0])
     match arguments.format:
         case "json":
@@ -163,46 +170,31 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_fleet(arguments: argparse.Namespace) -> int:
-    from harness.files.userfiles import read_text
     from harness.report.progress import progress
     from nfparity.assess.fleet.daskpool import dask_pool
     from nfparity.assess.fleet.gathering import gather_answers
     from nfparity.assess.fleet.grouping import fleet_of
     from nfparity.assess.fleet.node import Answer
-    from nfparity.assess.fleet.order import Order
-    from nfparity.assess.fleet.places import snapshot_paths
+    from nfparity.assess.fleet.paths import snapshot_paths
     from nfparity.assess.snapshots import check_shared
     from nfparity.report.fleet import answer_line, fleet_json, print_fleet
 
     if arguments.node is not None:
-        raise InputError("--node is one node's, and these are several snapshots")
+        raise InputError("--node describes one node, and several snapshots were given")
     if arguments.format in ("sarif", "junit"):
-        raise InputError(f"--format {arguments.format} is about one snapshot; give one, or take json")
+        raise InputError(f"--format {arguments.format} is for one snapshot; use --format json for several")
     paths = snapshot_paths(arguments.snapshots)
-    order = Order(
-        version=arguments.kubernetes,
-        against=arguments.against,
-        given=None if arguments.against is None else _ruleset_in(arguments.against),
-        family=arguments.family,
-        variant=arguments.variant,
-        objects=None if arguments.objects is None else read_text(arguments.objects),
-        objects_name=arguments.objects or "",
-        service_ranges=_ranges(arguments),
-        corpus=not arguments.known_only,
-        only=tuple(arguments.only),
-        options=_options(arguments),
-        miss=arguments.miss,
-    )
-    check_shared(order.against, order.given, order.objects, order.objects_name)
+    options = _options(arguments)
+    check_shared(options)
     with progress(sys.stderr) as told:
 
         def tell(answer: Answer, done: int, again: bool) -> None:
             print(answer_line(answer, again=again), file=sys.stderr)
             told("nodes", done, len(paths))
 
-        with dask_pool(order, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
+        with dask_pool(options, workers=arguments.workers, scheduler=arguments.scheduler) as pool:
             answers = gather_answers(pool, paths, tell)
-    fleet = fleet_of(answers, order.options)
+    fleet = fleet_of(answers, options.words)
     if arguments.format == "json":
         sys.stdout.write(fleet_json(fleet))
     else:
@@ -210,48 +202,46 @@ def _run_fleet(arguments: argparse.Namespace) -> int:
     return fleet.status
 
 
-def _ranges(arguments: argparse.Namespace) -> dict[Family, Interval]:
-    ranges = dict(arguments.service_range)
-    if len(ranges) < len(arguments.service_range):
-        raise InputError("--service-range: more than one of a family")
-    return ranges
-
-
 def _summary(arguments: argparse.Namespace, path: str) -> Summary:
-    from harness.files.userfiles import read_text
     from harness.report.progress import progress
-    from nfparity.assess.snapshots import Question, assess_snapshot
+    from nfparity.assess.snapshots import assess_snapshot
     from nfparity.inputs.batches import load_node
     from nfparity.snapshot import load_snapshot
 
     snapshot = load_snapshot(path)
-    node: Node | None = None
+    options = _options(arguments)
     if arguments.node is not None:
-        node = load_node(
-            arguments.node, snapshot.ruleset(arguments.family or snapshot.families[0], arguments.variant)
-        )
-    question = Question(
-        snapshot=snapshot,
+        ruleset = snapshot.ruleset(options.family or snapshot.families[0], options.variant)
+        options = replace(options, node=load_node(arguments.node, ruleset))
+    with progress(sys.stderr) as told:
+        return assess_snapshot(snapshot, options, progress=told)
+
+
+def _options(arguments: argparse.Namespace) -> AssessOptions:
+    from harness.files.userfiles import read_text
+    from nfparity.assess.snapshots import AssessOptions
+
+    ranges = dict(arguments.service_range)
+    if len(ranges) < len(arguments.service_range):
+        raise InputError("--service-range: given twice for one family")
+    return AssessOptions(
         version=arguments.kubernetes,
         against=arguments.against,
         given=None if arguments.against is None else _ruleset_in(arguments.against),
-        node=node,
         family=arguments.family,
         variant=arguments.variant,
-        objects=snapshot.objects if arguments.objects is None else read_text(arguments.objects),
-        objects_name=arguments.objects or f"{snapshot.name}/objects.json",
-        service_ranges=_ranges(arguments),
+        objects=None if arguments.objects is None else read_text(arguments.objects),
+        objects_name=arguments.objects or "",
+        service_ranges=ranges,
         corpus=not arguments.known_only,
         only=tuple(arguments.only),
-        options=_options(arguments),
+        words=_words(arguments),
         miss=arguments.miss,
     )
-    with progress(sys.stderr) as told:
-        return assess_snapshot(question, progress=told)
 
 
 def _ruleset_in(path: str) -> str:
-    """The nftables ruleset of a file, or of a snapshot of a node that has changed its mode."""
+    """The nftables ruleset in a file or in a snapshot."""
     from harness.files.userfiles import read_text
     from nfparity.snapshot import is_snapshot, load_snapshot
 
@@ -263,8 +253,8 @@ def _ruleset_in(path: str) -> str:
     return text
 
 
-def _options(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The words that a repetition of one witness needs."""
+def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The command-line words needed to reproduce one example."""
     from nfparity.assess.facts import range_text
 
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""The assessment for programs: one JSON object."""
+"""The assessment as one JSON object."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 from harness.corpus.jsonlines import flow_to_json
 from harness.corpus.outcomes import outcome_to_json
 from nfparity.assess.assessing import Assessment, Finding
+from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.leaks import Leak
-from nfparity.assess.seen import Evidence, Seen
 from nfparity.assess.summary import Summary
 from translate.ir import Family
 
@@ -16,7 +16,7 @@ __all__ = ["assessment_json"]
 
 
 def assessment_json(summary: Summary) -> str:
-    """Return the assessment as JSON: a stable set of keys, everything that was seen in full."""
+    """Return the assessment as JSON, with every example in full."""
     data = {
         "snapshot": summary.snapshot,
         "kubernetes": None if summary.version is None else summary.kubernetes,
@@ -37,7 +37,7 @@ def _family(summary: Summary, one: Assessment) -> dict[str, object]:
         "findings": [_finding(summary, f, family) for f in one.findings],
         "unexplained": [_finding(summary, f, family) for f in one.unexplained],
         "leaks": [_leak(summary, leak, family) for leak in one.leaks],
-        "checked": [{"id": c.entry.id, "witnesses": c.witnesses} for c in one.checked],
+        "checked": [{"id": c.entry.id, "flows": c.flows} for c in one.checked],
         "disputed": [str(each) for each in one.disputed],
     }
 
@@ -49,18 +49,18 @@ def _finding(summary: Summary, finding: Finding, family: Family) -> dict[str, ob
         known = {
             "id": entry.id,
             "title": entry.title,
-            "today": entry.today,
-            "then": entry.then,
-            "advice": entry.advice,
+            "before": entry.before,
+            "after": entry.after,
+            "action": entry.action,
             "source": entry.source,
         }
     return {
         **known,
-        "subject": finding.subject,
-        "told": finding.told,
+        "affects": finding.subject,
+        "detail": finding.told,
         "lines": [_line(line) for line in finding.lines],
-        "packets": finding.in_use,
-        "witnesses": [_seen(summary, seen, family) for seen in finding.seen],
+        "traffic seen": finding.traffic_seen,
+        "examples": [_changed(summary, changed, family) for changed in finding.examples],
     }
 
 
@@ -73,15 +73,15 @@ def _line(line: Evidence) -> dict[str, object]:
     }
 
 
-def _seen(summary: Summary, seen: Seen, family: Family) -> dict[str, object]:
+def _changed(summary: Summary, changed: ChangedPacket, family: Family) -> dict[str, object]:
     return {
-        "flow": flow_to_json(seen.flow),
-        "step": seen.step,
-        "fields": list(seen.fields),
-        "today": outcome_to_json(seen.today, family),
-        "then": outcome_to_json(seen.then, family),
-        "told": seen.told or seen.instead,
-        "command": summary.command(seen),
+        "flow": flow_to_json(changed.flow),
+        "step": changed.step,
+        "fields": list(changed.fields),
+        "before": outcome_to_json(changed.before, family),
+        "after": outcome_to_json(changed.after, family),
+        "detail": changed.told or changed.instead,
+        "reproduce": summary.command(changed),
     }
 
 
@@ -90,5 +90,5 @@ def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
         "kind": leak.kind,
         "device": leak.device,
         "remains": leak.remains,
-        "witnesses": [_seen(summary, seen, family) for seen in leak.seen],
+        "examples": [_changed(summary, changed, family) for changed in leak.examples],
     }

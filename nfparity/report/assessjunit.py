@@ -1,4 +1,4 @@
-"""The assessment as JUnit XML: a test case for each flow on each side, and one for what needs no packet."""
+"""The assessment as JUnit XML: a test case per flow and backend, and one per static finding."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 
 from harness.report.junit import Suite, TestCase, junit_text
 from nfparity.assess.assessing import Assessment, Finding
-from nfparity.assess.seen import Seen
-from nfparity.assess.sides import LEGACY
+from nfparity.assess.backends import LEGACY
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.summary import Summary
-from nfparity.report.outcometext import outcome_text, then_text
+from nfparity.report.outcometext import after_text, outcome_text
 
 __all__ = ["assessment_junit"]
 
@@ -20,8 +20,8 @@ _STATED: Final = "snapshot"
 def assessment_junit(summary: Summary, *, times: bool) -> str:
     """Return the assessment as JUnit XML; without ``times`` it is the same for the same input.
 
-    A flow fails where it ends otherwise than today, and on today's side where simulator and kernel do not
-    agree. What was not tested is an error.
+    A flow fails in nftables mode if its outcome changes, and in iptables mode if simulator and kernel
+    disagree. A family that was not tested is an error.
     """
     suites = [suite for one in summary.assessments for suite in _suites(summary, one)]
     for untested in summary.untested:
@@ -47,26 +47,26 @@ def _suites(summary: Summary, one: Assessment) -> Iterator[Suite]:
         )
         again = " again" if number > 1 else ""
         yield Suite(f"{family} {name}{again}", f"assess.{family}.{name}", cases)
-    stated = tuple(
+    static_findings = tuple(
         TestCase(name=f"{_kind(finding)} {finding.subject}", failure=finding.told)
         for finding in one.findings
-        if not finding.seen
+        if not finding.examples
     )
-    if stated:
-        yield Suite(f"{family} {_STATED}", f"assess.{family}.{_STATED}", stated)
+    if static_findings:
+        yield Suite(f"{family} {_STATED}", f"assess.{family}.{_STATED}", static_findings)
 
 
 def _changes(summary: Summary, one: Assessment) -> Iterator[tuple[str, tuple[str, str]]]:
-    """What is told of each flow, in a line and at length."""
+    """For each flow with a finding: its id, a one-line summary, and the details."""
     found: dict[str, list[tuple[str, str]]] = {}
     for finding in (*one.findings, *one.unexplained):
-        for seen in finding.seen:
+        for changed in finding.examples:
             line = f"{_kind(finding)}: {finding.subject}"
-            found.setdefault(seen.flow.id, []).append((line, _detail(summary, one, seen)))
+            found.setdefault(changed.flow.id, []).append((line, _detail(summary, one, changed)))
     for leak in one.leaks:
-        for seen in leak.seen:
+        for changed in leak.examples:
             line = f"LEAK: {leak.kind} leaves by {leak.device}"
-            found.setdefault(seen.flow.id, []).append((line, _detail(summary, one, seen)))
+            found.setdefault(changed.flow.id, []).append((line, _detail(summary, one, changed)))
     for flow_id, told in found.items():
         lines = dict.fromkeys(line for line, _ in told)
         yield flow_id, ("; ".join(lines), "\n\n".join(dict.fromkeys(detail for _, detail in told)))
@@ -76,11 +76,11 @@ def _kind(finding: Finding) -> str:
     return "UNEXPLAINED" if finding.entry is None else finding.entry.id
 
 
-def _detail(summary: Summary, one: Assessment, seen: Seen) -> str:
+def _detail(summary: Summary, one: Assessment, changed: ChangedPacket) -> str:
     family = one.facts.family
-    ends = (
-        (f"it goes otherwise: {seen.told}",)
-        if seen.told
-        else (f"today {outcome_text(seen.today, family)}", f"then {then_text(seen, family)}")
+    outcomes = (
+        (f"changed: {changed.told}",)
+        if changed.told
+        else (f"before: {outcome_text(changed.before, family)}", f"after: {after_text(changed, family)}")
     )
-    return "\n".join((str(seen.packet), *ends, f"again: {summary.command(seen)}"))
+    return "\n".join((str(changed.packet), *outcomes, f"reproduce: {summary.command(changed)}"))

@@ -1,4 +1,4 @@
-"""The assessment for people: grouped by difference, each with the packet that shows it."""
+"""The assessment as text: grouped by difference, each with an example packet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TextIO
 
 from harness.report.terminal import plain, unfiltered
 from nfparity.assess.assessing import Finding
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.seen import Seen
 from nfparity.assess.summary import Group, Summary
-from nfparity.report.outcometext import outcome_text, then_text
+from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 
 __all__ = ["print_assessment"]
@@ -23,7 +23,7 @@ _WIDTH = 110
 
 
 def print_assessment(summary: Summary, stream: TextIO) -> None:
-    """Print what will change; colours only on a terminal."""
+    """Print the assessment; colours only on a terminal."""
     for line in _lines(summary):
         _print(line, stream)
 
@@ -39,10 +39,10 @@ def _print(line: str, stream: TextIO) -> None:
 
 
 def _lines(summary: Summary) -> Iterator[str]:
-    then = f"as kube-proxy {summary.kubernetes} would load them"
+    after = f"that kube-proxy {summary.kubernetes} would load"
     if summary.against is not None:
-        then = summary.against
-    yield f"{summary.snapshot}: today by iptables, then by the nftables rules {then}"
+        after = summary.against
+    yield f"{summary.snapshot}: before: iptables rules; after: nftables rules {after}"
     for one in dict.fromkeys(a for assessment in summary.assessments for a in assessment.facts.assumed):
         yield f"  assumed: {one}"
     yield ""
@@ -57,10 +57,10 @@ def _lines(summary: Summary) -> Iterator[str]:
             yield from _unexplained(finding, family)
         hidden = len(assessment.unexplained) - _UNEXPLAINED
         if hidden > 0:
-            yield f"and {hidden} more that nothing explains; --format json lists them all"
+            yield f"and {hidden} more unexplained differences; --format json lists them all"
             yield ""
         for disputed in assessment.disputed[:_UNEXPLAINED]:
-            yield f"not judged: simulator and kernel do not agree on today: {disputed}"
+            yield f"not judged: simulator and kernel disagree before the change: {disputed}"
     for untested in summary.untested:
         yield f"not tested: {untested}"
     yield from _verdict(summary)
@@ -69,19 +69,19 @@ def _lines(summary: Summary) -> Iterator[str]:
 def _group(group: Group, family: Family, where: str) -> Iterator[str]:
     entry = group.entry
     yield f"{entry.id}  {entry.title}{where}"
-    yield from _field("today", entry.today)
-    yield from _field("then", entry.then)
+    yield from _field("before", entry.before)
+    yield from _field("after", entry.after)
     for index, finding in enumerate(group.findings[:_SUBJECTS]):
         yield from _field(
-            "what" if index == 0 else "", f"{finding.subject}{_places(finding)}{_told(finding)}"
+            "affects" if index == 0 else "", f"{finding.subject}{_places(finding)}{_told(finding)}"
         )
     hidden = len(group.findings) - _SUBJECTS
     if hidden > 0:
         yield from _field("", f"and {hidden} more; --format json lists them all")
-    if group.witness is not None:
-        yield from _witness(group.witness, family)
-    yield from _field("in use", _use(group.findings))
-    yield from _field("to do", entry.advice)
+    if group.example is not None:
+        yield from _example(group.example, family)
+    yield from _field("traffic seen", _use(group.findings))
+    yield from _field("action", entry.action)
     yield ""
 
 
@@ -94,59 +94,58 @@ def _places(finding: Finding) -> str:
 
 
 def _told(finding: Finding) -> str:
-    told = finding.told or next((one.told for one in finding.seen if one.told), "")
+    told = finding.told or next((one.told for one in finding.examples if one.told), "")
     return f": {told}" if told else ""
 
 
-def _witness(seen: Seen, family: Family) -> Iterator[str]:
-    place = "made on the node" if seen.entry is None else f"in {seen.entry}"
-    if seen.measured:
-        yield from _field("witness", f"{len(seen.flow.steps)} packets: {seen.flow.why}")
+def _example(changed: ChangedPacket, family: Family) -> Iterator[str]:
+    place = "made on the node" if changed.entry is None else f"in {changed.entry}"
+    if changed.measured:
+        yield from _field("example", f"{len(changed.flow.steps)} packets: {changed.flow.why}")
     else:
-        more = "" if seen.step == 0 else f", its packet {seen.step + 1}"
-        yield from _field("witness", f"{seen.packet} {place}{more}")
-        yield from _field("  today", outcome_text(seen.today, family))
-        yield from _field("  then", then_text(seen, family))
-    yield from _field("again", f"--only {shlex.quote(seen.flow.id)}")
+        more = "" if changed.step == 0 else f", its packet {changed.step + 1}"
+        yield from _field("example", f"{changed.packet} {place}{more}")
+        yield from _field("  before", outcome_text(changed.before, family))
+        yield from _field("  after", after_text(changed, family))
+    yield from _field("reproduce", f"--only {shlex.quote(changed.flow.id)}")
 
 
 def _use(findings: Iterable[Finding]) -> str:
     findings = tuple(findings)
     if not all(finding.counted for finding in findings):
-        return "not known: no rule counts such packets"
-    counted = [(finding.in_use, finding) for finding in findings]
+        return "unknown: no rule counts such packets"
+    counted = [(finding.traffic_seen, finding) for finding in findings]
     known = [(packets, finding) for packets, finding in counted if packets is not None]
     if not known:
-        return "not known: the dump has no counters (iptables-save -c)"
+        return "unknown: the dump has no counters (iptables-save -c)"
     used = sorted(((p, f.subject) for p, f in known if p), reverse=True)
     if not used:
-        return "no packet has met these lines"
+        return "none: no packet has matched these lines"
     shown = [f"{subject}: {packets} packets" for packets, subject in used[:_SUBJECTS]]
     hidden = len(used) - _SUBJECTS
-    return f"{', '.join(shown)}{f' and {hidden} more' if hidden > 0 else ''} met these lines"
+    return f"{', '.join(shown)}{f' and {hidden} more' if hidden > 0 else ''} matched these lines"
 
 
 def _leak(leak: Leak, family: Family, where: str) -> Iterator[str]:
-    seen = leak.seen[0]
-    yield f"LEAK  {leak.kind}: leaves by the default route ({leak.device}) today{where}"
-    yield from _witness(seen, family)
-    after = "it still will" if leak.remains else "it no longer will"
-    yield from _field("then", after)
-    yield from _field("to do", "route the service range to nowhere: ip route add blackhole RANGE")
+    changed = leak.examples[0]
+    yield f"LEAK  {leak.kind}: leaves by the default route ({leak.device}){where}"
+    yield from _example(changed, family)
+    yield from _field("after", "still leaves" if leak.remains else "no longer leaves")
+    yield from _field("action", "add a blackhole route for the service range: ip route add blackhole RANGE")
     yield ""
 
 
 def _unexplained(finding: Finding, family: Family) -> Iterator[str]:
     yield "UNEXPLAINED  a difference that is not in the catalogue"
-    for seen in finding.seen:
-        yield from _witness(seen, family)
-        yield from _field("differs", ", ".join(seen.fields))
+    for changed in finding.examples:
+        yield from _example(changed, family)
+        yield from _field("differs", ", ".join(changed.fields))
     yield ""
 
 
 def _field(name: str, text: str) -> Iterator[str]:
     """A name and a text, wrapped."""
-    lead = f"  {name:<9} "
+    lead = f"  {name:<12} "
     wrapped = textwrap.wrap(text, _WIDTH - len(lead), break_long_words=False, break_on_hyphens=False)
     for index, part in enumerate(wrapped or [""]):
         yield (lead if index == 0 else " " * len(lead)) + part
@@ -159,12 +158,12 @@ def _verdict(summary: Summary) -> Iterator[str]:
     flows = sum(a.flows for a in summary.assessments)
     checked = sorted({c.entry.id for a in summary.assessments for c in a.checked})
     if checked:
-        yield f"looked for, and not there: {', '.join(checked)}"
+        yield f"not found on this node: {', '.join(checked)}"
     if not summary.changes:
         where = " in what was tested" if summary.untested else ""
-        yield f"nothing changes{where}: {flows} flows end as they do today"
+        yield f"nothing changes{where}: {flows} flows have the same outcome"
         return
-    yield f"to repeat a witness: {summary.command(None)} ID"
+    yield f"to reproduce an example: {summary.command(None)} ID"
     names = f" ({', '.join(known)})" if known else ""
     leaking = f", {kinds} kind{'s' if kinds != 1 else ''} of leaks" if kinds else ""
     yield f"{len(known)} known differences{names}, {unexplained} unexplained{leaking}; {flows} flows"

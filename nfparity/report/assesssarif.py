@@ -8,10 +8,10 @@ from typing import Final
 from harness.report.sarif import sarif_locations, sarif_log
 from nfparity.assess.assessing import Finding
 from nfparity.assess.catalogue import Decided, catalogue
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.leaks import Leak
-from nfparity.assess.seen import Seen
 from nfparity.assess.summary import Summary
-from nfparity.report.outcometext import outcome_text, then_text
+from nfparity.report.outcometext import after_text, outcome_text
 from translate.ir import Family
 
 __all__ = ["assessment_sarif"]
@@ -22,7 +22,7 @@ _NOT_JUDGED: Final = "NOT-JUDGED"
 _OWN: Final = {
     _LEAK: "traffic to a service address leaves by the default route",
     _UNEXPLAINED: "a difference that is not in the catalogue",
-    _NOT_JUDGED: "a flow of which simulator and kernel do not agree what happens today",
+    _NOT_JUDGED: "a flow whose outcome before the change differs between simulator and kernel",
 }
 
 
@@ -39,8 +39,8 @@ def _rules() -> Iterator[dict[str, object]]:
         yield {
             "id": entry.id,
             "shortDescription": {"text": entry.title},
-            "fullDescription": {"text": f"{entry.trigger}. Today: {entry.today}. Then: {entry.then}."},
-            "help": {"text": f"{entry.advice}. Source: {entry.source}"},
+            "fullDescription": {"text": f"{entry.trigger}. Before: {entry.before}. After: {entry.after}."},
+            "help": {"text": f"{entry.action}. Source: {entry.source}"},
             "defaultConfiguration": {"level": "warning"},
         }
     for name, text in _OWN.items():
@@ -66,19 +66,19 @@ def _results(summary: Summary) -> Iterator[dict[str, object]]:
 
 def _result(summary: Summary, finding: Finding, family: Family) -> dict[str, object]:
     entry = finding.entry
-    text = finding.told or (entry.then if entry is not None else finding.subject)
-    seen = finding.seen[0] if finding.seen else None
+    text = finding.told or (entry.after if entry is not None else finding.subject)
+    changed = finding.examples[0] if finding.examples else None
     return {
         "ruleId": _UNEXPLAINED if entry is None else entry.id,
         "level": "error" if entry is None else "warning",
-        "message": {"text": f"{finding.subject}: {text}{_shown(summary, seen, family)}"},
+        "message": {"text": f"{finding.subject}: {text}{_shown(summary, changed, family)}"},
         "locations": sarif_locations((line.origin for line in finding.lines), _files(summary)),
         "partialFingerprints": {"subject": finding.subject},
     }
 
 
 def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
-    text = f"{leak.kind} leaves by {leak.device}{_shown(summary, leak.seen[0], family)}"
+    text = f"{leak.kind} leaves by {leak.device}{_shown(summary, leak.examples[0], family)}"
     return {
         "ruleId": _LEAK,
         "level": "error",
@@ -88,13 +88,13 @@ def _leak(summary: Summary, leak: Leak, family: Family) -> dict[str, object]:
     }
 
 
-def _shown(summary: Summary, seen: Seen | None, family: Family) -> str:
-    if seen is None:
+def _shown(summary: Summary, changed: ChangedPacket | None, family: Family) -> str:
+    if changed is None:
         return ""
-    ends = f"today {outcome_text(seen.today, family)}; then {then_text(seen, family)}"
-    return f". Witness: {seen.packet}: {seen.told or ends}. Again: {summary.command(seen)}"
+    outcomes = f"before: {outcome_text(changed.before, family)}; after: {after_text(changed, family)}"
+    return f". Example: {changed.packet}: {changed.told or outcomes}. Reproduce: {summary.command(changed)}"
 
 
 def _files(summary: Summary) -> Iterator[str]:
-    """What stands in no line stands in these as a whole."""
+    """The locations of findings without a line."""
     return (one.facts.ruleset.source for one in summary.assessments)

@@ -1,4 +1,4 @@
-"""The assessments of many nodes: a line for each as it comes, and one summary, for people and as JSON."""
+"""Assessments of many nodes: a line for each node as it finishes, and a summary as text and JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 from nfparity.assess.fleet.grouping import Alike, Fleet
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, Found
-from nfparity.assess.fleet.places import labels
+from nfparity.assess.fleet.paths import labels
 
 __all__ = ["answer_line", "fleet_json", "print_fleet"]
 
@@ -18,25 +18,25 @@ _WIDTH: Final = 110
 _SUBJECTS: Final = 6
 _NODES: Final = 12
 _OWN: Final = {
-    LEAK: "traffic to service addresses leaves by the default route today",
+    LEAK: "traffic to service addresses leaves by the default route",
     UNEXPLAINED: "differences that are not in the catalogue",
-    NOT_JUDGED: "nothing is said of these",
-    NOT_TESTED: "what comes says nothing of this family",
+    NOT_JUDGED: "simulator and kernel disagree on these flows",
+    NOT_TESTED: "the given ruleset has no table for this family",
 }
 
 
 def answer_line(answer: Answer, *, again: bool) -> str:
-    """Return what is said of one node when its answer comes."""
+    """Return the line that is printed when a node is done."""
     failure = answer.failure
     if failure is not None:
         reason = failure.reason.partition("\n")[0].removeprefix(f"{answer.path}: ")
-        return f"{answer.path}: {'to be tried again' if again else 'not assessed'}: {reason}"
+        return f"{answer.path}: {'will be retried' if again else 'not assessed'}: {reason}"
     found = ", ".join(answer.ids) if answer.found else "nothing changes"
     return f"{answer.path}: {found}; {answer.flows} flows"
 
 
 def print_fleet(fleet: Fleet, stream: TextIO) -> None:
-    """Print what was found of all nodes, grouped by identical findings."""
+    """Print the findings of all nodes, grouped by identical findings."""
     for line in _lines(fleet):
         print(line, file=stream)
 
@@ -59,7 +59,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         if one.found:
             # On one line however long, to be copied.
             words = shlex.join(["nfparity", "assess", one.paths[0], *fleet.options])
-            yield f"  {'packets':<12} {words}"
+            yield f"  {'reproduce':<12} {words}"
         yield ""
     if fleet.spread:
         yield "by difference"
@@ -77,12 +77,12 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _findings(one: Alike, shared: frozenset[Found] = frozenset()) -> Iterator[str]:
-    """What is found of a group, but for what all groups share."""
+    """The findings of a group, except those that all groups share."""
     own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
     for k, subjects in own.subjects().items():
         yield from _field(k, f"{_some(subjects)}{_use(one, k)}")
     if one.found and not own.found:
-        yield from _field("", "nothing besides")
+        yield from _field("", "no other findings")
 
 
 def _short(fleet: Fleet) -> dict[str, str]:
@@ -105,8 +105,8 @@ def _some(subjects: Sequence[str]) -> str:
 
 
 def _use(one: Alike, k: str) -> str:
-    used = one.in_use(k)
-    return "" if used is None else f" (in use on {used} of {len(one.answers)})"
+    used = one.traffic_seen(k)
+    return "" if used is None else f" (traffic seen on {used} of {len(one.answers)})"
 
 
 def _field(name: str, text: str) -> Iterator[str]:
@@ -117,13 +117,13 @@ def _field(name: str, text: str) -> Iterator[str]:
 
 
 def fleet_json(fleet: Fleet) -> str:
-    """Return the summary as JSON: every node, every subject."""
+    """Return the summary as JSON, with every node and every subject."""
     data = {
         "nodes": fleet.nodes,
         "failed": fleet.failed,
         "changes": fleet.changes,
         "flows": fleet.flows,
-        "alike": [_alike(one) for one in fleet.alike],
+        "groups": [_alike(one) for one in fleet.alike],
         "differences": [
             {
                 "id": one.id,
@@ -142,6 +142,6 @@ def _alike(one: Alike) -> dict[str, object]:
     return {
         "snapshots": list(one.paths),
         "failure": None if failure is None else {"status": failure.status, "reason": failure.reason},
-        "found": [{"id": f.id, "family": f.family.value, "subject": f.subject} for f in one.found],
-        "in_use": {k: one.in_use(k) for k in one.subjects()},
+        "findings": [{"id": f.id, "family": f.family.value, "affects": f.subject} for f in one.found],
+        "traffic seen": {k: one.traffic_seen(k) for k in one.subjects()},
     }

@@ -1,23 +1,23 @@
-"""What became of a packet, in a line for people."""
+"""One-line descriptions of outcomes."""
 
 from __future__ import annotations
 
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Port
-from nfparity.assess.seen import Seen
+from nfparity.assess.difference import ChangedPacket
 from translate.ir import Family, format_address
 
-__all__ = ["outcome_text", "then_text"]
+__all__ = ["after_text", "outcome_text"]
 
 _PLAIN = {
     Verdict.DROP: "dropped, without an answer",
-    Verdict.UNSENT: "never sent: what it would have answered did not come out",
-    Verdict.UNKNOWN: "not known: the rules hide it",
+    Verdict.UNSENT: "never sent: the packet that it answers did not arrive",
+    Verdict.UNKNOWN: "unknown: the input hides the deciding rules",
 }
 
 
 def outcome_text(outcome: Outcome, family: Family) -> str:
-    """Return an outcome as people read it: where the packet went, and how it looked there."""
+    """Return an outcome in words: where the packet went, and its addresses there."""
     if outcome.verdict in _PLAIN:
         return _PLAIN[outcome.verdict]
     if outcome.verdict is Verdict.REJECT:
@@ -30,9 +30,9 @@ def outcome_text(outcome: Outcome, family: Family) -> str:
     return f"{where}, as {source} > {destination}"
 
 
-def then_text(seen: Seen, family: Family) -> str:
-    """Return how a packet ends then, as people read it."""
-    return seen.instead or outcome_text(seen.then, family)
+def after_text(changed: ChangedPacket, family: Family) -> str:
+    """Return the outcome in nftables mode in words."""
+    return changed.instead or outcome_text(changed.after, family)
 
 
 def _endpoint(address: int | None, port: Port | None, family: Family) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from backends.model.node import Node, node_from_json
 from nfparity.assess.catalogue import Version
-from nfparity.assess.snapshots import Question
+from nfparity.assess.snapshots import AssessOptions
 from nfparity.snapshot import Snapshot, Variant
 from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
 from translate.ir import Family, Interval, parse_address
@@ -148,7 +148,7 @@ class Made:
         data = {**NODE, "interfaces": {**NODE["interfaces"], **self.addresses}}  # type: ignore[dict-item]
         return node_from_json(json.dumps(data), name="node")
 
-    def question(self) -> Question:
+    def given(self) -> tuple[Snapshot, AssessOptions]:
         pods = Interval.prefix(ip("10.244.0.0"), 16, 32)
         cluster = Cluster(
             family=Family.IP, services=self.services, pods=pods, node_ip=ip("192.168.0.2"), node=self.node()
@@ -158,7 +158,7 @@ class Made:
         snapshot = Snapshot(
             name="made", rules={(Variant.LEGACY, Family.IP): ruleset}, node=self.node(), meta=self.meta
         )
-        return Question(snapshot=snapshot, version=self.version, objects=self.objects)
+        return snapshot, AssessOptions(version=self.version, objects=self.objects)
 
 
 def _objects(name: str, number: int, ranges: list[str]) -> str:

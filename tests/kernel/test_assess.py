@@ -17,7 +17,7 @@ import pytest
 
 from nfparity.assess.assessing import Assessment
 from nfparity.assess.catalogue import Decided, catalogue
-from nfparity.assess.snapshots import Question, assess_snapshot
+from nfparity.assess.snapshots import AssessOptions, assess_snapshot
 from nfparity.capture.anonymise.addresses import is_well_known
 from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.cli.main import main
@@ -69,7 +69,7 @@ def assessed(capsys: pytest.CaptureFixture[str], *more: str) -> Any:
 def found(family: Any) -> dict[str, set[str]]:
     subjects: dict[str, set[str]] = {}
     for one in family["findings"]:
-        subjects.setdefault(one["id"], set()).add(one["subject"])
+        subjects.setdefault(one["id"], set()).add(one["affects"])
     return subjects
 
 
@@ -86,7 +86,7 @@ def test_a_real_kube_proxys_rules_show_what_they_can_and_nothing_else(
     assert not family["disputed"]
     assert {leak["kind"]: leak["remains"] for leak in family["leaks"]} == LEAKS
     for finding in family["findings"]:
-        assert finding["witnesses"], finding["subject"]
+        assert finding["examples"], finding["affects"]
         assert all(line["text"].startswith("-A KUBE-") for line in finding["lines"])
         assert finding["lines"]
 
@@ -97,7 +97,7 @@ def test_the_rules_made_for_its_version_show_the_same(capsys: pytest.CaptureFixt
     assert not family["unexplained"]
 
 
-def test_a_witness_is_repeated_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_is_reproduced_alone(capsys: pytest.CaptureFixture[str]) -> None:
     family = assessed(capsys, *given(), "--only", "K24/edge/local-only:quic/203.0.113.30/node")
     assert found(family) == {"K24": {"edge/local-only:quic"}}
     assert family["flows"] == 1
@@ -131,8 +131,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
 def of_snapshot(folder: Path, files: dict[str, bytes]) -> Told:
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    question = Question(snapshot=load_snapshot(str(folder)), version=(1, 30), corpus=False)
-    summary = assess_snapshot(question, progress=lambda name, done, total: None)
+    options = AssessOptions(version=(1, 30), corpus=False)
+    summary = assess_snapshot(load_snapshot(str(folder)), options, progress=lambda name, done, total: None)
     people = StringIO()
     print_assessment(summary, people)
     return Told(assessment_json(summary), assessment_sarif(summary, version="0"), people.getvalue())
@@ -186,7 +186,7 @@ def kinds(family: Any) -> Counter[str]:
 
 @cache
 def made(k: str) -> Assessment:
-    (one,) = assess_snapshot(MADE[k].question(), progress=lambda name, done, total: None).assessments
+    (one,) = assess_snapshot(*MADE[k].given(), progress=lambda name, done, total: None).assessments
     return one
 
 
@@ -202,4 +202,4 @@ def test_made_rules_show_their_difference_and_nothing_else(k: str) -> None:
 
 def test_what_a_made_node_was_looked_at_for_and_has_not_is_listed() -> None:
     assert {c.entry.id for c in made("K22").checked} >= {"K11", "K20"}
-    assert all(c.witnesses for c in made("K22").checked)
+    assert all(c.flows for c in made("K22").checked)

@@ -15,7 +15,7 @@ from nfparity.assess.fleet.daskpool import dask_pool
 from nfparity.assess.fleet.gathering import gather_answers
 from nfparity.assess.fleet.grouping import fleet_of
 from nfparity.assess.fleet.node import Answer
-from nfparity.assess.fleet.order import Order
+from nfparity.assess.snapshots import AssessOptions
 from nfparity.cli.main import main
 from tests.lab.bench.fleet import replaying_worker
 from tests.lab.kuberules import Shape, draw_cluster
@@ -57,8 +57,8 @@ def test_a_killed_worker_loses_nothing(fleet: Path) -> None:
 
     told: list[Answer] = []
     paths = sorted(str(path) for path in fleet.iterdir())
-    order = Order(version=(1, 37), corpus=False)
-    with dask_pool(order, workers=2, scheduler=None) as pool:
+    options = AssessOptions(version=(1, 37), corpus=False)
+    with dask_pool(options, workers=2, scheduler=None) as pool:
         killer = threading.Thread(target=kill)
         killer.start()
         answers = gather_answers(pool, paths, lambda answer, done, again: told.append(answer))
@@ -80,5 +80,5 @@ def test_the_command_takes_a_folder(fleet: Path, capsys: pytest.CaptureFixture[s
     out, err = capsys.readouterr()
     data = json.loads(out)
     assert data["nodes"] == 6
-    assert [one["failure"]["status"] for one in data["alike"] if one["failure"]] == [2]
+    assert [one["failure"]["status"] for one in data["groups"] if one["failure"]] == [2]
     assert len(err.splitlines()) == 6

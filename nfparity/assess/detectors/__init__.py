@@ -1,7 +1,7 @@
-"""A detector for every difference of the catalogue that packets can show, by theme.
+"""Detectors for every difference of the catalogue that packets can show, by theme.
 
-Their order matters: a difference belongs to the first detector that claims it, so that what asks for
-more comes before what asks for less.
+Their order matters: a changed packet belongs to the first detector that claims it, so the more specific
+detectors come first.
 """
 
 from nfparity.assess.detectors.registry import DETECTORS

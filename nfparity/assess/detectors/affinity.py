@@ -1,4 +1,4 @@
-"""Session affinity: how many clients are remembered (K25)."""
+"""Session affinity: the number of clients that are remembered (K25)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
 from harness.diff.ways import PICKED, way_key
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Claim, Detector, Measured, Seen, evidence
 from nfparity.kubeproxy.service import Part, Service
 from translate.ir import Family, parse_address
 
 __all__ = ["AFFINITY", "REMEMBERED"]
 
 REMEMBERED: Final = 100
-"""How many addresses a list of ``-m recent`` keeps unless the module was told otherwise (``ip_list_tot``)."""
+"""The default size of a list of ``-m recent`` (module parameter ``ip_list_tot``)."""
 
 _CLIENTS: Final = {
     Family.IP: parse_address(Family.IP, "198.18.0.0"),
     Family.IP6: parse_address(Family.IP6, "2001:2::"),
 }
-"""Networks for benchmarks (RFC 2544, RFC 5180), where no cluster is."""
+"""Networks for benchmarks (RFC 2544, RFC 5180), which no cluster uses."""
 
 _MORE: Final = 50
-"""Clients beyond what all lists hold; that each of them finds its old endpoint by chance is 2^-50 at most."""
+"""Clients beyond the size of all lists; all of them keep their endpoint by chance with 2^-50 at most."""
 
 
 def _k25(facts: Facts) -> Iterator[Flow]:
-    """More clients than the lists hold come once, and then once more."""
+    """More clients than the lists hold; each connects twice."""
     outside = facts.client("outside")
     if outside is None:
         return
@@ -51,17 +51,17 @@ def _k25(facts: Facts) -> Iterator[Flow]:
         yield Flow(id=flow.id, steps=rounds, why=flow.why, source=flow.source)
 
 
-def _measure(facts: Facts, flow: Flow, today: FlowResult, then: FlowResult) -> Measured | None:
-    """Say that clients no longer come back to another endpoint; how many do today is chance."""
-    kept = [_kept(flow, result) for result in (today, then)]
+def _measure(facts: Facts, flow: Flow, before: FlowResult, after: FlowResult) -> Measured | None:
+    """Report that clients keep their endpoint; the number that do in iptables mode is random."""
+    kept = [_kept(flow, result) for result in (before, after)]
     clients = len(flow.steps) // 2
     if kept[0] == kept[1] or kept[1] < clients:
         return None
     return Measured(
-        told=f"of {clients} clients, some come back to another endpoint; then each to its own",
+        told=f"of {clients} clients, some reconnect to another endpoint; after, each to its own",
         step=len(flow.steps) - 1,
-        today=_any_of(flow, today),
-        then=_any_of(flow, then),
+        before=_any_of(flow, before),
+        after=_any_of(flow, after),
     )
 
 
@@ -73,7 +73,7 @@ def _kept(flow: Flow, result: FlowResult) -> int:
 
 
 def _any_of(flow: Flow, result: FlowResult) -> Outcome:
-    """What may become of the last packet: the same whatever each client has drawn."""
+    """An outcome of the last packet that does not depend on the random choices."""
     sends = [step.packet for step in flow.steps if isinstance(step, Send)]
     sent = {packet.sport for packet in sends}
     outcomes = result.branches[0].outcomes
@@ -91,15 +91,15 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
     return min(map(of_the_last, outcomes), key=lambda one: way_key(flow, (one,)))
 
 
-def _claim_k25(facts: Facts, seen: Seen) -> Claim | None:
-    service = _service(facts, seen)
-    if not seen.measured or service is None:
+def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = _service(facts, changed)
+    if not changed.measured or service is None:
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.AFFINITY)))
 
 
-def _service(facts: Facts, seen: Seen) -> Service | None:
-    return facts.by_cluster_ip(seen.packet)
+def _service(facts: Facts, changed: ChangedPacket) -> Service | None:
+    return facts.by_cluster_ip(changed.packet)
 
 
-AFFINITY = (Detector(k="K25", witnesses=_k25, claims=_claim_k25, measure=_measure),)
+AFFINITY = (Detector(k="K25", flows=_k25, claims=_claim_k25, measure=_measure),)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from backends.model.flow import Flow
 from backends.model.packet import Icmp6Type, IcmpType, Packet
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence, evidence
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Claim, Detector, Evidence, Seen, evidence
 from nfparity.kubeproxy.service import Part
 from translate.ir import Family, Protocol, format_address
 
@@ -103,30 +103,30 @@ def _names(facts: Facts, address: int) -> str:
     return ", ".join(dict.fromkeys(facts.label(s) for s in facts.at_cluster_ip(address)))
 
 
-def _claim_k06(facts: Facts, seen: Seen) -> Claim | None:
-    packet = seen.packet
+def _claim_k06(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    packet = changed.packet
     if packet.dst not in facts.cluster_ips or not packet.has_ports or facts.by_cluster_ip(packet) is not None:
         return None
     return Claim(subject=_names(facts, packet.dst), lines=_cluster_ip_lines(facts, packet.dst), counted=False)
 
 
-def _claim_k13(facts: Facts, seen: Seen) -> Claim | None:
-    if seen.packet.dst not in facts.cluster_ips or seen.packet.has_ports:
+def _claim_k13(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    if changed.packet.dst not in facts.cluster_ips or changed.packet.has_ports:
         return None
-    address = seen.packet.dst
+    address = changed.packet.dst
     return Claim(subject=_names(facts, address), lines=_cluster_ip_lines(facts, address), counted=False)
 
 
-def _claim_k07(facts: Facts, seen: Seen) -> Claim | None:
-    dst, inside = seen.packet.dst, facts.service_range
+def _claim_k07(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    dst, inside = changed.packet.dst, facts.service_range
     if inside is None or dst not in inside or dst in facts.cluster_ips:
         return None
     return Claim(subject="the service range", counted=False)
 
 
-def _claim_k18(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_cluster_ip(seen.packet)
-    if service is None or not facts.is_own(seen.packet.dst):
+def _claim_k18(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_cluster_ip(changed.packet)
+    if service is None or not facts.is_own(changed.packet.dst):
         return None
     lines = evidence(service.lines_for(Part.NO_ENDPOINTS, Part.NO_LOCAL_ENDPOINTS))
     return Claim(subject=facts.label(service), lines=lines, counted=False)
@@ -143,8 +143,8 @@ def _cluster_ip_lines(facts: Facts, address: int) -> tuple[Evidence, ...]:
 
 
 CLUSTER_IPS = (
-    Detector(k="K18", witnesses=_k18, claims=_claim_k18),
-    Detector(k="K06", witnesses=_k06, claims=_claim_k06),
-    Detector(k="K13", witnesses=_k13, claims=_claim_k13),
-    Detector(k="K07", witnesses=_k07, claims=_claim_k07),
+    Detector(k="K18", flows=_k18, claims=_claim_k18),
+    Detector(k="K06", flows=_k06, claims=_claim_k06),
+    Detector(k="K13", flows=_k13, claims=_claim_k13),
+    Detector(k="K07", flows=_k07, claims=_claim_k07),
 )

@@ -1,4 +1,4 @@
-"""What kube-proxy's filters do today beside other firewalls (K04, K05, K10, K11, K32, K33)."""
+"""kube-proxy's filter rules next to other firewalls (K04, K05, K10, K11, K32, K33)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from backends.model.flow import Again, Flow, Reply
 from backends.model.packet import Packet
-from nfparity.assess.ends import End
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, Evidence, evidence
 from nfparity.assess.facts import Facts
-from nfparity.assess.foreign import Denial
-from nfparity.assess.seen import Claim, Detector, Evidence, Seen, evidence
+from nfparity.assess.fate import Fate
+from nfparity.assess.other_rules import Denial
 from nfparity.kubeproxy.service import Part
 from translate.ir import Family, Hook, Protocol, TcpFlag, format_address
 
@@ -18,7 +18,7 @@ __all__ = ["FIREWALL"]
 
 _HOLES = (Part.ACCEPT_MARKED, Part.ACCEPT_RELATED, Part.HEALTH_CHECK)
 _KUBE_PROXY_METRICS = 10249
-_BLOCKED = (End.DROPPED, End.REJECTED)
+_BLOCKED = (Fate.DROPPED, Fate.REJECTED)
 
 
 def _invalid(facts: Facts) -> Iterator[Flow]:
@@ -43,9 +43,9 @@ def _invalid(facts: Facts) -> Iterator[Flow]:
         )
 
 
-def _claim_k05(facts: Facts, seen: Seen) -> Claim | None:
+def _claim_k05(facts: Facts, changed: ChangedPacket) -> Claim | None:
     lines = tuple(facts.state.lines_for(Part.DROP_INVALID))
-    if not seen.met_any(line.origin for line in lines):
+    if not changed.met_any(line.origin for line in lines):
         return None
     return Claim(subject="whatever is forwarded", lines=evidence(lines))
 
@@ -73,11 +73,11 @@ def _guarded(facts: Facts) -> Iterator[Flow]:
     )
 
 
-def _claim_k32(facts: Facts, seen: Seen) -> Claim | None:
-    if not facts.is_loopback(seen.packet.dst):
+def _claim_k32(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    if not facts.is_loopback(changed.packet.dst):
         return None
     lines = tuple(facts.state.lines_for(Part.LOCALNET_GUARD))
-    if not seen.met_any(line.origin for line in lines):
+    if not changed.met_any(line.origin for line in lines):
         return None
     return Claim(subject="the node's own sockets at 127.0.0.0/8", lines=evidence(lines))
 
@@ -116,26 +116,26 @@ def _health_checks(facts: Facts) -> Iterator[Flow]:
 
 
 def _k04(facts: Facts) -> Iterator[Flow]:
-    if facts.foreign.denials:
+    if facts.other_rules.denials:
         yield from _health_checks(facts)
         yield from _used_services(facts, "K04")
 
 
 def _k11(facts: Facts) -> Iterator[Flow]:
-    if facts.foreign.drops and not facts.foreign.denials:
+    if facts.other_rules.drops and not facts.other_rules.denials:
         yield from _health_checks(facts)
         yield from _used_services(facts, "K11")
 
 
-def _denied(facts: Facts, seen: Seen) -> Denial | None:
-    """The denial that a packet is likely to have met: in INPUT for the node itself, else in FORWARD."""
-    hook = Hook.INPUT if seen.today_end is End.LOCAL else Hook.FORWARD
-    return next((d for d in facts.foreign.denials if d.hook is hook), None)
+def _denied(facts: Facts, changed: ChangedPacket) -> Denial | None:
+    """The denial that probably applied: in INPUT for local delivery, else in FORWARD."""
+    hook = Hook.INPUT if changed.fate_before is Fate.LOCAL else Hook.FORWARD
+    return next((d for d in facts.other_rules.denials if d.hook is hook), None)
 
 
-def _holes(facts: Facts, seen: Seen) -> tuple[Evidence, ...]:
-    """The rules of kube-proxy's that accepted the packet today."""
-    met = [facts.index.lines.get(rule.origin.line) for rule in seen.met]
+def _holes(facts: Facts, changed: ChangedPacket) -> tuple[Evidence, ...]:
+    """The rules of kube-proxy that accepted the packet in iptables mode."""
+    met = [facts.index.lines.get(rule.origin.line) for rule in changed.met]
     return evidence(one[0] for one in met if one is not None and one[0].part in _HOLES)
 
 
@@ -148,36 +148,36 @@ def _subject(facts: Facts, packet: Packet) -> str:
     return "forwarded traffic" if service is None else f"{facts.label(service)}, health check"
 
 
-def _claim_k04(facts: Facts, seen: Seen) -> Claim | None:
-    denial = _denied(facts, seen)
-    holes = _holes(facts, seen)
+def _claim_k04(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    denial = _denied(facts, changed)
+    holes = _holes(facts, changed)
     if denial is None or not holes:
         return None
     last = evidence([denial.rule]) if denial.rule is not None else (Evidence(denial.chain.origin),)
-    return Claim(subject=_subject(facts, seen.packet), lines=(*holes, *last))
+    return Claim(subject=_subject(facts, changed.packet), lines=(*holes, *last))
 
 
-def _claim_k11(facts: Facts, seen: Seen) -> Claim | None:
-    holes = _holes(facts, seen)
-    if not facts.foreign.drops or not holes or _denied(facts, seen) is not None:
+def _claim_k11(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    holes = _holes(facts, changed)
+    if not facts.other_rules.drops or not holes or _denied(facts, changed) is not None:
         return None
-    return Claim(subject=_subject(facts, seen.packet), lines=holes)
+    return Claim(subject=_subject(facts, changed.packet), lines=holes)
 
 
 def _k10(facts: Facts) -> Iterator[Flow]:
-    if facts.foreign.intruders:
+    if facts.other_rules.intruders:
         yield from _used_services(facts, "K10")
 
 
-def _claim_k10(facts: Facts, seen: Seen) -> Claim | None:
-    met = [rule for rule in facts.foreign.intruders if seen.met_any([rule.origin])]
+def _claim_k10(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    met = [rule for rule in facts.other_rules.intruders if changed.met_any([rule.origin])]
     if not met:
         return None
-    return Claim(subject=_subject(facts, seen.packet), lines=evidence(met))
+    return Claim(subject=_subject(facts, changed.packet), lines=evidence(met))
 
 
 def _k33(facts: Facts) -> Iterator[Flow]:
-    if not facts.foreign.denials:
+    if not facts.other_rules.denials:
         return
     for service in facts.services:
         if service.cluster_ip is None or not any(service.lines_for(Part.NO_ENDPOINTS)):
@@ -189,10 +189,10 @@ def _k33(facts: Facts) -> Iterator[Flow]:
             )
 
 
-def _claim_k33(facts: Facts, seen: Seen) -> Claim | None:
-    if not facts.foreign.denials:
+def _claim_k33(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    if not facts.other_rules.denials:
         return None
-    for rule in seen.met:
+    for rule in changed.met:
         line, service = facts.index.lines.get(rule.origin.line, (None, None))
         if line is not None and line.part is Part.NO_ENDPOINTS and service is not None:
             return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.NO_ENDPOINTS)))
@@ -200,10 +200,10 @@ def _claim_k33(facts: Facts, seen: Seen) -> Claim | None:
 
 
 FIREWALL = (
-    Detector(k="K10", witnesses=_k10, claims=_claim_k10),
-    Detector(k="K05", witnesses=_invalid, claims=_claim_k05),
-    Detector(k="K32", witnesses=_guarded, claims=_claim_k32),
-    Detector(k="K33", witnesses=_k33, claims=_claim_k33, late=True),
-    Detector(k="K04", witnesses=_k04, claims=_claim_k04),
-    Detector(k="K11", witnesses=_k11, claims=_claim_k11),
+    Detector(k="K10", flows=_k10, claims=_claim_k10),
+    Detector(k="K05", flows=_invalid, claims=_claim_k05),
+    Detector(k="K32", flows=_guarded, claims=_claim_k32),
+    Detector(k="K33", flows=_k33, claims=_claim_k33, late=True),
+    Detector(k="K04", flows=_k04, claims=_claim_k04),
+    Detector(k="K11", flows=_k11, claims=_claim_k11),
 )

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from backends.model.flow import Flow
-from nfparity.assess.ends import End
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
-from nfparity.assess.seen import Claim, Detector, Seen, evidence
+from nfparity.assess.fate import Fate
 from nfparity.kubeproxy.service import Part, Service
 from translate.ir import Dnat, Field, FieldTest, Interval, format_address
 
@@ -75,16 +75,20 @@ def _places(facts: Facts, service: Service) -> Iterator[tuple[int, int | None]]:
         yield facts.places.own[0], service.node_port
 
 
-def _claim_k20(facts: Facts, seen: Seen) -> Claim | None:
-    packet = seen.packet
+def _claim_k20(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    packet = changed.packet
     service = facts.by_cluster_ip(packet) or facts.by_external(packet) or facts.by_node_port(packet)
-    if service is None or not _lost_masquerade(seen):
+    if service is None or not _lost_masquerade(changed):
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.HAIRPIN)), counted=False)
 
 
-def _lost_masquerade(seen: Seen) -> bool:
-    return seen.then.dst == seen.packet.src and not seen.then.snat and seen.then_end is End.SERVICE
+def _lost_masquerade(changed: ChangedPacket) -> bool:
+    return (
+        changed.after.dst == changed.packet.src
+        and not changed.after.snat
+        and changed.fate_after is Fate.SERVICE
+    )
 
 
 def _k21(facts: Facts) -> Iterator[Flow]:
@@ -92,18 +96,18 @@ def _k21(facts: Facts) -> Iterator[Flow]:
     return iter(())
 
 
-def _claim_k21(facts: Facts, seen: Seen) -> Claim | None:
-    if seen.today.snat or not seen.then.snat or seen.today.dst != seen.packet.src:
+def _claim_k21(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    if changed.before.snat or not changed.after.snat or changed.before.dst != changed.packet.src:
         return None
     own = facts.index.lines
-    met = (*seen.began, *seen.met)
+    met = (*changed.began, *changed.met)
     others = [r for r in met if r.origin.line not in own and any(isinstance(a, Dnat) for a in r.actions)]
     return Claim(subject="another component's translation", lines=evidence(others)) if others else None
 
 
 def _k22(facts: Facts) -> Iterator[Flow]:
     """Every local endpoint uses its own service, which may send it to itself."""
-    if not facts.foreign.askers:
+    if not facts.other_rules.askers:
         return
     for service in facts.services:
         for endpoint in service.endpoints:
@@ -117,38 +121,42 @@ def _k22(facts: Facts) -> Iterator[Flow]:
             )
 
 
-def _claim_k22(facts: Facts, seen: Seen) -> Claim | None:
-    """Today it came back to its sender, by way of a rule that asks for the mark."""
-    service = facts.by_cluster_ip(seen.packet)
-    if service is None or not facts.foreign.askers:
+def _claim_k22(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    """In iptables mode it came back to its sender through a rule that matches on the mark."""
+    service = facts.by_cluster_ip(changed.packet)
+    if service is None or not facts.other_rules.askers:
         return None
-    if seen.packet.src not in {e.address for e in service.endpoints}:
+    if changed.packet.src not in {e.address for e in service.endpoints}:
         return None
-    asked = [rule for rule in facts.foreign.askers if seen.met_any([rule.origin])]
-    if not asked or not seen.met_any(line.origin for line in service.lines_for(Part.HAIRPIN)):
+    asked = [rule for rule in facts.other_rules.askers if changed.met_any([rule.origin])]
+    if not asked or not changed.met_any(line.origin for line in service.lines_for(Part.HAIRPIN)):
         return None
     return Claim(subject=facts.label(service), lines=evidence(asked))
 
 
 def _k23(facts: Facts) -> Iterator[Flow]:
-    """None of its own: those of K06 go to undefined ports from outside."""
+    """None of its own: the flows of K06 go to undefined ports from outside."""
     return iter(())
 
 
-def _claim_k23(facts: Facts, seen: Seen) -> Claim | None:
-    """It meets a rule that asks for the mark, which it has only then."""
-    packet = seen.packet
-    if packet.dst not in facts.cluster_ips or facts.by_cluster_ip(packet) is not None or seen.entry is None:
+def _claim_k23(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    """It matches a rule on the mark, which it has in nftables mode only."""
+    packet = changed.packet
+    if (
+        packet.dst not in facts.cluster_ips
+        or facts.by_cluster_ip(packet) is not None
+        or changed.entry is None
+    ):
         return None
-    if not facts.foreign.askers or seen.then_end is End.REJECTED:
+    if not facts.other_rules.askers or changed.fate_after is Fate.REJECTED:
         return None  # refused as K06 says
     names = ", ".join(dict.fromkeys(facts.label(s) for s in facts.at_cluster_ip(packet.dst)))
-    return Claim(subject=names, lines=evidence(facts.foreign.askers))
+    return Claim(subject=names, lines=evidence(facts.other_rules.askers))
 
 
 HAIRPINS = (
-    Detector(k="K22", witnesses=_k22, claims=_claim_k22),
-    Detector(k="K23", witnesses=_k23, claims=_claim_k23),
-    Detector(k="K20", witnesses=_k20, claims=_claim_k20),
-    Detector(k="K21", witnesses=_k21, claims=_claim_k21),
+    Detector(k="K22", flows=_k22, claims=_claim_k22),
+    Detector(k="K23", flows=_k23, claims=_claim_k23),
+    Detector(k="K20", flows=_k20, claims=_claim_k20),
+    Detector(k="K21", flows=_k21, claims=_claim_k21),
 )

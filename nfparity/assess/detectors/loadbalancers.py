@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backends.model.flow import Flow
-from nfparity.assess.ends import End
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
-from nfparity.assess.seen import Claim, Detector, Seen, evidence
+from nfparity.assess.fate import Fate
 from nfparity.kubeproxy.service import Part, Service
 from translate.ir import format_address
 
@@ -97,37 +97,37 @@ def _k24(facts: Facts) -> Iterator[Flow]:
             )
 
 
-def _claim_k14(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_external(seen.packet)
-    if service is None or not _has_refusal(service, Part.NO_ENDPOINTS) or seen.packet.ttl <= 1:
+def _claim_k14(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_external(changed.packet)
+    if service is None or not _has_refusal(service, Part.NO_ENDPOINTS) or changed.packet.ttl <= 1:
         return None
-    if service.source_ranges and _in_ranges(service, seen.packet.src):
+    if service.source_ranges and _in_ranges(service, changed.packet.src):
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(*_REFUSALS)))
 
 
-def _claim_k15(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_external(seen.packet)
-    if service is None or not service.source_ranges or _in_ranges(service, seen.packet.src):
+def _claim_k15(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_external(changed.packet)
+    if service is None or not service.source_ranges or _in_ranges(service, changed.packet.src):
         return None
-    if not (seen.today.reject_with or "").startswith(("icmp-11", "icmp6-3")):
+    if not (changed.before.reject_with or "").startswith(("icmp-11", "icmp6-3")):
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(Part.OUT_OF_RANGE)))
 
 
-def _claim_k16(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_external(seen.packet)
-    if seen.entry is not None or service is None or not _has_refusal(service, Part.NO_ENDPOINTS):
+def _claim_k16(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_external(changed.packet)
+    if changed.entry is not None or service is None or not _has_refusal(service, Part.NO_ENDPOINTS):
         return None
     return Claim(subject=facts.label(service), lines=evidence(service.lines_for(*_REFUSALS)), counted=False)
 
 
-def _claim_k19(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_external(seen.packet)
+def _claim_k19(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_external(changed.packet)
     other = None if service is None else _other_node_port(facts, service)
     if service is None or other is None:
         return None
-    if seen.today_end is End.SERVICE and seen.today.dst not in {e.address for e in other.endpoints}:
+    if changed.fate_before is Fate.SERVICE and changed.before.dst not in {e.address for e in other.endpoints}:
         return None
     subject = f"{facts.label(service)}, over {facts.label(other)}"
     return Claim(
@@ -135,18 +135,20 @@ def _claim_k19(facts: Facts, seen: Seen) -> Claim | None:
     )
 
 
-def _claim_k24(facts: Facts, seen: Seen) -> Claim | None:
-    service = facts.by_external(seen.packet)
-    if seen.entry is not None or service is None or not _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+def _claim_k24(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    service = facts.by_external(changed.packet)
+    if changed.entry is not None or service is None or not _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
         return None
-    lines = [line for line in service.lines_for(*_ADDRESSES, *_REFUSALS) if line.address == seen.packet.dst]
+    lines = [
+        line for line in service.lines_for(*_ADDRESSES, *_REFUSALS) if line.address == changed.packet.dst
+    ]
     return Claim(subject=facts.label(service), lines=evidence(lines))
 
 
 LOAD_BALANCERS = (
-    Detector(k="K19", witnesses=_k19, claims=_claim_k19),
-    Detector(k="K24", witnesses=_k24, claims=_claim_k24),
-    Detector(k="K16", witnesses=_k16, claims=_claim_k16),
-    Detector(k="K15", witnesses=_k15, claims=_claim_k15),
-    Detector(k="K14", witnesses=_k14, claims=_claim_k14),
+    Detector(k="K19", flows=_k19, claims=_claim_k19),
+    Detector(k="K24", flows=_k24, claims=_claim_k24),
+    Detector(k="K16", flows=_k16, claims=_claim_k16),
+    Detector(k="K15", flows=_k15, claims=_claim_k15),
+    Detector(k="K14", flows=_k14, claims=_claim_k14),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backends.model.flow import Flow
-from nfparity.assess.ends import End
+from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
-from nfparity.assess.seen import Claim, Detector, Seen, evidence
+from nfparity.assess.fate import Fate
 from nfparity.kubeproxy.service import Line, Part, Service
 from translate.ir import Family, format_address
 
@@ -64,13 +64,15 @@ def _k31(facts: Facts) -> Iterator[Flow]:
     yield from _on_loopback(facts, "K31", refused=True)
 
 
-def _claim(facts: Facts, seen: Seen, *, loopback: bool, refused: bool) -> Claim | None:
-    service = facts.by_node_port(seen.packet)
-    if service is None or facts.is_loopback(seen.packet.dst) is not loopback:
+def _claim(facts: Facts, changed: ChangedPacket, *, loopback: bool, refused: bool) -> Claim | None:
+    service = facts.by_node_port(changed.packet)
+    if service is None or facts.is_loopback(changed.packet.dst) is not loopback:
         return None
-    if not loopback and not facts.is_own(seen.packet.dst):
+    if not loopback and not facts.is_own(changed.packet.dst):
         return None
-    if (seen.today_end in (End.DROPPED, End.REJECTED)) is not refused or seen.then_end is not End.LOCAL:
+    if (
+        changed.fate_before in (Fate.DROPPED, Fate.REJECTED)
+    ) is not refused or changed.fate_after is not Fate.LOCAL:
         return None
     parts: tuple[Part, ...] = (Part.NODE_PORT, Part.LOCALHOST_NODE_PORT)
     if refused:
@@ -86,8 +88,8 @@ def _of_node_port(service: Service, parts: tuple[Part, ...]) -> Iterator[Line]:
 
 
 NODE_PORTS = (
-    Detector(k="K02", witnesses=_k02, claims=lambda f, s: _claim(f, s, loopback=True, refused=False)),
-    Detector(k="K31", witnesses=_k31, claims=lambda f, s: _claim(f, s, loopback=True, refused=True)),
-    Detector(k="K01", witnesses=_k01, claims=lambda f, s: _claim(f, s, loopback=False, refused=False)),
-    Detector(k="K17", witnesses=_k17, claims=lambda f, s: _claim(f, s, loopback=False, refused=True)),
+    Detector(k="K02", flows=_k02, claims=lambda f, s: _claim(f, s, loopback=True, refused=False)),
+    Detector(k="K31", flows=_k31, claims=lambda f, s: _claim(f, s, loopback=True, refused=True)),
+    Detector(k="K01", flows=_k01, claims=lambda f, s: _claim(f, s, loopback=False, refused=False)),
+    Detector(k="K17", flows=_k17, claims=lambda f, s: _claim(f, s, loopback=False, refused=True)),
 )

@@ -1,4 +1,4 @@
-"""All detectors, in the order in which they are asked."""
+"""All detectors, in the order in which they may claim a changed packet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nfparity.assess.detectors.firewall import FIREWALL
 from nfparity.assess.detectors.hairpins import HAIRPINS
 from nfparity.assess.detectors.loadbalancers import LOAD_BALANCERS
 from nfparity.assess.detectors.nodeports import NODE_PORTS
-from nfparity.assess.seen import Detector
+from nfparity.assess.difference import Detector
 
 __all__ = ["DETECTORS"]
 

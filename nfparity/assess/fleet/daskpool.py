@@ -1,9 +1,9 @@
-"""Workers of dask.distributed: processes of this machine, or those of a scheduler that runs already.
+"""Workers of dask.distributed: processes of this machine, or those of a running scheduler.
 
-Each worker takes one snapshot at a time. Half of the work is the simulator's, in pure Python, so that
-processes are what helps; and the replay of a snapshot has network namespaces of its own, in children of the
-worker that end with it. A worker that dies is started anew (by its nanny), and what it had is given to
-another; whatever ends several workers is given up, and asked once more when all else is done.
+Each worker takes one snapshot at a time. Half of the work is the simulator's, in pure Python, so processes
+are used instead of threads. The replay of a snapshot has its own network namespaces, in child processes that
+end with the worker. A nanny restarts a worker that dies, and another worker takes its snapshot. A snapshot
+that ends several workers is given up, and retried once after all others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from nfparity.assess.fleet.job import answer
 from nfparity.assess.fleet.node import Answer, Failure
-from nfparity.assess.fleet.order import Order, answer
+from nfparity.assess.snapshots import AssessOptions
 from translate.errors import InputError, MachineError
 
 if TYPE_CHECKING:
@@ -27,34 +28,34 @@ if TYPE_CHECKING:
 __all__ = ["Ask", "DaskPool", "dask_pool"]
 
 _DEATHS: Final = 2
-"""How many workers a snapshot may end before it is given up for now."""
+"""The number of workers that a snapshot may end before it is given up for now."""
 
 _SECONDS: Final = 30
 _SCHEMES: Final = ("tcp", "tls")
 
-Ask = Callable[[Order, str], Answer]
-"""As :func:`nfparity.assess.fleet.order.answer`; importable where the workers are."""
+Ask = Callable[[AssessOptions, str], Answer]
+"""A function like :func:`nfparity.assess.fleet.job.answer` that the workers can import."""
 
 
-def _same(order: Order) -> Order:
-    return order
+def _same(options: AssessOptions) -> AssessOptions:
+    return options
 
 
 class DaskPool:
     """A :class:`nfparity.assess.fleet.pool.Pool`. ``client`` is a ``distributed.Client``."""
 
-    def __init__(self, client: Any, order: Order, ask: Ask) -> None:
+    def __init__(self, client: Any, options: AssessOptions, ask: Ask) -> None:
         self._client = client
         self._ask = ask
         # A task is computed again when the worker that has its result is lost; scattered data would be gone.
-        self._order = client.submit(_same, order, pure=False)
+        self._options = client.submit(_same, options, pure=False)
 
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
         """Yield an answer for each path as it comes."""
         from distributed import CancelledError, KilledWorker, as_completed
 
         futures = {
-            self._client.submit(self._ask, self._order, os.path.abspath(path), pure=False): path
+            self._client.submit(self._ask, self._options, os.path.abspath(path), pure=False): path
             for path in paths
         }
         for future in as_completed(futures):
@@ -69,19 +70,19 @@ class DaskPool:
                     failure=_renamed(got, path),
                 )
             except CancelledError as e:
-                raise MachineError(f"the scheduler is gone, or forgot what it was asked: {e}") from e
+                raise MachineError(f"the scheduler is gone, or lost its tasks: {e}") from e
             except KilledWorker:
                 ended = f"given up: it has ended {_DEATHS + 1} workers (of too little memory?)"
                 yield Answer(path=path, failure=Failure(3, ended, again=True))
             except Exception as e:
-                # Not the snapshot's: that is an answer. Pickle's, the scheduler's, another version there.
+                # Not an error of the snapshot, but pickle's, the scheduler's or a version mismatch.
                 yield Answer(path=path, failure=Failure(3, f"{type(e).__name__}: {e}", again=True))
             finally:
                 future.release()
 
 
 def _renamed(got: Answer, path: str) -> Failure | None:
-    """A failure that calls the snapshot as the user did, and not by where it lies."""
+    """The failure with the path that the user gave."""
     if got.failure is None:
         return None
     reason = got.failure.reason.replace(got.path, path)
@@ -90,12 +91,12 @@ def _renamed(got: Answer, path: str) -> Failure | None:
 
 @contextmanager
 def dask_pool(
-    order: Order, *, workers: int | None, scheduler: str | None, ask: Ask = answer
+    options: AssessOptions, *, workers: int | None, scheduler: str | None, ask: Ask = answer
 ) -> Iterator[Pool]:
-    """Yield a pool: of ``workers`` processes here, or of the workers that ``scheduler`` has.
+    """Yield a pool of ``workers`` local processes, or of the workers of ``scheduler``.
 
-    None for both: a process for each processor. ``ask`` is what a worker does with a path.
-    Raises InputError for an address that is none, and MachineError when nobody answers there.
+    None for both: one process per processor. ``ask`` is the function that a worker runs for a path.
+    Raises InputError for an invalid address, and MachineError when no scheduler answers there.
     """
     import dask
     from distributed import Client, LocalCluster
@@ -124,11 +125,11 @@ def dask_pool(
         else:
             client = _connected(scheduler, Client)
         stack.enter_context(client)
-        yield DaskPool(client, order, ask)
+        yield DaskPool(client, options, ask)
 
 
 def _connected(scheduler: str, client: Any) -> Any:
-    # Found out without dask: a Client that could not connect is taken apart by the garbage collector, and may
+    # Tried without dask first: a Client that could not connect is garbage-collected, and may
     # then wait for ever for a lock that its own thread holds (distributed 2026.8).
     parts = urlsplit(scheduler)
     try:
@@ -136,7 +137,7 @@ def _connected(scheduler: str, client: Any) -> Any:
     except ValueError:
         host = port = None
     if parts.scheme not in _SCHEMES or not host or port is None:
-        raise InputError(f"--scheduler {scheduler}: no address such as tcp://host:8786")
+        raise InputError(f"--scheduler {scheduler}: not an address such as tcp://host:8786")
     try:
         socket.create_connection((host, port), timeout=_SECONDS).close()
         connected = client(scheduler, timeout=_SECONDS)

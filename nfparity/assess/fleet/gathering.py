@@ -1,4 +1,4 @@
-"""Hands snapshots to a pool, tells of each as it comes, and tries again what a machine failed."""
+"""Distribution of snapshots to a pool, with progress reports and retries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from translate.errors import MachineError
 __all__ = ["TRIES", "Tell", "gather_answers"]
 
 TRIES: Final = 3
-"""How often a snapshot is tried, all in all."""
+"""The maximum number of tries for a snapshot."""
 
 Tell = Callable[[Answer, int, bool], None]
-"""Told of each answer: what it is, how many snapshots are done, and whether it is to be tried again."""
+"""Callback for each answer: the answer, the number of finished snapshots, and whether it will be retried."""
 
 
 def gather_answers(pool: Pool, paths: Sequence[str], tell: Tell, *, tries: int = TRIES) -> tuple[Answer, ...]:
     """Return an answer for each path, in the order of ``paths``.
 
-    What the machine failed is tried again when all others are done: what it lacked it may have then. When
-    it fails everything in a round of several, that is no chance, and is not tried again.
+    Failures of the machine are retried after all other snapshots, when there may be more memory. If every
+    snapshot in a round of several fails for the same reason, nothing is retried.
     Raises MachineError when the pool gives no answer for a path, or two.
     """
     done: dict[str, Answer] = {}

@@ -13,7 +13,7 @@ __all__ = ["Alike", "Fleet", "Spread", "fleet_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """Nodes of which the same is found, or that failed for the same reason."""
+    """Nodes with the same findings, or with the same failure."""
 
     answers: tuple[Answer, ...]
     found: tuple[Found, ...] = ()
@@ -25,14 +25,14 @@ class Alike:
         return tuple(one.path for one in self.answers)
 
     def subjects(self) -> dict[str, tuple[str, ...]]:
-        """Return by id what it is found of, each once over the families."""
+        """Return the subjects of each difference, without repetition over the families."""
         by_id: dict[str, dict[str, None]] = {}
         for one in self.found:
             by_id.setdefault(one.id, {})[one.subject] = None
         return {k: tuple(subjects) for k, subjects in by_id.items()}
 
-    def in_use(self, k: str) -> int | None:
-        """Return on how many nodes packets met what ``k`` is about; None: no node's counters say."""
+    def traffic_seen(self, k: str) -> int | None:
+        """Return the number of nodes with traffic for difference ``k``; None if no node has counters."""
         counts = [_used(answer, k) for answer in self.answers]
         known = [one for one in counts if one is not None]
         return sum(known) if known else None
@@ -45,7 +45,7 @@ def _used(answer: Answer, k: str) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """On how many nodes a difference is found, and for how many subjects in all."""
+    """The number of nodes and of subjects with one difference."""
 
     id: str
     title: str
@@ -55,10 +55,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What was found of all nodes: ``alike`` has those with findings first, the largest group first.
+    """The findings of all nodes. ``alike`` lists groups with findings first, the largest first.
 
-    ``shared`` is what all groups with findings have in common, None when there are fewer than two such:
-    nodes differ in the endpoints that they have, and what they differ in would be lost among the rest.
+    ``shared`` are the findings common to all groups with findings, None if there are fewer than two such
+    groups. They are printed once, so that the findings that differ between nodes stand out.
     """
 
     alike: tuple[Alike, ...]
@@ -70,17 +70,17 @@ class Fleet:
 
     @property
     def failed(self) -> int:
-        """How many snapshots could not be assessed."""
+        """The number of snapshots that could not be assessed."""
         return sum(len(one.answers) for one in self.alike if one.failure is not None)
 
     @property
     def changes(self) -> bool:
-        """Whether anything was found of any node."""
+        """True if any node has a finding."""
         return any(each.id != NOT_TESTED for one in self.alike for each in one.found)
 
     @property
     def status(self) -> int:
-        """The exit status: the worst of any node's, since of what failed nothing is known."""
+        """The exit status: the worst of all nodes, because a failed node may have any finding."""
         return worst_status(answer.status for one in self.alike for answer in one.answers)
 
 
@@ -107,7 +107,7 @@ def _key(answer: Answer) -> tuple[object, ...]:
 
 
 def _told(answer: Answer) -> Failure | None:
-    """A failure in words that do not name the node, so that equal ones are equal."""
+    """The failure without the name of the node, so that equal failures compare equal."""
     failure = answer.failure
     if failure is None:
         return None

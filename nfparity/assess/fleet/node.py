@@ -1,7 +1,7 @@
-"""What is kept of one node: who of its services meets which difference, or why that is not known.
+"""Summary of one node in a fleet: the differences and their subjects, or the reason of a failure.
 
-An assessment holds every packet and the rules that it met, some hundred kilobytes; of a thousand nodes only
-this is kept, a few. The rest is had again by assessing one of the nodes by itself.
+A full assessment with every packet takes some hundred kilobytes. For a thousand nodes only this summary is
+kept, a few kilobytes each; assess one of the nodes by itself to see the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nfparity.assess.assessing import Assessment
-from nfparity.assess.seen import Seen
+from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.summary import Summary
 from translate.ir import Family
 
@@ -27,9 +27,8 @@ NOT_TESTED = "NOT TESTED"
 class Found:
     """One difference for one subject in one family.
 
-    ``id`` is that of the catalogue's entry, or one of this module's words. ``packets`` are what the node's
-    own rules have counted, None when not known; it is no part of what is found, as no two nodes have the
-    same.
+    ``id`` is that of the catalogue's entry, or one of this module's constants. ``packets`` is the count of
+    the node's own rules, None if unknown; it is not compared, because it differs on every node.
     """
 
     id: str
@@ -40,10 +39,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a snapshot was not assessed.
+    """The reason why a snapshot was not assessed.
 
-    ``status`` is the exit status that it would have had alone: 2 for bad input, 3 for what the machine
-    lacks, 1 for a fault of this program. ``again``: another try may fare better.
+    ``status`` is the exit status for this snapshot alone: 2 for bad input, 3 if the machine lacks
+    something, 1 for a fault of this program. ``again``: another try may succeed.
     """
 
     status: int
@@ -53,7 +52,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of one snapshot. ``found`` is sorted; it is empty when ``failure`` is not None."""
+    """The summary of one snapshot. ``found`` is sorted; it is empty when ``failure`` is not None."""
 
     path: str
     found: tuple[Found, ...] = ()
@@ -68,7 +67,7 @@ class Answer:
 
     @property
     def status(self) -> int:
-        """The exit status that it would have alone."""
+        """The exit status for this snapshot alone."""
         if self.failure is not None:
             return self.failure.status
         if any(one.id != NOT_TESTED for one in self.found):
@@ -77,7 +76,7 @@ class Answer:
 
 
 def answer_of(summary: Summary, path: str) -> Answer:
-    """Return what is kept of an assessment."""
+    """Return the summary of an assessment."""
     found = [one for assessment in summary.assessments for one in _found(assessment)]
     found += (Found(NOT_TESTED, one.family, one.reason) for one in summary.untested)
     titles = {f.entry.id: f.entry.title for a in summary.assessments for f in a.findings if f.entry}
@@ -93,20 +92,20 @@ def _found(assessment: Assessment) -> Iterator[Found]:
     family = assessment.facts.family
     for finding in assessment.findings:
         assert finding.entry is not None
-        yield Found(finding.entry.id, family, finding.subject, finding.in_use)
+        yield Found(finding.entry.id, family, finding.subject, finding.traffic_seen)
     for leak in assessment.leaks:
-        after = "then, too" if leak.remains else "no longer then"
+        after = "after, too" if leak.remains else "no longer after"
         yield Found(LEAK, family, f"{leak.kind} ({after})")
-    # Ids of flows have the node's addresses in them. Where packets end is the same on every node.
-    ends = Counter(_ends(seen) for finding in assessment.unexplained for seen in finding.seen)
+    # Ids of flows contain the node's addresses. Fates are the same on every node.
+    ends = Counter(_fates(changed) for finding in assessment.unexplained for changed in finding.examples)
     for text, count in ends.items():
         yield Found(UNEXPLAINED, family, f"{text} ({count})")
     if assessment.disputed:
         yield Found(
-            NOT_JUDGED, family, f"flows of which simulator and kernel disagree ({len(assessment.disputed)})"
+            NOT_JUDGED, family, f"flows on which simulator and kernel disagree ({len(assessment.disputed)})"
         )
 
 
-def _ends(seen: Seen) -> str:
-    fields = ", ".join(seen.fields)
-    return f"{seen.today_end} today, {seen.then_end} then, by {fields}"
+def _fates(changed: ChangedPacket) -> str:
+    fields = ", ".join(changed.fields)
+    return f"{changed.fate_before} before, {changed.fate_after} after; differs in {fields}"

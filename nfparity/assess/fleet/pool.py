@@ -1,4 +1,4 @@
-"""What a pool of workers has to do; any that does it will do."""
+"""The protocol of a pool of workers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Pool"]
 
 
 class Pool(Protocol):
-    """Answers for snapshots, several at a time."""
+    """Assesses several snapshots at a time."""
 
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
         """Yield one answer for each path, in the order in which they come.
 
-        A worker that is lost is no answer: another one takes its snapshot. Only a snapshot that has ended
-        several workers is given up, with a failure that says so.
+        When a worker is lost, another one takes its snapshot. A snapshot that has ended several workers is
+        given up, with a failure that says so.
         """
         ...

@@ -24,7 +24,7 @@ from nfparity.assess.fleet.daskpool import dask_pool
 from nfparity.assess.fleet.gathering import gather_answers
 from nfparity.assess.fleet.grouping import Fleet, fleet_of
 from nfparity.assess.fleet.node import Answer
-from nfparity.assess.fleet.order import Order
+from nfparity.assess.snapshots import AssessOptions
 from nfparity.report.fleet import print_fleet
 from tests.lab.bench.machine import load_average
 from tests.lab.kuberules import Shape, draw_cluster
@@ -102,7 +102,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--nodes", type=int, default=1000, metavar="N", help="default: 1000")
     parser.add_argument("--services", type=int, default=20, metavar="N", help="of the cluster; default: 20")
     parser.add_argument("--workers", type=int, metavar="N", help="default: one for each processor")
-    parser.add_argument("--corpus", action="store_true", help="a corpus for each node besides the witnesses")
+    parser.add_argument(
+        "--corpus", action="store_true", help="a corpus for each node besides the detectors' flows"
+    )
     given = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix="nfparity-fleet-") as folder:
@@ -116,7 +118,7 @@ def _run(given: argparse.Namespace, folder: Path) -> int:
     paths = list(write_fleet(draw_cluster(shape_of(given.services)), folder, given.nodes))
     cut = cut_some(paths)
     killer = Killer(given.nodes // 3)
-    order = Order(corpus=given.corpus)
+    options = AssessOptions(corpus=given.corpus)
     names = [str(path) for path in paths]
     load, began = load_average(), time.monotonic()
     with progress(sys.stderr) as told:
@@ -125,7 +127,7 @@ def _run(given: argparse.Namespace, folder: Path) -> int:
             told("nodes", done, len(names))
             killer.told(done)
 
-        with dask_pool(order, workers=given.workers, scheduler=None) as pool:
+        with dask_pool(options, workers=given.workers, scheduler=None) as pool:
             answers = gather_answers(pool, names, tell)
     took = time.monotonic() - began
     fleet = fleet_of(answers)

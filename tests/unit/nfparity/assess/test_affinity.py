@@ -11,14 +11,14 @@ from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from harness.diff.ways import PICKED
 from nfparity.assess.detectors.affinity import AFFINITY
+from nfparity.assess.difference import Measured
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Measured
 
 
 @pytest.fixture(scope="module")
 def flow(facts: Facts) -> Flow:
     (detector,) = (one for one in AFFINITY if one.k == "K25")
-    return next(iter(detector.witnesses(facts)))
+    return next(iter(detector.flows(facts)))
 
 
 def went(flow: Flow, seed: int, *, keeps: bool, masqueraded: bool, falls_on: int | None) -> FlowResult:
@@ -67,7 +67,7 @@ def test_a_port_that_is_picked_may_be_one_that_was_sent(facts: Facts, flow: Flow
     }
     (one,) = found
     assert one is not None
-    assert (one.today.sport, one.then.sport) == (PICKED, PICKED)
+    assert (one.before.sport, one.after.sport) == (PICKED, PICKED)
 
 
 def test_what_is_not_masqueraded_is_told_of_the_last_client(facts: Facts, flow: Flow) -> None:
@@ -76,4 +76,4 @@ def test_what_is_not_masqueraded_is_told_of_the_last_client(facts: Facts, flow: 
     assert one is not None
     last = flow.steps[-1]
     assert isinstance(last, Send)
-    assert (one.today.src, one.today.sport) == (last.packet.src, last.packet.sport)
+    assert (one.before.src, one.before.sport) == (last.packet.src, last.packet.sport)

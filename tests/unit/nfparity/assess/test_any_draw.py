@@ -6,7 +6,7 @@ import pytest
 
 from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
-from nfparity.assess.assessing import assess, witnesses
+from nfparity.assess.assessing import assess, detector_flows
 from nfparity.assess.facts import Facts
 from nfparity.assess.summary import Summary
 from nfparity.report.assessjson import assessment_json
@@ -19,13 +19,15 @@ SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2,
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_assessment_tells_what_was_drawn(seed: int, text: str, facts: Facts) -> None:
     # Affinity has hundreds of draws in a flow, which are too many ways to simulate.
-    wanted = [i for i in witnesses(facts)[0] if not i.startswith("K25")]
+    wanted = [i for i in detector_flows(facts)[0] if not i.startswith("K25")]
     known: tuple[dict[Flow, FlowResult], ...] = ({}, {})
     reports = []
     for draw in range(DRAWS):
-        today = DrawingBackend(facts.ruleset, seed=draw, name="today", known=known[0])
-        then = DrawingBackend(faulty(text, seed, faults=12), seed=draw, name="then", known=known[1])
-        found = assess(facts, today=today, then=then, only=wanted, progress=lambda name, done, total: None)
+        before = DrawingBackend(facts.ruleset, seed=draw, name="before", known=known[0])
+        after = DrawingBackend(faulty(text, seed, faults=12), seed=draw, name="after", known=known[1])
+        found = assess(
+            facts, before=before, after=after, only=wanted, progress=lambda name, done, total: None
+        )
         reports.append(Summary(snapshot="rules", version=(1, 30), against=None, assessments=(found,)))
     assert any(one.findings or one.unexplained for one in reports[0].assessments)
     assert not any(one.disputed for one in reports[0].assessments)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from backends.model.contract import Backend
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
-from nfparity.assess.assessing import Assessment, assess, witnesses
+from nfparity.assess.assessing import Assessment, assess, detector_flows
 from nfparity.assess.catalogue import entry
 from nfparity.assess.detectors import DETECTORS
 from nfparity.assess.facts import Facts
@@ -17,11 +17,11 @@ Side = Callable[[str], Backend]
 DROP_INVALID = "-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP\n"
 
 
-def run(facts: Facts, today: Backend, then: Backend, corpus: tuple[Flow, ...] = ()) -> Assessment:
+def run(facts: Facts, before: Backend, after: Backend, corpus: tuple[Flow, ...] = ()) -> Assessment:
     # Affinity is measured on a kernel alone: hundreds of draws are too many ways to simulate.
-    wanted = [i for i in witnesses(facts)[0] if not i.startswith("K25")] + [f.id for f in corpus]
+    wanted = [i for i in detector_flows(facts)[0] if not i.startswith("K25")] + [f.id for f in corpus]
     return assess(
-        facts, today=today, then=then, corpus=corpus, only=wanted, progress=lambda name, done, total: None
+        facts, before=before, after=after, corpus=corpus, only=wanted, progress=lambda name, done, total: None
     )
 
 
@@ -60,7 +60,7 @@ def test_a_difference_of_no_kind_is_told_with_its_flow(text: str, facts: Facts, 
     assert not found.findings
     (one,) = found.unexplained
     assert one.entry is None
-    assert one.seen[0].flow.id == "stranger"
+    assert one.examples[0].flow.id == "stranger"
 
 
 def test_where_simulator_and_kernel_dispute_today_nothing_is_said(
@@ -75,22 +75,22 @@ def test_where_simulator_and_kernel_dispute_today_nothing_is_said(
 
 
 def test_a_kind_outside_of_its_versions_is_not_looked_for(text: str, made: Callable[..., Facts]) -> None:
-    ids = witnesses(made(text, version=(1, 33)))[0]
+    ids = detector_flows(made(text, version=(1, 33)))[0]
     assert any(one.startswith("K24/") for one in ids)
     assert any(one.startswith("K07/") for one in ids)
-    later = witnesses(made(text, version=(1, 34)))[0]
+    later = detector_flows(made(text, version=(1, 34)))[0]
     assert not any(one.startswith("K24/") for one in later)
 
 
-def test_witnesses_have_ids_of_their_own(facts: Facts) -> None:
-    ids = [flow.id for detector in DETECTORS for flow in detector.witnesses(facts)]
+def test_detectors_flows_have_distinct_ids(facts: Facts) -> None:
+    ids = [flow.id for detector in DETECTORS for flow in detector.flows(facts)]
     assert len(ids) == len(set(ids))
     assert all(
-        flow.id.startswith(f"{detector.k}/") for detector in DETECTORS for flow in detector.witnesses(facts)
+        flow.id.startswith(f"{detector.k}/") for detector in DETECTORS for flow in detector.flows(facts)
     )
 
 
 def test_counters_say_what_is_in_use(text: str, made: Callable[..., Facts], simulated: Side) -> None:
     counted = text.replace(DROP_INVALID, f"[7:420] {DROP_INVALID}")
     found = run(made(counted), simulated(text), simulated(text.replace(DROP_INVALID, "")))
-    assert [(f.entry, f.in_use) for f in found.findings] == [(entry("K05"), 7)]
+    assert [(f.entry, f.traffic_seen) for f in found.findings] == [(entry("K05"), 7)]

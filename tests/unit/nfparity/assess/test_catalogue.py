@@ -6,16 +6,16 @@ import pytest
 
 from nfparity.assess.catalogue import CATALOGUE, Decided, catalogue, entry, read_catalogue
 from nfparity.assess.detectors import DETECTORS
-from nfparity.assess.ends import End
+from nfparity.assess.fate import Fate
 
 GOOD = """
 [K01]
 title = "a"
 trigger = "b"
 versions = ["1.29", "1.33"]
-today = "c"
-then = "d"
-advice = "e"
+before = "c"
+after = "d"
+action = "e"
 source = "f"
 decided = "replay"
 expects = ["service > local"]
@@ -34,10 +34,10 @@ def test_what_packets_decide_has_a_detector_and_nothing_else_has() -> None:
 
 def test_an_entry_is_read() -> None:
     (one,) = read_catalogue(GOOD)
-    assert one.expects == {(End.SERVICE, End.LOCAL)}
+    assert one.expects == {(Fate.SERVICE, Fate.LOCAL)}
     assert (one.first, one.last) == ((1, 29), (1, 33))
-    assert one.allows(End.SERVICE, End.LOCAL)
-    assert not one.allows(End.LOCAL, End.SERVICE)
+    assert one.allows(Fate.SERVICE, Fate.LOCAL)
+    assert not one.allows(Fate.LOCAL, Fate.SERVICE)
 
 
 @pytest.mark.parametrize(

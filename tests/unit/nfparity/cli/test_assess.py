@@ -25,7 +25,7 @@ RULES = str(CORPUS / "kube-real/rules.iptables-save")
         ((RULES, "--family", "ip6"), "IPv6"),
         (
             (RULES, "--service-range", "10.96.0.0/12", "--service-range", "10.0.0.0/8"),
-            "more than one of a family",
+            "given twice for one family",
         ),
     ],
 )
@@ -62,7 +62,7 @@ class Unable:
 
 
 def test_what_the_machine_lacks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nfparity.assess.snapshots.today_backend", Unable)
+    monkeypatch.setattr("nfparity.assess.snapshots.iptables_backend", Unable)
     assert main(["assess", RULES]) == 3
     assert "iptables-legacy cannot run here: it needs root" in capsys.readouterr().err
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from nfparity.assess.fleet.job import answer
 from nfparity.assess.fleet.node import Answer, Found
-from nfparity.assess.fleet.order import Order, answer
 from nfparity.assess.fleet.pool import Pool
+from nfparity.assess.snapshots import AssessOptions
 from nfparity.cli.main import main
 from translate.ir import Family
 
@@ -32,17 +33,17 @@ class Inline:
             if Path(path).exists():
                 yield Answer(path=path, found=(Found("K01", Family.IP, "a/b:c"),), flows=2)
             else:
-                yield answer(Order(), path)
+                yield answer(AssessOptions(), path)
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Order, int | None, str | None]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[AssessOptions, int | None, str | None]]:
     """What pools were asked for; they answer without any dask."""
-    found: list[tuple[Order, int | None, str | None]] = []
+    found: list[tuple[AssessOptions, int | None, str | None]] = []
 
     @contextmanager
-    def pool(order: Order, *, workers: int | None, scheduler: str | None) -> Iterator[Pool]:
-        found.append((order, workers, scheduler))
+    def pool(options: AssessOptions, *, workers: int | None, scheduler: str | None) -> Iterator[Pool]:
+        found.append((options, workers, scheduler))
         yield Inline()
 
     monkeypatch.setattr("nfparity.assess.fleet.daskpool.dask_pool", pool)
@@ -50,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Order, int | None, str 
 
 
 def test_lines_on_standard_error_and_one_summary(
-    asked: list[tuple[Order, int | None, str | None]], capsys: pytest.CaptureFixture[str]
+    asked: list[tuple[AssessOptions, int | None, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["assess", RULES, "missing.tar.gz", IPVS, "--workers", "3", "--known-only"]
     assert main([*words, "--kubernetes", "1.30"]) == 2
@@ -59,21 +60,23 @@ def test_lines_on_standard_error_and_one_summary(
     assert "missing.tar.gz: not assessed: cannot be read" in err
     assert "2 nodes: " in out
     assert f"nfparity assess {RULES} --kubernetes 1.30" in out
-    ((order, workers, scheduler),) = asked
-    assert (order.version, order.corpus, workers, scheduler) == ((1, 30), False, 3, None)
+    ((options, workers, scheduler),) = asked
+    assert (options.version, options.corpus, workers, scheduler) == ((1, 30), False, 3, None)
 
 
 def test_json_alone_is_on_standard_output(
-    asked: list[tuple[Order, int | None, str | None]], capsys: pytest.CaptureFixture[str]
+    asked: list[tuple[AssessOptions, int | None, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["assess", RULES, IPVS, "--format", "json", "--scheduler", "tcp://127.0.0.1:8786"]
     assert main(words) == 1
-    assert json.loads(capsys.readouterr().out)["alike"][0]["snapshots"] == [RULES, IPVS]
+    assert json.loads(capsys.readouterr().out)["groups"][0]["snapshots"] == [RULES, IPVS]
     assert asked[0][1:] == (None, "tcp://127.0.0.1:8786")
 
 
 def test_a_folder_of_one_snapshot_is_a_fleet(
-    asked: list[tuple[Order, int | None, str | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    asked: list[tuple[AssessOptions, int | None, str | None]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "n1.tar.gz").write_bytes(b"")
     assert main(["assess", str(tmp_path)]) == 1
@@ -91,13 +94,13 @@ def test_a_folder_of_one_snapshot_is_a_fleet(
         ((RULES, IPVS, "--objects", RULES), f"{RULES}:1:1: not JSON"),
         ((RULES, "--workers", "2"), "--workers is for several"),
         ((RULES, "--scheduler", "tcp://x:1"), "--scheduler is for several"),
-        ((RULES, IPVS, *RANGE, *RANGE), "more than one of a family"),
+        ((RULES, IPVS, *RANGE, *RANGE), "given twice for one family"),
     ],
 )
 def test_bad_input(
     words: tuple[str, ...],
     said: str,
-    asked: list[tuple[Order, int | None, str | None]],
+    asked: list[tuple[AssessOptions, int | None, str | None]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["assess", *words]) == 2

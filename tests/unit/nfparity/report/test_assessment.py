@@ -14,10 +14,10 @@ from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from nfparity.assess.assessing import Assessment, Checked, Finding
 from nfparity.assess.catalogue import Decided, catalogue, entry
+from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.facts import gather
 from nfparity.assess.leaks import Leak
 from nfparity.assess.replaying import Disputed
-from nfparity.assess.seen import Evidence, Seen
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import recover
 from nfparity.report.assessjson import assessment_json
@@ -37,7 +37,7 @@ def ip(text: str) -> int:
     return parse_address(Family.IP, text)
 
 
-def seen(name: str = "K01/a/b:c/outside") -> Seen:
+def changed(name: str = "K01/a/b:c/outside") -> ChangedPacket:
     packet = Packet(
         family=Family.IP, src=ip("198.51.100.7"), dst=ip("10.0.0.1"), proto=Protocol.TCP, sport=1, dport=30080
     )
@@ -47,8 +47,8 @@ def seen(name: str = "K01/a/b:c/outside") -> Seen:
     )
     local = Outcome(verdict=Verdict.LOCAL, src=packet.src, dst=packet.dst, sport=1, dport=30080)
     flow = Flow(id=name, steps=(Send(packet=packet, entry="eth0"),))
-    return Seen(
-        flow=flow, step=0, packet=packet, entry="eth0", today=forwarded, then=local, fields=("verdict",)
+    return ChangedPacket(
+        flow=flow, step=0, packet=packet, entry="eth0", before=forwarded, after=local, fields=("verdict",)
     )
 
 
@@ -57,15 +57,15 @@ def summary() -> Summary:
     ruleset = read_ruleset(RULES.encode(), name="dump")
     facts = gather(ruleset, node_from_json(NODE, name="node"), recover(ruleset), version=(1, 30))
     line = Evidence(Origin("folder/dump file", 7, 0, "-A KUBE-NODEPORTS -j X"), 3)
-    finding = Finding(entry=entry("K01"), subject="a/b:c", lines=(line,), seen=(seen(),))
-    other = Finding(entry=None, subject="?", seen=(seen("odd"),))
-    leak = Leak(kind="an address", device="eth0", seen=(seen("LEAK/x"),))
+    finding = Finding(entry=entry("K01"), subject="a/b:c", lines=(line,), examples=(changed(),))
+    other = Finding(entry=None, subject="?", examples=(changed("odd"),))
+    leak = Leak(kind="an address", device="eth0", examples=(changed("LEAK/x"),))
     one = Assessment(
         facts=facts,
         findings=(finding,),
         unexplained=(other,),
         leaks=(leak,),
-        checked=(Checked(entry=entry("K04"), witnesses=2),),
+        checked=(Checked(entry=entry("K04"), flows=2),),
         flows=9,
     )
     return Summary(
@@ -73,7 +73,7 @@ def summary() -> Summary:
         version=(1, 30),
         against="new.nft",
         assessments=(one,),
-        options=("--against", "new.nft"),
+        words=("--against", "new.nft"),
     )
 
 
@@ -91,11 +91,11 @@ def test_the_text_says_what_changes_for_whom_and_shows_it(summary: Summary) -> N
         "tcp 198.51.100.7:1 > 10.0.0.1:30080 in eth0",
         "leaves by cni0, as 198.51.100.7:1 > 10.244.0.5:80",
         "to the node's own sockets, as it was sent",
-        "a/b:c: 3 packets met these lines",
+        "a/b:c: 3 packets matched these lines",
         "--only K01/a/b:c/outside",
         "UNEXPLAINED",
         "LEAK  an address",
-        "looked for, and not there: K04",
+        "not found on this node: K04",
         "nfparity assess dump --against new.nft --only ID",
     ):
         assert words in text, words
@@ -112,7 +112,7 @@ def test_nothing_is_said_in_a_line(summary: Summary) -> None:
     (one,) = summary.assessments
     calm = replace(summary, assessments=(replace(one, findings=(), unexplained=(), leaks=()),))
     assert not calm.changes
-    assert "nothing changes: 9 flows end as they do today" in shown(calm)
+    assert "nothing changes: 9 flows have the same outcome" in shown(calm)
 
 
 def test_json_holds_everything(summary: Summary) -> None:
@@ -120,14 +120,14 @@ def test_json_holds_everything(summary: Summary) -> None:
     assert (data["changes"], data["kubernetes"], data["against"]) == (True, "1.30", "new.nft")
     (family,) = data["families"]
     (finding,) = family["findings"]
-    assert (finding["id"], finding["subject"], finding["packets"]) == ("K01", "a/b:c", 3)
+    assert (finding["id"], finding["affects"], finding["traffic seen"]) == ("K01", "a/b:c", 3)
     assert finding["lines"][0]["line"] == 7
-    (witness,) = finding["witnesses"]
-    assert witness["today"]["dst"] == "10.244.0.5"
-    assert witness["then"]["verdict"] == "local"
-    assert witness["command"].endswith("--only K01/a/b:c/outside")
+    (example,) = finding["examples"]
+    assert example["before"]["dst"] == "10.244.0.5"
+    assert example["after"]["verdict"] == "local"
+    assert example["reproduce"].endswith("--only K01/a/b:c/outside")
     assert len(family["unexplained"]) == len(family["leaks"]) == 1
-    assert family["checked"] == [{"id": "K04", "witnesses": 2}]
+    assert family["checked"] == [{"id": "K04", "flows": 2}]
 
 
 def test_sarif_is_what_its_specification_asks_for(summary: Summary) -> None:
@@ -145,16 +145,16 @@ def test_sarif_is_what_its_specification_asks_for(summary: Summary) -> None:
 
 
 def with_sides(summary: Summary) -> Summary:
-    """The same, with what was sent where, one flow of which today is disputed, and a family left out."""
+    """The same, with what was sent where, one disputed flow, and a family left out."""
     (one,) = summary.assessments
     ids = ("K01/a/b:c/outside", "odd", "LEAK/x", "fine", "doubted")
     sides = (
         ("iptables-legacy", dict.fromkeys(ids, 0.25)),
         ("kube-proxy-nftables", dict.fromkeys(ids, 0.5)),
     )
-    stated = Finding(entry=entry("K08"), subject="Linux", told="Linux is 4.19, below 5.13")
+    static_findings = Finding(entry=entry("K08"), subject="Linux", told="Linux is 4.19, below 5.13")
     disputed = (Disputed("doubted", "verdict: drop simulated, forward seen"),)
-    more = replace(one, sides=sides, disputed=disputed, findings=(*one.findings, stated))
+    more = replace(one, sides=sides, disputed=disputed, findings=(*one.findings, static_findings))
     return replace(summary, assessments=(more,), untested=(Untested(Family.IP6, "no table is for it"),))
 
 
@@ -162,11 +162,11 @@ def test_junit_has_a_case_for_each_flow_on_each_side(summary: Summary) -> None:
     root = checked_junit(assessment_junit(with_sides(summary), times=True))
     suites = {suite.get("name"): suite for suite in root}
     assert list(suites) == ["ip iptables-legacy", "ip kube-proxy-nftables", "ip snapshot", "ip6 not tested"]
-    today, then = suites["ip iptables-legacy"], suites["ip kube-proxy-nftables"]
-    assert (today.get("tests"), today.get("failures"), today.get("time")) == ("5", "1", "1.250")
-    assert today.find("testcase[@name='doubted']/failure") is not None
-    assert (then.get("tests"), then.get("failures"), then.get("time")) == ("5", "3", "2.500")
-    failure = then.find("testcase[@name='K01/a/b:c/outside']/failure")
+    before, after = suites["ip iptables-legacy"], suites["ip kube-proxy-nftables"]
+    assert (before.get("tests"), before.get("failures"), before.get("time")) == ("5", "1", "1.250")
+    assert before.find("testcase[@name='doubted']/failure") is not None
+    assert (after.get("tests"), after.get("failures"), after.get("time")) == ("5", "3", "2.500")
+    failure = after.find("testcase[@name='K01/a/b:c/outside']/failure")
     assert failure is not None
     assert failure.get("message") == "K01: a/b:c"
     assert "--only K01/a/b:c/outside" in (failure.text or "")

@@ -12,7 +12,7 @@ import pytest
 
 from nfparity.assess.fleet.daskpool import dask_pool
 from nfparity.assess.fleet.node import Answer, Failure
-from nfparity.assess.fleet.order import Order
+from nfparity.assess.snapshots import AssessOptions
 from translate.errors import InputError, MachineError
 
 pytest.importorskip("distributed")
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-def deadly(order: Order, path: str) -> Answer:
+def deadly(options: AssessOptions, path: str) -> Answer:
     """Runs in a worker."""
     match os.path.basename(path):
         case "kills":
@@ -33,7 +33,7 @@ def deadly(order: Order, path: str) -> Answer:
             raise ValueError("odd")
         case "fails":
             return Answer(path=path, failure=Failure(2, f"{path}: cut"))
-    return Answer(path=path, flows=order.only.count("three") * 3)
+    return Answer(path=path, flows=options.only.count("three") * 3)
 
 
 def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them(
@@ -41,7 +41,7 @@ def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     paths = ["one", "kills", "raises", "fails", "two"]
-    with dask_pool(Order(only=("three",)), workers=1, scheduler=None, ask=deadly) as pool:
+    with dask_pool(AssessOptions(only=("three",)), workers=1, scheduler=None, ask=deadly) as pool:
         answers = {one.path: one for one in pool.answers(paths)}
     assert set(answers) == set(paths)
     assert answers["one"] == Answer(path="one", flows=3)
@@ -60,8 +60,8 @@ def test_nothing_is_lost_by_what_ends_workers_and_what_fails_in_them(
 )
 def test_an_address_that_is_none(address: str) -> None:
     with (
-        pytest.raises(InputError, match="no address such as"),
-        dask_pool(Order(), workers=None, scheduler=address),
+        pytest.raises(InputError, match="not an address such as"),
+        dask_pool(AssessOptions(), workers=None, scheduler=address),
     ):
         pass
 
@@ -91,7 +91,7 @@ def test_a_scheduler_that_runs_already_lends_its_workers_and_keeps_them(schedule
     scheduler.scale(1)
     address = scheduler.scheduler_address
     for _ in range(2):
-        with dask_pool(Order(), workers=None, scheduler=address, ask=deadly) as pool:
+        with dask_pool(AssessOptions(), workers=None, scheduler=address, ask=deadly) as pool:
             assert {one.path for one in pool.answers(["one", "two"])} == {"one", "two"}
 
 
@@ -102,7 +102,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_for_ever(
     address = scheduler.scheduler_address
     with (
         pytest.raises(MachineError, match="no worker"),
-        dask_pool(Order(), workers=None, scheduler=address),
+        dask_pool(AssessOptions(), workers=None, scheduler=address),
     ):
         pass
 
@@ -111,6 +111,6 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nfparity.assess.fleet.daskpool._SECONDS", 0.5)
     with (
         pytest.raises(MachineError, match="no scheduler answers"),
-        dask_pool(Order(), workers=None, scheduler="tcp://127.0.0.1:1"),
+        dask_pool(AssessOptions(), workers=None, scheduler="tcp://127.0.0.1:1"),
     ):
         pass

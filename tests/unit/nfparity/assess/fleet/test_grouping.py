@@ -32,7 +32,7 @@ def fleet() -> Fleet:
         node("calm"),
         node("n2", found("K02", WEB), found("K01", WEB, 7)),
         Answer(path="s/cut.tar.gz", failure=Failure(2, "s/cut.tar.gz: not a .tar.gz\nmore of it")),
-        node("n3", found("K01", DNS), found(LEAK, "an address (no longer then)")),
+        node("n3", found("K01", DNS), found(LEAK, "an address (no longer after)")),
         Answer(path="s/torn.tar.gz", failure=Failure(2, "s/torn.tar.gz: not a .tar.gz\nmore of it")),
     ]
     return fleet_of(answers, ("--known-only",))
@@ -46,8 +46,8 @@ def test_groups_are_those_with_equal_findings_the_largest_first(fleet: Fleet) ->
 
 
 def test_counters_part_no_nodes_and_are_told(fleet: Fleet) -> None:
-    assert fleet.alike[0].in_use("K01") == 1
-    assert fleet.alike[0].in_use("K02") is None
+    assert fleet.alike[0].traffic_seen("K01") == 1
+    assert fleet.alike[0].traffic_seen("K02") is None
 
 
 def test_a_family_that_was_not_tested_is_no_finding_and_has_a_status_of_its_own() -> None:
@@ -95,9 +95,9 @@ def test_the_text_names_nodes_findings_and_how_to_see_more(fleet: Fleet) -> None
     text = stream.getvalue()
     for words in (
         "2 nodes: n1, n2\n",
-        f"  K01          {WEB} (in use on 1 of 2)\n",
+        f"  K01          {WEB} (traffic seen on 1 of 2)\n",
         f"  K02          {WEB}\n",
-        "  packets      nfparity assess s/n1.tar.gz --known-only\n",
+        "  reproduce    nfparity assess s/n1.tar.gz --known-only\n",
         "1 node: calm\n               nothing changes\n",
         "2 nodes: cut, torn\n  not assessed not a .tar.gz more of it\n",
         "  K01          3 nodes, 2 subjects: title of K01\n",
@@ -113,17 +113,17 @@ def test_long_lists_are_cut_in_text_and_whole_in_json() -> None:
     print_fleet(fleet, stream)
     assert "n11, … and 8 more" in stream.getvalue()
     assert "a/s05:p and 3 more" in stream.getvalue()
-    (alike,) = json.loads(fleet_json(fleet))["alike"]
+    (alike,) = json.loads(fleet_json(fleet))["groups"]
     assert len(alike["snapshots"]) == 20
-    assert len(alike["found"]) == 9
+    assert len(alike["findings"]) == 9
 
 
 def test_json_has_failures_and_what_is_in_use(fleet: Fleet) -> None:
     data = json.loads(fleet_json(fleet))
     assert (data["nodes"], data["failed"], data["changes"]) == (6, 2, True)
-    assert data["alike"][0]["in_use"] == {"K01": 1, "K02": None}
-    assert data["alike"][3]["failure"]["status"] == 2
-    assert data["alike"][3]["snapshots"] == ["s/cut.tar.gz", "s/torn.tar.gz"]
+    assert data["groups"][0]["traffic seen"] == {"K01": 1, "K02": None}
+    assert data["groups"][3]["failure"]["status"] == 2
+    assert data["groups"][3]["snapshots"] == ["s/cut.tar.gz", "s/torn.tar.gz"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_json_has_failures_and_what_is_in_use(fleet: Fleet) -> None:
         (
             Answer(path="a", failure=Failure(3, "no memory", again=True)),
             True,
-            "a: to be tried again: no memory",
+            "a: will be retried: no memory",
         ),
     ],
 )
@@ -153,16 +153,16 @@ def test_what_all_groups_share_is_told_once() -> None:
     fleet = fleet_of(groups)
     assert fleet.shared is not None
     assert fleet.shared.found == (found("K01", WEB),)
-    assert fleet.shared.in_use("K01") == 2
+    assert fleet.shared.traffic_seen("K01") == 2
     stream = io.StringIO()
     print_fleet(fleet, stream)
     text = stream.getvalue()
     assert text.startswith(
-        f"all 3 nodes with findings\n  K01          {WEB} (in use on 2 of 3)\n\n1 node: a\n  K20"
+        f"all 3 nodes with findings\n  K01          {WEB} (traffic seen on 2 of 3)\n\n1 node: a\n  K20"
     )
     assert text.count(f"K01          {WEB}") == 1
-    assert "1 node: c\n               nothing besides\n" in text
-    assert len(json.loads(fleet_json(fleet))["alike"][0]["found"]) == 2
+    assert "1 node: c\n               no other findings\n" in text
+    assert len(json.loads(fleet_json(fleet))["groups"][0]["findings"]) == 2
 
 
 def test_one_group_shares_with_nobody() -> None:

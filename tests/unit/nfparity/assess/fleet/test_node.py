@@ -10,25 +10,25 @@ from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import entry
+from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.facts import gather
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, Found, answer_of
 from nfparity.assess.leaks import Leak
-from nfparity.assess.seen import Evidence, Seen
 from nfparity.assess.summary import Summary
 from nfparity.kubeproxy import recover
 from translate.ir import Family, Origin, Protocol
 from translate.read import read_ruleset
 
 
-def seen(name: str, dst: int) -> Seen:
+def changed(name: str, dst: int) -> ChangedPacket:
     packet = Packet(family=Family.IP, src=1, dst=dst, proto=Protocol.TCP, sport=1, dport=80)
-    return Seen(
+    return ChangedPacket(
         flow=Flow(id=name, steps=(Send(packet=packet, entry="eth0"),)),
         step=0,
         packet=packet,
         entry="eth0",
-        today=Outcome(verdict=Verdict.FORWARD, out="cni0", src=1, dst=5, dnat=True),
-        then=Outcome(verdict=Verdict.DROP),
+        before=Outcome(verdict=Verdict.FORWARD, out="cni0", src=1, dst=5, dnat=True),
+        after=Outcome(verdict=Verdict.DROP),
         fields=("verdict",),
     )
 
@@ -37,12 +37,12 @@ def summary(address: str, packets: int) -> Summary:
     ruleset = read_ruleset(b"*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n", name="dump")
     node = node_from_json(f'{{"interfaces": {{"eth0": ["{address}/24"]}}}}', name="node")
     line = Evidence(Origin("dump", 7, 0, ""), packets)
-    flow = seen(f"odd-{address}", packets)
+    flow = changed(f"odd-{address}", packets)
     one = Assessment(
         facts=gather(ruleset, node, recover(ruleset)),
-        findings=(Finding(entry=entry("K01"), subject="a/b:c", lines=(line,), seen=(flow,)),),
-        unexplained=(Finding(entry=None, subject="?", seen=(flow,)),) * 2,
-        leaks=(Leak(kind="an address", device="eth0", seen=(flow,)),),
+        findings=(Finding(entry=entry("K01"), subject="a/b:c", lines=(line,), examples=(flow,)),),
+        unexplained=(Finding(entry=None, subject="?", examples=(flow,)),) * 2,
+        leaks=(Leak(kind="an address", device="eth0", examples=(flow,)),),
         flows=9,
         disputed=(f"odd-{address}: verdict",),
     )
@@ -53,9 +53,9 @@ def test_every_kind_of_finding_is_kept() -> None:
     answer = answer_of(summary("192.168.0.2", 3), "n1")
     assert answer.found == (
         Found("K01", Family.IP, "a/b:c"),
-        Found(LEAK, Family.IP, "an address (no longer then)"),
-        Found(NOT_JUDGED, Family.IP, "flows of which simulator and kernel disagree (1)"),
-        Found(UNEXPLAINED, Family.IP, "service today, dropped then, by verdict (2)"),
+        Found(LEAK, Family.IP, "an address (no longer after)"),
+        Found(NOT_JUDGED, Family.IP, "flows on which simulator and kernel disagree (1)"),
+        Found(UNEXPLAINED, Family.IP, "service before, dropped after; differs in verdict (2)"),
     )
     assert answer.found[0].packets == 3
     assert answer.ids == ("K01", LEAK, NOT_JUDGED, UNEXPLAINED)

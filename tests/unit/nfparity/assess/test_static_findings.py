@@ -9,7 +9,7 @@ import pytest
 
 from backends.model.node import Node
 from nfparity.assess.facts import Facts
-from nfparity.assess.stated import stated
+from nfparity.assess.static_findings import static_findings
 from tests.lab.kuberules import Cluster, Endpoint, Service, kube_proxy_rules
 from translate.ir import Family, Interval, parse_address
 
@@ -30,7 +30,7 @@ def meta(release: str, nft: str | None = None) -> dict[str, object]:
     ],
 )
 def test_an_old_kernel_or_nft(facts: Facts, said: dict[str, object], subjects: list[str]) -> None:
-    found = list(stated(replace(facts, meta=said)))
+    found = list(static_findings(replace(facts, meta=said)))
     assert [one.subject for one in found] == subjects
     assert {one.k for one in found} <= {"K08"}
 
@@ -54,7 +54,7 @@ def cluster_text(*ports: int, node: Node) -> str:
 
 
 def test_two_services_with_one_address_and_port(made: Callable[..., Facts], node: Node) -> None:
-    (one,) = stated(made(cluster_text(80, 80, node=node)))
+    (one,) = static_findings(made(cluster_text(80, 80, node=node)))
     assert one.k == "K29"
     assert one.subject == "a/s1:p and a/s2:p"
     assert one.told == "both have 203.0.113.9:80/tcp"
@@ -62,4 +62,4 @@ def test_two_services_with_one_address_and_port(made: Callable[..., Facts], node
 
 
 def test_one_address_at_two_ports_is_no_clash(made: Callable[..., Facts], node: Node) -> None:
-    assert not list(stated(made(cluster_text(80, 81, node=node))))
+    assert not list(static_findings(made(cluster_text(80, 81, node=node))))

@@ -1,8 +1,8 @@
-"""The part of a node's rules that is not kube-proxy's: it stays when kube-proxy changes its mode.
+"""The rules of a node that kube-proxy did not write: they stay when kube-proxy changes its mode.
 
-kube-proxy takes its own rules away when it starts in another mode (``CleanupLeftovers``): the jumps
-from the built-in chains, and its chains. What another component has put into one of these chains goes
-with it; where another component jumps to one of them, that rule finds nothing there any more.
+kube-proxy removes its own rules when it starts in another mode (``CleanupLeftovers``): the jumps from the
+built-in chains, and its chains. Rules that another component put into one of these chains go with it. A rule
+of another component that jumps to one of them finds an empty chain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from translate.ir import (
     TableName,
 )
 
-__all__ = ["Denial", "Foreign", "foreign_part", "is_kube_proxy_chain"]
+__all__ = ["Denial", "OtherRules", "is_kube_proxy_chain", "without_kube_proxy"]
 
 _OWN: Final = frozenset(
     {
@@ -51,12 +51,12 @@ _OF_A_SERVICE: Final = re.compile(r"KUBE-(SVC|SVL|EXT|XLB|FW|SEP)-.+")
 _MARK: Final = "KUBE-MARK-MASQ"
 _GUARD: Final = "KUBE-FIREWALL"
 _KUBELET: Final = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY")
-"""Chains that only a kubelet makes: then it keeps :data:`_GUARD`, too (``pkg/kubelet``, ``iptables``)."""
+"""Chains that only a kubelet makes; a node with them keeps :data:`_GUARD`, too (``pkg/kubelet``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """What denies by default in one hook of the filter table: the policy (``rule`` None), or a last rule."""
+    """A default denial in one hook of the filter table: the policy (``rule`` None), or a last rule."""
 
     hook: Hook
     chain: Chain
@@ -64,12 +64,12 @@ class Denial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
-    """The rules that stay, and what of them is of interest.
+class OtherRules:
+    """The rules that stay, and those of them that affect kube-proxy's traffic.
 
-    ``intruders`` use a chain or the mark of kube-proxy's; ``askers`` are those that ask for the mark.
-    ``denials`` are firewalls that deny by default; ``drops`` is whether any rule that stays drops or
-    rejects. ``notes`` say what was assumed.
+    ``intruders`` use a chain or the mark of kube-proxy; ``askers`` are those that match on the mark.
+    ``denials`` are firewalls that deny by default; ``drops`` is True if any of the rules drops or
+    rejects. ``notes`` are the assumptions.
     """
 
     ruleset: Ruleset
@@ -81,14 +81,14 @@ class Foreign:
 
 
 def is_kube_proxy_chain(name: str, *, kubelet: bool) -> bool:
-    """Whether a chain of that name is kube-proxy's, on a node with or without a kubelet's chains."""
+    """True if kube-proxy makes a chain of that name, on a node with or without a kubelet's chains."""
     if name == _GUARD:
         return not kubelet
     return name in _OWN or _OF_A_SERVICE.fullmatch(name) is not None
 
 
-def foreign_part(ruleset: Ruleset, state: KubeProxyState) -> Foreign:
-    """Return what stays of ``ruleset`` when the kube-proxy of ``state`` takes its rules away."""
+def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
+    """Return the rest of ``ruleset`` after the kube-proxy of ``state`` has removed its rules."""
     names = {chain.name for table in ruleset.tables for chain in table.chains}
     kubelet = any(name in names for name in _KUBELET)
     notes: list[str] = []
@@ -104,13 +104,13 @@ def foreign_part(ruleset: Ruleset, state: KubeProxyState) -> Foreign:
             for rule in chain.rules:
                 target = _target(rule)
                 own = target is not None and is_kube_proxy_chain(target, kubelet=kubelet)
-                if own and _is_entrance(chain, rule):
+                if own and _is_own_jump(chain, rule):
                     continue
                 if own and target is not None:
                     wanted[target] = None
                     where = f"chain {target} of {table.name}"
-                    notes.append(f"{where} stays, without rules, where rules not of kube-proxy jump to it")
-                if own or _asks_mark(rule, state.mark) or _sets_mark(rule, state.mark):
+                    notes.append(f"{where} stays, without rules, because rules of others jump to it")
+                if own or _matches_mark(rule, state.mark) or _sets_mark(rule, state.mark):
                     intruders.append(rule)
                 rules.append(rule)
             chains.append(replace(chain, rules=tuple(rules)))
@@ -119,11 +119,11 @@ def foreign_part(ruleset: Ruleset, state: KubeProxyState) -> Foreign:
             tables.append(replace(table, chains=tuple(chains)))
     rest = replace(ruleset, tables=tuple(tables))
     if kubelet and _GUARD in names:
-        notes.append(f"chain {_GUARD} is the kubelet's, and stays")
-    return Foreign(
+        notes.append(f"chain {_GUARD} belongs to the kubelet, and stays")
+    return OtherRules(
         ruleset=rest,
         intruders=tuple(intruders),
-        askers=tuple(rule for rule in intruders if _asks_mark(rule, state.mark)),
+        askers=tuple(rule for rule in intruders if _matches_mark(rule, state.mark)),
         denials=tuple(_denials(rest)),
         drops=any(_denies(rule) for table in rest.tables for c in table.chains for rule in c.rules),
         notes=tuple(dict.fromkeys(notes)),
@@ -134,14 +134,14 @@ def _target(rule: Rule) -> str | None:
     return next((a.chain for a in rule.actions if isinstance(a, Jump | Goto)), None)
 
 
-def _is_entrance(chain: Chain, rule: Rule) -> bool:
-    """Whether a jump to a chain of kube-proxy's is one of its own: of all new packets, or of all."""
-    asked = [t for test in rule.tests for t in (test.tests if isinstance(test, AnyOf) else (test,))]
-    plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in asked)
+def _is_own_jump(chain: Chain, rule: Rule) -> bool:
+    """True if a jump to a chain of kube-proxy is its own: for all packets, or all new ones."""
+    tests = [t for test in rule.tests for t in (test.tests if isinstance(test, AnyOf) else (test,))]
+    plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in tests)
     return chain.hook is not None and plain and _target(rule) != _MARK
 
 
-def _asks_mark(rule: Rule, mark: int | None) -> bool:
+def _matches_mark(rule: Rule, mark: int | None) -> bool:
     if mark is None:
         return False
     for test in rule.tests:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from backends.model.contract import Availability
-from nfparity.assess.fleet import order as orders
-from nfparity.assess.fleet.order import Order, answer
+from nfparity.assess.fleet import job
+from nfparity.assess.fleet.job import answer
+from nfparity.assess.snapshots import AssessOptions
 from translate.errors import MachineError
 
 REAL = Path(__file__).resolve().parents[4] / "corpus/rulesets/kube-real/rules.iptables-save"
@@ -27,16 +28,16 @@ def test_a_snapshot_that_cannot_be_read_is_bad_for_good(tmp_path: Path) -> None:
     path = tmp_path / "cut.tar.gz"
     path.write_bytes(b"\x1f\x8b\x08")
     for one in (str(path), str(tmp_path / "missing")):
-        got = answer(Order(), one)
+        got = answer(AssessOptions(), one)
         assert got.failure is not None
         assert (got.failure.status, got.failure.again) == (2, False)
         assert one in got.failure.reason
 
 
 def test_what_the_machine_lacks_may_be_there_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nfparity.assess.snapshots.today_backend", Unable)
-    monkeypatch.setattr(orders, "_ABLE", set())
-    got = answer(Order(), str(REAL))
+    monkeypatch.setattr("nfparity.assess.snapshots.iptables_backend", Unable)
+    monkeypatch.setattr(job, "_ABLE", set())
+    got = answer(AssessOptions(), str(REAL))
     assert got.failure is not None
     assert (got.failure.status, got.failure.again) == (3, True)
     assert "it needs root" in got.failure.reason
@@ -52,17 +53,17 @@ def test_no_exception_leaves_it(
     def fail(path: str) -> None:
         raise error
 
-    monkeypatch.setattr(orders, "load_snapshot", fail)
-    got = answer(Order(), "node")
+    monkeypatch.setattr(job, "load_snapshot", fail)
+    got = answer(AssessOptions(), "node")
     assert got.failure is not None
     assert (got.path, got.failure.status, got.failure.again) == ("node", status, again)
 
 
 def test_it_is_sent_to_other_processes(tmp_path: Path) -> None:
-    got = answer(Order(), os.devnull)
+    got = answer(AssessOptions(), os.devnull)
     assert pickle.loads(pickle.dumps(got)) == got
-    order = Order(version=(1, 30), only=("a",))
-    assert pickle.loads(pickle.dumps(order)) == order
+    options = AssessOptions(version=(1, 30), only=("a",))
+    assert pickle.loads(pickle.dumps(options)) == options
 
 
 class Counting(Unable):
@@ -76,12 +77,14 @@ class Counting(Unable):
 
 
 def test_a_process_probes_its_machine_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nfparity.assess.snapshots.today_backend", Counting)
-    monkeypatch.setattr("nfparity.assess.snapshots.Then.probe", lambda then: Counting().probe())
+    monkeypatch.setattr("nfparity.assess.snapshots.iptables_backend", Counting)
+    monkeypatch.setattr(
+        "nfparity.assess.snapshots.NftablesModeBackend.probe", lambda after: Counting().probe()
+    )
     monkeypatch.setattr("nfparity.assess.snapshots.assess", lambda *words, **more: 1 / 0)
-    monkeypatch.setattr(orders, "_ABLE", set())
+    monkeypatch.setattr(job, "_ABLE", set())
     for _ in range(3):
-        got = answer(Order(corpus=False), str(REAL))
+        got = answer(AssessOptions(corpus=False), str(REAL))
         assert got.failure is not None
         assert "ZeroDivisionError" in got.failure.reason
     assert Counting.asked == 2

@@ -1,4 +1,4 @@
-"""The two sides of the comparison on the real kernel: the node as it is, and as it will be."""
+"""The two backends of the comparison: iptables-legacy, and kube-proxy's nftables mode."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from backends.replay.session import KernelSession, open_session
 from translate.ir import Ruleset
 from translate.nftlisting import Listing
 
-__all__ = ["LEGACY", "Then", "today_backend"]
+__all__ = ["LEGACY", "NftablesModeBackend", "iptables_backend"]
 
 LEGACY: Final = "iptables-legacy"
 
 
-def today_backend() -> Backend:
-    """Return what runs the node's rules as they are."""
+def iptables_backend() -> Backend:
+    """Return the backend that runs the node's rules unchanged."""
     return IptablesBackend(LEGACY)
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
-    """kube-proxy's nftables rules, beside the rules of the node that stay; a job's own rules are not used."""
+class NftablesModeBackend:
+    """kube-proxy's nftables rules and the node's other iptables rules; a job's own rules are not used."""
 
     listing: Listing
     """The nftables ruleset."""
     rest: Ruleset
-    """What stays of the iptables rules."""
+    """The iptables rules that kube-proxy did not write."""
     late: bool = False
-    """Whether what stays is registered after kube-proxy's, as it may be when the node has restarted."""
+    """True if ``rest`` is registered after kube-proxy's rules, as it may be after a restart of the node."""
 
     @property
     def name(self) -> str:
-        """What progress calls it."""
+        """The name in progress reports."""
         return "kube-proxy-nftables"
 
     def probe(self) -> Availability:
-        """Say whether this kernel takes nftables, and x_tables where rules stay there."""
+        """Return whether this kernel runs nftables, and x_tables if there are other rules."""
         found = GivenNftBackend("probe", "table ip nfparity_probe {\n}\n").probe()
         return IptablesBackend(LEGACY).probe() if found.ok and self.rest.tables else found
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load the rules that stay and then kube-proxy's, as on a node that runs; or the other way."""
+        """Load the other rules, then kube-proxy's, as on a running node; with ``late`` in reverse order."""
         loader: Loader = GivenNftLoader(self.listing, job.ruleset.family)
         if self.rest.tables:
             staying = loader_of(LEGACY, self.rest)

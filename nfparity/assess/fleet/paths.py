@@ -1,4 +1,4 @@
-"""The snapshots that words of the command line name: each by its path, or all in a folder."""
+"""Paths of the snapshots that a command line names: single snapshots, and folders of them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _ARCHIVES: Final = (".tar.gz", ".tgz")
 
 
 def is_collection(path: str) -> bool:
-    """Whether ``path`` is a folder that is no snapshot itself, and so may hold some."""
+    """True if ``path`` is a folder that is not itself a snapshot, and so may contain some."""
     return os.path.isdir(path) and not _is_snapshot_folder(Path(path))
 
 
 def snapshot_paths(words: Iterable[str]) -> tuple[str, ...]:
     """Return the paths of all snapshots, each once, those of a folder sorted by name.
 
-    In a folder of snapshots, folders with files of a snapshot and ``.tar.gz`` count, and nothing else; it
-    is not searched deeper. Whether a path is what it says is left to whoever reads it.
+    In a folder of snapshots, only ``.tar.gz`` files and folders with files of a snapshot count; deeper
+    folders are not searched. The contents are not checked here.
     Raises InputError for a folder without any snapshot, or one that cannot be read.
     """
     found: dict[str, str] = {}
@@ -54,7 +54,7 @@ def _is_snapshot_folder(path: Path) -> bool:
 
 
 def labels(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return names to tell the snapshots by: the files', or the paths where these are not unique."""
+    """Return short names of the snapshots: file names, or paths if file names are not unique."""
     short = tuple(_short(path) for path in paths)
     return short if len(set(short)) == len(short) else tuple(paths)
 

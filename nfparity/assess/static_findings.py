@@ -1,4 +1,4 @@
-"""Differences that a snapshot states without a packet: versions that are too old, services that collide."""
+"""Findings without packets: versions that are too old, services that collide."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from nfparity.assess.difference import Evidence, evidence
 from nfparity.assess.facts import Facts
-from nfparity.assess.seen import Evidence, evidence
 from nfparity.kubeproxy.service import Service
 from translate.ir import format_address
 
-__all__ = ["Stated", "stated"]
+__all__ = ["StaticFinding", "static_findings"]
 
 _KERNEL: Final = (5, 13)
 _NFT: Final = (1, 0, 1)
@@ -20,8 +20,8 @@ _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
-    """What the snapshot states: of which kind, about what, by which lines, in a sentence."""
+class StaticFinding:
+    """A difference read off the snapshot: its id, subject, a sentence about it, and its lines."""
 
     k: str
     subject: str
@@ -29,29 +29,29 @@ class Stated:
     lines: tuple[Evidence, ...] = ()
 
 
-def stated(facts: Facts) -> Iterator[Stated]:
-    """Yield everything that needs no packet."""
+def static_findings(facts: Facts) -> Iterator[StaticFinding]:
+    """Yield the findings that need no packet."""
     yield from _too_old(facts)
     yield from _collisions(facts)
 
 
-def _too_old(facts: Facts) -> Iterator[Stated]:
+def _too_old(facts: Facts) -> Iterator[StaticFinding]:
     for subject, place, least in (("Linux", ("kernel", "release"), _KERNEL), ("nft", ("tools", "nft"), _NFT)):
         found = _version(facts.meta, place)
         if found is not None and found < least:
             told = f"{subject} is {'.'.join(map(str, found))}, below {'.'.join(map(str, least))}"
-            yield Stated(k="K08", subject=subject, told=told)
+            yield StaticFinding(k="K08", subject=subject, told=told)
 
 
 def _version(meta: Mapping[str, object], place: tuple[str, str]) -> tuple[int, ...] | None:
-    """What capture wrote of a version, if it did."""
+    """The version that capture recorded, if any."""
     inner = meta.get(place[0])
     value = inner.get(place[1]) if isinstance(inner, Mapping) else None
     found = _NUMBERS.search(value) if isinstance(value, str) else None
     return None if found is None else tuple(int(n) for n in found[0].split("."))
 
 
-def _collisions(facts: Facts) -> Iterator[Stated]:
+def _collisions(facts: Facts) -> Iterator[StaticFinding]:
     owners: dict[tuple[int, int, str], list[Service]] = {}
     for service in facts.services:
         for address in service.external_addresses:
@@ -63,4 +63,4 @@ def _collisions(facts: Facts) -> Iterator[Stated]:
         names = " and ".join(facts.label(s) for s in services)
         where = f"{format_address(facts.family, address)}:{port}/{protocol}"
         lines = evidence(line for s in services for line in s.lines if line.address == address)
-        yield Stated(k="K29", subject=names, told=f"both have {where}", lines=lines)
+        yield StaticFinding(k="K29", subject=names, told=f"both have {where}", lines=lines)

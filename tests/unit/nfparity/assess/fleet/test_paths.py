@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nfparity.assess.fleet.places import is_collection, labels, snapshot_paths
+from nfparity.assess.fleet.paths import is_collection, labels, snapshot_paths
 from translate.errors import InputError
 
 

@@ -1,0 +1,143 @@
+"""One packet whose fate differs between the iptables and nftables modes, and the detectors that claim it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from backends.model.flow import Flow
+from backends.model.outcome import FlowResult, Outcome
+from backends.model.packet import Packet
+from nfparity.assess.facts import Facts
+from nfparity.assess.fate import Fate, fate_of
+from nfparity.kubeproxy.service import Line
+from translate.ir import Origin, Rule
+
+__all__ = ["ChangedPacket", "Claim", "Detector", "Evidence", "Measure", "Measured", "Traced", "evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of the dump and its packet counter; None without counters."""
+
+    origin: Origin
+    packets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Rules that applied to a step's packet, and to its connection's first packet if that is another one."""
+
+    met: tuple[Rule, ...]
+    began: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPacket:
+    """One packet of a flow whose outcome differs between the two modes.
+
+    ``packet`` and ``entry`` are those of the connection's first packet; ``step`` is the index of the
+    step that differs, and ``fields`` names the fields of the outcome that differ. If a whole flow was
+    measured, ``fields`` is ``("measure",)`` and ``told`` is the result in words. ``instead`` describes the
+    outcome after the change where no outcome was observed. ``tracing`` finds the iptables rules on demand,
+    because the walk through every rule is slow and most detectors do not need it.
+    """
+
+    flow: Flow
+    step: int
+    packet: Packet
+    entry: str | None
+    before: Outcome
+    after: Outcome
+    fields: tuple[str, ...] = ()
+    told: str = ""
+    instead: str = ""
+    tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def met(self) -> tuple[Rule, ...]:
+        """The iptables rules that applied to the step's packet, in order, including jumps."""
+        return () if self.tracing is None else self.tracing().met
+
+    @property
+    def began(self) -> tuple[Rule, ...]:
+        """The iptables rules that applied to the connection's first packet, if that is another one."""
+        return () if self.tracing is None else self.tracing().began
+
+    def without_tracing(self) -> ChangedPacket:
+        """Return a copy that can be pickled."""
+        return replace(self, tracing=None)
+
+    @property
+    def fate_before(self) -> Fate:
+        """The fate in iptables mode."""
+        return fate_of(self.before)
+
+    @property
+    def fate_after(self) -> Fate:
+        """The fate in nftables mode."""
+        return fate_of(self.after)
+
+    @property
+    def measured(self) -> bool:
+        """True if a whole flow was measured."""
+        return self.fields == ("measure",)
+
+    def met_any(self, origins: Iterable[Origin]) -> bool:
+        """True if one of these lines of the dump applied to it in iptables mode."""
+        wanted = {origin.line for origin in origins}
+        return any(rule.origin.line in wanted for rule in self.met)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A detector's claim: this changed packet shows its difference, for this subject, through these lines.
+
+    ``subject`` is the name of the service or of another thing affected. ``counted`` False: no rule of the
+    dump counts such packets, so it is unknown whether there are any.
+    """
+
+    subject: str
+    lines: tuple[Evidence, ...] = ()
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The result of measuring a whole flow: the differing step with both outcomes, and words if needed."""
+
+    step: int
+    before: Outcome
+    after: Outcome
+    told: str = ""
+
+
+Measure = Callable[[Facts, Flow, FlowResult, FlowResult], Measured | None]
+"""Compares the results of a whole flow before and after; returns the difference, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """The detector of one difference: ``flows`` makes flows that would show it, ``claims`` recognises it.
+
+    ``measure`` is for flows too random to compare packet by packet; they are not simulated. With ``late``
+    the flows also run with the other rules registered after kube-proxy's, as after a restart of the node.
+    """
+
+    k: str
+    flows: Callable[[Facts], Iterable[Flow]]
+    claims: Callable[[Facts, ChangedPacket], Claim | None]
+    measure: Measure | None = None
+    late: bool = False
+
+
+def evidence(lines: Iterable[Line | Rule]) -> tuple[Evidence, ...]:
+    """Return the lines of the dump behind kube-proxy's records, or behind rules."""
+    found: dict[Origin, Evidence] = {}
+    for one in lines:
+        if isinstance(one, Line):
+            found[one.origin] = Evidence(one.origin, one.packets)
+        else:
+            counted = None if one.counters is None else one.counters.packets
+            found[one.origin] = Evidence(one.origin, counted)
+    return tuple(found.values())
