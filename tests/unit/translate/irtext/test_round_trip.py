@@ -63,7 +63,7 @@ from translate.ir import (
 )
 from translate.ir.matches import Account
 from translate.irtext import parse_program, print_program
-from translate.passes import LEVELS, lower, pass_names
+from translate.passes import LEVELS, lower
 from translate.read import read_ipsets, read_ruleset, with_sets
 
 CORPUS = Path(__file__).resolve().parents[3] / "corpus/rulesets"
@@ -135,13 +135,6 @@ def test_a_large_cluster(family: Family) -> None:
 def test_rules_that_give_every_pass_something_to_do(ruleset: Ruleset) -> None:
     for program in every_pass(ruleset):
         comes_back(program)
-
-
-def test_a_program_behind_its_last_pass_is_the_lowered_one() -> None:
-    ruleset = read_ruleset((CORPUS / "kube-real/rules.iptables-save").read_bytes(), name="rules")
-    for level in LEVELS:
-        assert lower(ruleset, level=level, after=pass_names(level)[-1]) == lower(ruleset, level=level)
-    assert pass_names(1) == ("flatten", "prune", "normalise", "choose", "lookup", "prune-2")
 
 
 # Programs of any content: every kind of node, names of any characters, numbers at their limits.

@@ -6,9 +6,8 @@ import pytest
 
 import translate.passes.gather
 from tests.unit.translate.passes.evaluate import State, run
-from tests.unit.translate.rules import program, statements
-from translate.ir import ConnectionState, Family, Field, Lookup, parse_address
-from translate.passes import verify
+from tests.unit.translate.rules import program
+from translate.ir import ConnectionState, Family, Field, parse_address
 from translate.passes.gather import gather
 
 BASE = "filter/FORWARD"
@@ -37,25 +36,6 @@ def packet(n: int, port: int, mark: int = 0, saddr: str = "10.244.0.9") -> State
             Field.CT_STATE: int(ConnectionState.NEW),
         }
     )
-
-
-def lookups(rules: list[str], level: int = 2) -> int:
-    found = statements(verify(program("filter", *rules, level=level)), BASE)
-    return sum(isinstance(statement, Lookup) for statement in found)
-
-
-def test_refusals_by_address_and_by_port_in_turn_are_two_lookups() -> None:
-    rules = [rule for n in range(1, 30) for rule in (by_address(n, 80 + n), by_port(30000 + n))]
-    assert len(statements(program("filter", *rules, level=2), BASE)) == lookups(rules) == 2
-    for sent in (packet(3, 83), packet(4, 83), packet(3, 30003), packet(3, 30099)):
-        assert run(program("filter", *rules, level=2), BASE, sent) == run(
-            program("filter", *rules), BASE, sent
-        )
-
-
-def test_rules_that_do_the_same_need_not_exclude_each_other() -> None:
-    rules = [rule for n in (1, 2, 3) for rule in (by_address(n, 80, "DROP"), by_port(80 + n // 3, "DROP"))]
-    assert lookups(rules) == 2
 
 
 @pytest.mark.parametrize(
@@ -99,26 +79,3 @@ def test_rules_that_a_packet_could_tell_stay_in_their_order(
     assert run(program(table, *rules, level=2), base, sent) == run(written, base, sent)
     monkeypatch.setattr(translate.passes.gather, "_passes", lambda *_: True)
     assert run(gather(written), base, sent) != run(written, base, sent)
-
-
-def test_a_prefix_may_be_among_the_addresses_of_a_kind() -> None:
-    rules = [
-        by_address(1, 80, "DROP"),
-        "-A FORWARD -d 10.96.0.2/32 -j DROP",
-        "-A FORWARD -d 10.96.1.0/24 -j DROP",
-        by_address(3, 80, "DROP"),
-    ]
-    assert lookups(rules) == 2
-    # One that another kind's rule may stand before or behind, as they ask for different addresses.
-    rules[1:3] = ["-A FORWARD -d 10.96.0.2/32 -j ACCEPT"]
-    assert lookups(rules) == 1
-    # A packet to 10.96.0.3:80 meets the prefix first.
-    rules[1:2] = ["-A FORWARD -d 10.96.0.9/32 -j ACCEPT", "-A FORWARD -d 10.96.0.0/24 -j ACCEPT"]
-    assert run(program("filter", *rules, level=2), BASE, packet(3, 80)) == run(
-        program("filter", *rules), BASE, packet(3, 80)
-    )
-
-
-def test_no_rule_moves_past_a_counter() -> None:
-    counted = "-A FORWARD -p tcp -m tcp --dport 81 -m statistic --mode nth --every 2 --packet 0 -j DROP"
-    assert lookups([by_address(1, 80), counted, by_address(2, 80)]) == 0

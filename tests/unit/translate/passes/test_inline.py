@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.translate.passes.evaluate import State, run
 from tests.unit.translate.passes.rulesets import packets, rulesets
-from tests.unit.translate.rules import program
 from translate.ir import LoweredChain, Program, Ruleset
 from translate.passes import LEVELS, lower, verify
 from translate.passes.calls import called
@@ -46,21 +44,3 @@ def test_packets_do_not_notice(ruleset: Ruleset, level: int, chosen: int, sent: 
     after = verify(replace(before, chains=chains))
     for packet in sent:
         assert run(before, BASE, packet) == run(after, BASE, packet)
-
-
-@pytest.mark.parametrize(
-    ("rules", "can"),
-    [
-        (["-A user -j DROP", "-A INPUT -j user"], True),
-        (["-A user -j RETURN", "-A INPUT -j user"], True),  # returns to where the caller ends
-        (["-A user -j RETURN", "-A INPUT -j user", "-A INPUT -j DROP"], False),
-        (["-A user -j RETURN", "-A INPUT -s 10.0.0.1 -g user", "-A INPUT -j DROP"], True),
-        (["-A user -j MARK --set-mark 1", "-A INPUT -m mark --mark 0 -j user"], False),
-        (["-A user -j MARK --set-mark 1", "-A INPUT -m connmark --mark 0 -j user"], True),
-        (["-A user -j DROP", "-A INPUT -m statistic --mode nth --every 2 --packet 0 -j user"], False),
-        (["-A user -j DROP", "-A INPUT -m conntrack --ctstate NEW,DNAT -j user"], False),
-    ],
-)
-def test_what_can_be_written_out(rules: list[str], can: bool) -> None:
-    table = "mangle" if "MARK" in rules[0] else "filter"
-    assert (inlined(program(table, *rules), f"{table}/INPUT", f"{table}/user") is not None) is can

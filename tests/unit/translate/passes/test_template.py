@@ -12,7 +12,6 @@ from tests.unit.translate.passes.evaluate import State, distance, run
 from tests.unit.translate.rules import program
 from translate.ir import (
     Apply,
-    Choose,
     ConnectionState,
     Dnat,
     Entry,
@@ -32,8 +31,6 @@ from translate.ir import (
     parse_address,
 )
 from translate.passes import verify
-from translate.passes.lookup import lookup
-from translate.passes.pipeline import LEVELS
 from translate.passes.template import template
 
 BASE = "nat/PREROUTING"
@@ -122,101 +119,6 @@ def test_services_of_one_shape_share_their_chains() -> None:
         packet("10.96.0.2", "10.244.2.1"),
         packet("10.96.0.2", "1.1.1.1"),
     )
-
-
-def test_every_number_of_endpoints_is_a_shape_and_they_share_endpoints() -> None:
-    rules = [*services(1, 2), *(rule for n in (3, 4) for rule in service(n, 3))]
-    found = program("nat", *rules, level=2)
-    assert user_chains(found) == 2 + 3
-    agrees(rules, *(packet(f"10.96.0.{n}", f"10.244.{n}.1") for n in (1, 2, 3, 4)))
-
-
-def test_the_constants_are_looked_up_by_the_dispatchers_fields() -> None:
-    chains = made(program("nat", *services(1, 2), level=2))
-    (top,) = (c for c in chains.values() if any(isinstance(s, Choose) for s in c.statements))
-    mark, choose = top.statements
-    assert isinstance(mark, Apply)  # all agree in it, so that it stays a rule
-    assert isinstance(choose, Choose)
-    first = chains[choose.branches[0].actions[-1].chain]  # type: ignore[union-attr]
-    hairpin, dnat = first.statements
-    assert isinstance(hairpin, Lookup)
-    assert isinstance(dnat, Lookup)
-    assert hairpin.fields == (Field.SADDR, Field.DADDR)  # protocol and port are the same for all
-    assert dnat.fields == (Field.DADDR,)
-    assert [e.key[0] for e in dnat.entries] == [Interval.point(address(f"10.96.0.{n}")) for n in (1, 2)]
-    assert [e.origin.line for e in dnat.entries] != [0, 0]
-
-
-def test_a_service_reached_by_an_address_and_a_port_has_entries_under_both() -> None:
-    rules = services(1, 2)
-    rules += [f"-A PREROUTING -p tcp -m tcp --dport 3000{n} -j s{n}" for n in (1, 2)]
-    found = program("nat", *rules, level=2)
-    assert not any(chain.name in ("nat/s1", "nat/e1-0") for chain in found.chains)
-    # Off the cluster, the service address is masqueraded; the port, which does not name it, is not.
-    agrees(
-        rules,
-        packet("10.96.0.1", "1.1.1.1"),
-        packet("9.9.9.9", "1.1.1.1", 30002),
-        packet("10.96.0.1", dport=30001),
-    )
-
-
-def test_source_ranges_are_part_of_the_key() -> None:
-    rules = [
-        *(f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -j fw{n}" for n in (1, 2)),
-        "-A fw1 -s 192.0.2.0/24 -j s1",
-        "-A fw1 -s 198.51.100.0/24 -j s1",
-        "-A fw2 -s 203.0.113.0/24 -j s2",
-        *(rule for n in (1, 2) for rule in service(n) if not rule.startswith("-A PREROUTING")),
-    ]
-    found = program("nat", *rules, level=2)
-    assert user_chains(found) == 4
-    agrees(
-        rules,
-        *(packet(f"10.96.0.{n}", s) for n in (1, 2) for s in ("192.0.2.7", "198.51.100.1", "203.0.113.9")),
-    )
-
-
-def test_a_weighted_draw_stays_weighted() -> None:
-    def skewed(n: int) -> list[str]:
-        key = f"-d 10.96.0.{n}/32 -p tcp -m tcp --dport 80"
-        rungs = [f"-A s{n} -m statistic --mode random --probability 0.25 -j e{n}-0", f"-A s{n} -j e{n}-1"]
-        return [f"-A PREROUTING {key} -j s{n}", *rungs, *endpoint(n, 0), *endpoint(n, 1)]
-
-    rules = [*skewed(1), *skewed(2)]
-    assert user_chains(program("nat", *rules, level=2)) == 3
-    agrees(rules, packet("10.96.0.1"), packet("10.96.0.2", "10.244.2.0"))
-
-
-def test_targets_in_the_ladder_itself_become_chains_at_places() -> None:
-    rules = []
-    for n in (1, 2):
-        rules += [f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -j s{n}"]
-        rules += [f"-A s{n} -p tcp {draw(3 - e)}-j DNAT --to-destination 10.244.{n}.{e}:80" for e in range(3)]
-    assert user_chains(program("nat", *rules, level=2)) == 1 + 3
-    agrees(rules, packet("10.96.0.1"), packet("10.96.0.2"))
-
-
-def test_two_callers_of_the_same_endpoints_keep_their_places_apart() -> None:
-    # Both rungs of the outer chain know the same endpoints, in another order: places, not names, tell.
-    rules = []
-    for n in (1, 2):
-        rules += [f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -j x{n}"]
-        rules += [f"-A x{n} -s 10.244.0.0/16 -j s{n}", f"-A x{n} -j l{n}"]
-        rules += [f"-A s{n} {draw(2 - e)}-j e{n}-{e}" for e in (0, 1)]
-        rules += [f"-A l{n} {draw(2 - i)}-j e{n}-{e}" for i, e in enumerate((1, 0))]
-        rules += [*endpoint(n, 0), *endpoint(n, 1)]
-    verify(program("nat", *rules, level=2))
-    agrees(rules, packet("10.96.0.1"), packet("10.96.0.2", "1.1.1.1"), packet("10.96.0.2", "10.244.2.1"))
-
-
-def test_what_is_left_alone_shares_no_place() -> None:
-    rules = [
-        *service(1),
-        "-A PREROUTING -d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j s2",
-        f"-A s2 -s 1.1.1.1/32 -j {END}",
-    ]
-    assert made(program("nat", *rules[:-1], "-A s2 -j ACCEPT", level=2)) == {}
 
 
 # Conditions: for each, the packet that would go another way without it.
@@ -361,16 +263,6 @@ def test_lists_of_one_name_for_two_services_stay_one_list(monkeypatch: pytest.Mo
     assert remembered(program("nat", *rules, level=2), *CLIENT) != expected
 
 
-def test_lists_with_other_timeouts_are_other_shapes() -> None:
-    other = [rule.replace("--seconds 600", "--seconds 60") for rule in affine(2)]
-    found = program("nat", *affine(1), *other, level=2)
-    seconds: dict[str, set[int | None]] = {}
-    for chain in found.chains:
-        for test in (t for s in chain.statements for t in s.tests if isinstance(t, Recent)):
-            seconds.setdefault(test.name, set()).add(test.seconds)
-    assert all(len(known - {None}) == 1 for known in seconds.values())
-
-
 def test_a_key_that_is_a_range_keeps_its_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     # 10.91.0.0/24 is looked up by one field, so that its packets differ in the key, and below it they
     # are told apart by the same field.
@@ -394,42 +286,6 @@ def ends_in_jumps(lookup: Lookup, _: Program) -> dict[int, str]:
     return {index: end.chain for index, end in ends.items() if isinstance(end, Jump)}
 
 
-def test_a_chain_called_from_elsewhere_stays_for_that_call() -> None:
-    rules = [*services(1, 2), "-A PREROUTING -s 10.1.1.1/32 -j s1"]
-    found = program("nat", *rules, level=2)
-    assert found.chain("nat/s1")
-    agrees(rules, packet("10.96.0.1"), packet("8.8.8.8", "10.1.1.1"))
-
-
-def test_returns_and_gotos_go_where_they_went() -> None:
-    rules = [
-        *(f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -g s{n}" for n in (1, 2)),
-        f"-A PREROUTING -j {END}",
-        *(rule for n in (1, 2) for rule in (f"-A s{n} -s 10.1.0.{n}/32 -j RETURN", f"-A s{n} -j ACCEPT")),
-    ]
-    found = program("nat", *rules, level=2)
-    assert user_chains(found) == 1
-    agrees(rules, *(packet(f"10.96.0.{n}", f"10.1.0.{m}") for n in (1, 2) for m in (1, 2)))
-
-
-def test_a_chain_that_all_keys_reach_and_that_asks_nothing_of_them_is_called() -> None:
-    tails = [
-        rule
-        for n in (1, 2)
-        for rule in (f"-A s{n} -s 10.1.0.{n}/32 -j log", f"-A s{n} -s 10.2.0.{n}/32 -j {END}")
-    ]
-    rules = [
-        *(f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -j s{n}" for n in (1, 2)),
-        *tails,
-        f"-A log -s 10.1.0.1/32 -j {END}",
-        "-A log -m mark --mark 0x1 -j ACCEPT",
-    ]
-    found = program("nat", *rules, level=2)
-    assert found.chain("nat/log")
-    assert len(made(found)) == 1
-    agrees(rules, *(packet(f"10.96.0.{n}", f"10.1.0.{n}", mark=m) for n in (1, 2) for m in (0, 1)))
-
-
 def test_too_many_copies_are_none() -> None:
     # Each chain calls the next one at two places: copies would double with every step.
     rules = [f"-A PREROUTING -d 10.96.0.{n}/32 -p tcp -m tcp --dport 80 -j d{n}-0" for n in (1, 2)]
@@ -441,8 +297,3 @@ def test_too_many_copies_are_none() -> None:
                 rules.append(f"-A {side}{n}-{step} -j d{n}-{step + 1}")
         rules.append(f"-A d{n}-14 -s 10.3.3.{n}/32 -j {END}")
     assert made(program("nat", *rules, level=2)) == {}
-
-
-def test_the_pass_is_the_last_but_one() -> None:
-    assert [step.__name__ for step in LEVELS[2]][-2:] == ["template", "prune"]
-    assert lookup in LEVELS[1]
