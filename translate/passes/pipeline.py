@@ -63,7 +63,10 @@ def lower(ruleset: Ruleset, *, level: int, after: str | None = None) -> Program:
     if level not in LEVELS:
         raise ValueError(f"no optimisation level {level}; there are {', '.join(map(str, LEVELS))}")
     if after is not None:
-        return _lowered(ruleset, LEVELS[level][: pass_names(level).index(after)])
+        names = pass_names(level)
+        if after not in names:
+            raise ValueError(f"level {level} has no pass {after}; its passes are {', '.join(names)}")
+        return _lowered(ruleset, LEVELS[level][: names.index(after)])
     if level == 2 and ruleset.families is not None:
         whole = expand(_lowered(ruleset.families.sample, LEVELS[level]), ruleset.families)
         if whole is not None:
