@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -34,10 +36,25 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse; words that are left over are told by the command that they were meant for."""
-        found, rest = super().parse_known_args(args, namespace)
+        try:
+            found, rest = super().parse_known_args(args, namespace)
+        except UsageError:
+            # A misspelt option leaves a required one missing: name the misspelt one instead.
+            self._check_spelling(sys.argv[1:] if args is None else args)
+            raise
         if rest:
             self.error(f"{self._unknown(rest)}")
         return found, rest
+
+    def _check_spelling(self, words: Sequence[str]) -> None:
+        """Raise UsageError for an option that looks misspelt. Those behind a command are that command's."""
+        if self._subparsers is not None:
+            words = list(itertools.takewhile(lambda word: word.startswith("-"), words))
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.partition("=")[0]
+            known = any(option.startswith(name) for option in self._options())
+            if name.startswith("--") and not known and (meant := _meant(name, self._options())):
+                self.error(f"unknown option {name}{meant}")
 
     def _unknown(self, rest: Sequence[str]) -> str:
         word = next((one for one in rest if one.startswith("-") and len(one) > 1), rest[0])
