@@ -229,8 +229,11 @@ def run_parity(
     A backend that refuses the rules of a batch has not tested its flows, unless it was ``requested``:
     then its UnsupportedError is raised. Raises MachineError when the machine fails.
     """
-    benches = [_ask_reference(b, plan, reference, progress) for b in plan.batches]
-    total = sum(len(b.flows) for b in benches)
+    total = sum(len(b.flows) for b in plan.batches)
+    benches: list[_Bench] = []
+    for batch in plan.batches:
+        report = _shifted(progress, sum(len(b.flows) for b in benches), total)
+        benches.append(_ask_reference(batch, plan, reference, report))
     seen: dict[str, list[tuple[_Bench, Replayed]]] = {b.name: [] for b in backends}
     notes: dict[Note, None] = {}
     done = 0

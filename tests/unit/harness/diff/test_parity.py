@@ -321,3 +321,17 @@ def test_backends_that_cannot_run() -> None:
         choose_backends(["gone"], requested=False, make=made.__getitem__)
     with pytest.raises(InputError):
         choose_backends(["simulator"], requested=True)
+
+
+def test_progress_counts_the_flows_of_all_batches_for_every_backend(worker: Job) -> None:
+    (batch,) = plan(worker).batches
+    told: dict[str, list[tuple[int, int]]] = {}
+    run_parity(
+        Plan(batches=(batch, batch)),
+        [Fake()],
+        reference=SimulatorBackend(),
+        rules=deciding_rules,
+        progress=lambda name, done, total: told.setdefault(name, []).append((done, total)),
+    )
+    assert {one[-1] for one in told.values()} == {(6, 6)}
+    assert {total for counts in told.values() for _, total in counts} == {6}
