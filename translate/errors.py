@@ -13,7 +13,9 @@ Callers branch on the class, never on the text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from translate.ir.origin import Origin
 
@@ -27,6 +29,8 @@ __all__ = [
     "Refusal",
     "UnsupportedError",
 ]
+
+_MOST_LINES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +108,28 @@ class ParseError(InputError):
 
 
 class UnsupportedError(InputError):
-    """Rules that a backend cannot express; carries one refusal per rule and feature."""
+    """Rules that a backend cannot express; carries one refusal per rule and feature.
+
+    Its text groups them by reason.
+    """
 
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
         self.refusals = refusals
-        super().__init__("\n".join(r.render() for r in refusals))
+        super().__init__("\n".join(_grouped(refusals)))
+
+
+def _grouped(refusals: tuple[Refusal, ...]) -> Iterator[str]:
+    """Yield the first refusal for each reason in full, with the lines of all other rules that it concerns."""
+    groups: dict[tuple[str, str, str], list[Refusal]] = {}
+    for one in refusals:
+        groups.setdefault((one.backend, one.feature, one.reason), []).append(one)
+    for first, *more in groups.values():
+        yield first.render()
+        if more:
+            lines = ", ".join(str(one.origin.line) for one in more[:_MOST_LINES])
+            rest = f" and {len(more) - _MOST_LINES} others" if len(more) > _MOST_LINES else ""
+            rules = "1 more rule: line" if len(more) == 1 else f"{len(more)} more rules: lines"
+            yield f"    and {rules} {lines}{rest}"
 
 
 class MachineError(NfparityError):

@@ -8,6 +8,7 @@ Where both answers to a question lead to the same outcome, the question is taken
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -37,11 +38,14 @@ class Assumptions:
     denied: Assumption | None = None
     """By which the last rule that did not match did not."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
+    visits: Counter[int] = field(default_factory=Counter)
+    """How many packets have come to each rule with a match that is not modelled."""
 
     def begin(self, chance: Chance) -> None:
         """Forget all answers, for another run."""
         self.chance, self.denied = chance, None
         self.made.clear()
+        self.visits.clear()
 
     def matches(self, rule: Rule, view: View) -> bool:
         """Return whether a rule whose shown tests hold matches.
@@ -60,11 +64,16 @@ class Assumptions:
             fields = tuple(dict.fromkeys(f for one in rule.unknown for f in one.fields))
             values = tuple(reader(f)(view) for f in fields)
             about = " ".join(_value(f, v, view) for f, v in zip(fields, values, strict=True) if v)
+            if any(one.extension for one in rule.unknown):
+                # A match such as limit may answer anew for every packet.
+                self.visits[id(rule)] += 1
+                values = (*values, self.visits[id(rule)])
+                about = f"{about} packet {self.visits[id(rule)]} that comes to it".lstrip()
             applies = Assumption(line=line, hidden=reasons, matches=True, packet=about)
             assumed = self._assume((id(rule), *values), (applies, replace(applies, matches=False)))
             if self._denied(assumed):
                 return False
-        if hides - {Hidden.TESTS}:
+        if hides - {Hidden.TESTS, Hidden.EFFECT}:
             raise Undecided(f"line {line}: {'; '.join(reasons)}" if line else "; ".join(reasons))
         return True
 

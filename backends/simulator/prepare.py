@@ -131,7 +131,7 @@ def _tests(rule: Rule) -> tuple[Test | None, ...]:
     Hidden tests are the rule's own (interfaces, addresses), which come before those that count or
     remember (``ipt_do_table``). What only looks at the packet comes first: it may settle the matter.
     """
-    if not rule.unknown:
+    if not rule.is_undecided:
         return rule.tests
     looking = tuple(test for test in rule.tests if isinstance(test, FieldTest | AnyOf))
     return (*looking, None, *(test for test in rule.tests if not isinstance(test, FieldTest | AnyOf)))
@@ -154,7 +154,8 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     """Make a ruleset ready to run.
 
     Raises UnsupportedError that names every rule with a test that is not simulated or whose ipset was
-    not given, and, unless ``assuming``, every one of which the input hides something.
+    not given, and, unless ``assuming``, every one of which something is unknown that may change where a
+    packet goes.
     """
     refusals = []
     tables = {}
@@ -163,7 +164,11 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
         refusals += [r for c in table.chains for rule in c.rules for r in _refusals(rule, ruleset.family)]
     refusals += _other_masks(ruleset)
     if not assuming:
-        refusals += [Refusal(rule.origin, NAME, "unknown", reason) for rule, reason in ruleset.unknowns()]
+        refusals += [
+            Refusal(rule.origin, NAME, unknown.feature, unknown.reason)
+            for rule, unknown in ruleset.unknowns()
+            if rule.is_undecided
+        ]
     refusals += [
         Refusal(rule.origin, NAME, "ipset", f"the members of ipset {name} are not known")
         for rule, name in ruleset.sets_not_given()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from translate.ir.actions import Action
+from translate.ir.actions import Action, Log, NfLog
 from translate.ir.families import Families
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
-from translate.ir.matches import SetTest, Test
+from translate.ir.matches import Recent, SetTest, Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.sets import IpSet
 
@@ -73,15 +73,27 @@ class Hidden(StrEnum):
     """What the rule does."""
     RULES = "rules"
     """Any number of rules, for which this one stands."""
+    EFFECT = "effect"
+    """An effect on something that is not modelled: packets go on as they came."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something that the input hides, and why. ``fields`` are those that hidden tests may read."""
+    """Something that is not known of a rule, and why. ``fields`` are those that hidden tests may read.
+
+    ``extension`` names the match or target that is not modelled and that the rule keeps as spelled; it is
+    empty where the input does not show what the rule has.
+    """
 
     reason: str
     hides: Hidden
     fields: tuple[Field, ...] = ()
+    extension: str = ""
+
+    @property
+    def feature(self) -> str:
+        """The feature by which a backend refuses the rule (:class:`~translate.errors.Refusal`)."""
+        return "unmodelled" if self.extension else "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +104,9 @@ class Rule:
     spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
     ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
     ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
-    ``unknown`` says, reason by reason, what the input hides of the rule (``iptables -L`` without
-    ``-v`` hides interfaces). Whoever translates the rule or writes it again refuses it with these
-    reasons; the simulator follows both ways.
+    ``unknown`` says, reason by reason, what is not known of the rule: what the input hides (``iptables -L``
+    without ``-v`` hides interfaces), and matches and targets that are not modelled. Whoever translates the
+    rule refuses it with these reasons; the simulator follows both ways.
     """
 
     tests: tuple[Test, ...]
@@ -107,6 +119,20 @@ class Rule:
     counters: Counters | None = None
     unknown: tuple[Unknown, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether what is not known of the rule may change where a packet goes.
+
+        It cannot where a rule only counts or logs, whether or not it matches, and changes no list.
+        """
+        if not self.unknown:
+            return False
+        hides = {one.hides for one in self.unknown} - {Hidden.EFFECT}
+        if hides != {Hidden.TESTS}:
+            return bool(hides)
+        does = any(not isinstance(action, Log | NfLog) for action in self.actions)
+        return does or any(isinstance(test, Recent) for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,13 +230,13 @@ class Ruleset:
                 return table
         return None
 
-    def unknowns(self) -> Iterator[tuple[Rule, str]]:
-        """Yield every rule of which something is hidden, once with each reason; no member of a family."""
+    def unknowns(self) -> Iterator[tuple[Rule, Unknown]]:
+        """Yield every rule of which something is unknown, once with each reason; no member of a family."""
         for table in self._shown:
             for chain in table.chains:
                 for rule in chain.rules:
                     for unknown in rule.unknown:
-                        yield rule, unknown.reason
+                        yield rule, unknown
 
     def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
         """Yield every test of an ipset, with its rule; no member of a family has one."""

@@ -65,7 +65,9 @@ def flatten(ruleset: Ruleset) -> Program:
     Raises UnsupportedError that names every rule of which the input hides something, or whose
     ipset was not given.
     """
-    refusals = [Refusal(rule.origin, "translate", "unknown", reason) for rule, reason in ruleset.unknowns()]
+    refusals = [
+        Refusal(rule.origin, "translate", one.feature, one.reason) for rule, one in ruleset.unknowns()
+    ]
     refusals += [
         Refusal(rule.origin, "translate", "ipset", f"the members of ipset {name} are not known")
         for rule, name in ruleset.sets_not_given()

@@ -12,7 +12,7 @@ from typing import Final
 
 from translate.ir import TABLE_HOOKS, Family, TableName
 from translate.read.blocks import Block, RuleLine, block_of, rule_line
-from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 
 __all__ = ["Found", "SkimmedTable", "skim"]
 
@@ -101,7 +101,7 @@ class _Skimmer:
         assert head is not None
         hooks = {hook.value for hook in TABLE_HOOKS[TableName(self.table.name)]}
         for line, (name, policy) in enumerate(_DECLARED.findall(head[0]), self.number):
-            if name in declared or name in TARGETS or name in UNREAD_TARGETS:
+            if name in declared or name in TARGETS or name in UNMODELLED_TARGETS:
                 return None
             if policy == "-" and name not in hooks:
                 declared[name] = line

@@ -6,12 +6,27 @@ from typing import Final
 
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Chain, Counters, Option, Rule, Ruleset, Spelled, Table
-from translate.read.spelling.scanner import quote
+from translate.read.spelling.scanner import escaped, quote
 
 __all__ = ["write_save"]
 
 
-_FREE_TEXT: Final = frozenset({"--comment", "--log-prefix", "--nflog-prefix"})
+_FREE_TEXT: Final = frozenset(
+    {"--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--helper", "--path", "--nfacct-name"}
+)
+"""Values that go through xtables_save_string; iptables prints every other one bare, or always in quotes."""
+
+_QUOTED: Final = frozenset(
+    {
+        ("bpf", "--bytecode"),
+        ("connlabel", "--label"),
+        ("LED", "--led-trigger-id"),
+        ("string", "--hex-string"),
+        ("string", "--string"),
+        ("u32", "--u32"),
+    }
+)
+"""Values that iptables prints in quotes even where they need none, by extension."""
 
 
 def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
@@ -19,9 +34,14 @@ def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
 
     For a ruleset that was read from the output of iptables-save this is that output to the byte.
     Counters of built-in chains are printed as they were read, those not known as zero.
+    Rules with extensions that are not modelled are written as they were spelled.
     Raises UnsupportedError that names every rule of which the input hides something.
     """
-    refusals = tuple(Refusal(rule.origin, "write", "unknown", reason) for rule, reason in ruleset.unknowns())
+    refusals = tuple(
+        Refusal(rule.origin, "write", unknown.feature, unknown.reason)
+        for rule, unknown in ruleset.unknowns()
+        if not unknown.extension
+    )
     if refusals:
         raise UnsupportedError(refusals)
     lines: list[str] = []
@@ -57,14 +77,16 @@ def _rule(chain: Chain, rule: Rule, *, counters: bool) -> str:
 
 
 def _options(spelled: Spelled) -> list[str]:
-    return [word for option in spelled.options for word in _option(option)]
+    return [word for option in spelled.options for word in _option(option, spelled.name)]
 
 
-def _option(option: Option) -> list[str]:
+def _option(option: Option, extension: str = "") -> list[str]:
     words = ["!", option.name] if option.negated else [option.name]
-    # Only free text goes through xtables_save_string; iptables prints every other value bare.
     save_string = option.name in _FREE_TEXT
     for argument in option.arguments:
+        if (extension, option.name) in _QUOTED:
+            words.append(f'"{escaped(argument)}"')
+            continue
         bare = not save_string and argument and not any(c in argument for c in ' \t"')
         words.append(argument if bare else quote(argument))
     return words

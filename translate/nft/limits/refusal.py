@@ -28,6 +28,7 @@ REFUSED: Final = {
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
     "unknown": "a rule of which the input hides something",
+    "unmodelled": "a match, target or option that is not modelled (`-m limit`): kept as written",
 }
 """By the feature that a :class:`~translate.errors.Refusal` names: what is refused, for people.
 

@@ -2,7 +2,8 @@
 
 An extension is syntax: it declares its options and turns them into tests or an action
 (:mod:`translate.read.extensions.declaration`). Only the rule reader, and the tables that report coverage,
-import from here. A name that is in no registry is refused, never skipped.
+import from here. A name that is in no registry is refused, never
+skipped.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
+from translate.read.extensions import unmodelled
 from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
@@ -29,7 +31,7 @@ from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, CT, DROP, NOTRACK, REJECT, RETURN
 
-__all__ = ["MATCHES", "TARGETS", "UNREAD_TARGETS"]
+__all__ = ["MATCHES", "TARGETS", "UNMODELLED_MATCHES", "UNMODELLED_TARGETS"]
 
 MATCHES: Final = MappingProxyType(
     {
@@ -57,7 +59,7 @@ MATCHES: Final = MappingProxyType(
         )
     }
 )
-"""Every match that is read, by the name that ``-m`` gives."""
+"""Every match that is modelled, by the name that ``-m`` gives."""
 
 TARGETS: Final = MappingProxyType(
     {
@@ -80,14 +82,10 @@ TARGETS: Final = MappingProxyType(
         )
     }
 )
-"""Every target that is read, by the name that ``-j`` gives."""
+"""Every target that is modelled, by the name that ``-j`` gives."""
 
-UNREAD_TARGETS: Final = frozenset(
-    {
-        *("AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNSECMARK", "DNPT", "DSCP"),
-        *("ECN", "HL", "HMARK", "IDLETIMER", "LED", "NETMAP", "NFQUEUE", "QUEUE"),
-        *("RATEEST", "SECMARK", "SET", "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS"),
-        *("TPROXY", "TRACE", "TTL", "ULOG"),
-    }
-)
-"""Targets that iptables has and that are not read: never taken for the name of a chain."""
+UNMODELLED_MATCHES: Final = MappingProxyType({match.name: match for match in unmodelled.MATCHES})
+"""Every other match of iptables: a rule with one is kept as spelled."""
+
+UNMODELLED_TARGETS: Final = MappingProxyType({target.name: target for target in unmodelled.TARGETS})
+"""Every other target of iptables, never taken for the name of a chain: a rule with one is kept as spelled."""

@@ -17,6 +17,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    Hidden,
     Hook,
     Interval,
     Option,
@@ -48,14 +49,19 @@ MARK_BITS: Final = 0xFFFFFFFF
 class OptionSpec:
     """One option: its name as ``iptables-save`` prints it, other spellings, and its shape.
 
-    ``refused`` says why an option that iptables has is not read here.
+    ``repeated`` options may be given more than once. An ``optional`` one takes the next word for its value
+    unless that begins with ``-`` or ``!``. ``refused`` says why an option that iptables has is not modelled:
+    a rule with it is kept as spelled, and ``hides`` says what of the rule is then unknown.
     """
 
     name: str
     arguments: int = 1
     aliases: tuple[str, ...] = ()
     invertible: bool = False
+    repeated: bool = False
+    optional: bool = False
     refused: str | None = None
+    hides: Hidden | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +131,13 @@ def _by_spelling(options: tuple[OptionSpec, ...]) -> Mapping[str, OptionSpec]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchExtension:
-    """A match (``-m name``). ``meaning`` returns tests that all must hold."""
+    """A match (``-m name``). ``meaning`` returns tests that all must hold; None where it is not modelled."""
 
     name: str
     options: tuple[OptionSpec, ...]
-    meaning: Callable[[Given, Context], tuple[Test, ...]]
+    meaning: Callable[[Given, Context], tuple[Test, ...]] | None
     family: Family | None = None
+    hides: Hidden = Hidden.TESTS
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -142,12 +149,14 @@ class TargetExtension:
     """A target (``-j name``) and where the kernel lets it stand (``struct xt_target``).
 
     ``tables`` is None when any table will do; ``hooks`` are those from which its chain may be
-    reached.
+    reached. ``meaning`` is None where it is not modelled; ``hides`` is what of the rule is unknown then.
     """
 
     name: str
     options: tuple[OptionSpec, ...]
-    meaning: Callable[[Given, Context], Action]
+    meaning: Callable[[Given, Context], Action] | None
+    family: Family | None = None
+    hides: Hidden = Hidden.ACTION
     tables: frozenset[TableName] | None = None
     hooks: frozenset[Hook] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)

@@ -16,8 +16,6 @@ _TABLES: Final = frozenset({TableName.RAW, TableName.MANGLE})
 def _rpfilter(given: Given, context: Context) -> tuple[Test, ...]:
     if context.table not in _TABLES:
         raise OptionError(f"match rpfilter is not valid in table {context.table}", hint="only in mangle, raw")
-    if context.family is Family.IP6:
-        raise OptionError("rpfilter of IPv6 is not modelled")
     field = Field.REVERSE_PATH_BY_MARK if given.has("--validmark") else Field.REVERSE_PATH
     return (FieldTest(field=field, values=(Interval.point(1),), negated=given.has("--invert")),)
 
@@ -31,5 +29,6 @@ RPFILTER: Final = MatchExtension(
         OptionSpec(name="--accept-local", arguments=0, refused="it is not modelled that own addresses pass"),
     ),
     meaning=_rpfilter,
+    family=Family.IP,
 )
-"""``-m rpfilter`` (``xt_rpfilter``, ``ipt_rpfilter``)."""
+"""``-m rpfilter`` of IPv4 (``ipt_rpfilter``)."""

@@ -9,6 +9,7 @@ from translate.ir import (
     Action,
     Drop,
     Family,
+    Hidden,
     Hook,
     NoTrack,
     Protocol,
@@ -111,16 +112,12 @@ CT: Final = TargetExtension(
     options=(
         OptionSpec(name="--notrack", arguments=0),
         *(
-            OptionSpec(name=name, refused="of CT only --notrack is modelled")
-            for name in (
-                "--helper",
-                "--timeout",
-                "--ctevents",
-                "--expevents",
-                "--zone",
-                "--zone-orig",
-                "--zone-reply",
-            )
+            OptionSpec(name=name, refused="of CT only --notrack is modelled", hides=Hidden.EFFECT)
+            for name in ("--helper", "--timeout", "--ctevents", "--expevents")
+        ),
+        *(
+            OptionSpec(name=name, refused="zones of conntrack are not modelled")
+            for name in ("--zone", "--zone-orig", "--zone-reply")
         ),
     ),
     meaning=_ct,

@@ -29,7 +29,7 @@ from translate.ir import (
     TableName,
     Unknown,
 )
-from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.listing.printed import PrintedError, everywhere, parse_printed
 from translate.read.rule.base import RuleError
 from translate.read.rule.reader import RuleReader
@@ -263,7 +263,7 @@ class _ListingReader:
             row.words += _inverted(option, cell[0])
 
     def _tail(self, row: _Row, text: str, start: int) -> None:
-        if row.target in UNREAD_TARGETS:
+        if row.target is not None and row.target in UNMODELLED_TARGETS:
             raise _RowError(row.origin.text.index(row.target) + 1, f'target "{row.target}" is not read')
         try:
             printed = parse_printed(text, row.target, self._family)

@@ -6,11 +6,13 @@ options that belong to the extension loaded last that knows them. What they mean
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from translate.ir import Counters, Family, TableName
-from translate.read.extensions import MATCHES, TARGETS, UNREAD_TARGETS
+from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension
 from translate.read.rule.base import (
     BASE_ARGUMENTS,
@@ -168,12 +170,12 @@ def _counters(draft: Draft, at: int) -> int:
 
 
 def _load_match(draft: Draft, name: str, word: int) -> Loaded:
-    extension = MATCHES.get(_MATCH_ALIASES.get(name, name))
+    known = _MATCH_ALIASES.get(name, name)
+    found = [one for registry in (MATCHES, UNMODELLED_MATCHES) if (one := registry.get(known)) is not None]
+    if not found:
+        raise RuleError(word, f'unknown match "{name}"', _nearest(name, (*MATCHES, *UNMODELLED_MATCHES)))
+    extension = next((one for one in found if one.family in (None, draft.family)), None)
     if extension is None:
-        raise RuleError(
-            word, f'unknown match "{name}"', "matches that are read: " + ", ".join(sorted(MATCHES))
-        )
-    if extension.family is not None and extension.family is not draft.family:
         raise RuleError(word, f'match "{name}" does not belong to IPv{draft.family.version}')
     loaded = Loaded(extension, word)
     draft.matches.append(loaded)
@@ -187,19 +189,15 @@ def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
     draft.jump = name
     draft.jump_word = at + 1
     draft.goto = goto
-    extension = TARGETS.get(name)
+    extension = TARGETS.get(name) or UNMODELLED_TARGETS.get(name)
     if goto:
-        if extension is not None or name in UNREAD_TARGETS:
+        if extension is not None:
             raise RuleError(at + 1, f'"{name}" is a target; -g needs a chain')
         return
-    if name in UNREAD_TARGETS:
-        raise RuleError(
-            at + 1,
-            f'target "{name}" is not read',
-            "targets that are read: " + ", ".join(sorted(TARGETS)),
-        )
     if extension is None:
         return
+    if extension.family is not None and extension.family is not draft.family:
+        raise RuleError(at + 1, f'target "{name}" does not belong to IPv{draft.family.version}')
     if extension.tables is not None and draft.table not in extension.tables:
         tables = ", ".join(sorted(extension.tables))
         raise RuleError(at + 1, f"target {name} is not valid in table {draft.table}", f"only in {tables}")
@@ -222,21 +220,20 @@ def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
             raise RuleError(at, f'"{words[at]}={words[at + 1]}" is not understood', hint)
         return _base_option(draft, found, at, negated=negated)
     loaded, spec = found
-    if spec.refused is not None:
-        raise RuleError(at, f'option "{spec.name}" is not read', spec.refused)
     if negated and not spec.invertible:
         raise RuleError(at, f'"{spec.name}" cannot be negated')
     first = at + 1
-    if spec.invertible and spec.arguments and first < len(words) and words[first] == "!":
+    takes = spec.arguments or (spec.optional and first < len(words) and words[first][:1] not in ("-", "!"))
+    if spec.invertible and takes and first < len(words) and words[first] == "!":
         if negated:
             raise RuleError(first, "negated twice")
         negated = True
         first += 1
-    after = first + spec.arguments
+    after = first + takes
     if after > len(words):
         raise RuleError(len(words), f'"{spec.name}" needs a value')
     arguments = tuple(words[first:after])
-    if any(name == spec.name for name, _, _ in loaded.options):
+    if not spec.repeated and any(name == spec.name for name, _, _ in loaded.options):
         raise RuleError(at, f'"{spec.name}" is given twice')
     loaded.protocol = draft.protocol_given
     loaded.options.append((spec.name, arguments, negated))
@@ -300,5 +297,10 @@ def _implied(draft: Draft) -> MatchExtension | None:
 
 def _whose(loaded: list[Loaded]) -> str | None:
     """A hint: which options the extensions of the rule have."""
-    names = [spec.name for one in loaded for spec in one.extension.options if spec.refused is None]
+    names = [spec.name for one in loaded for spec in one.extension.options]
     return "options that could stand here: " + ", ".join(names) if names else None
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else "iptables has no match of this name"

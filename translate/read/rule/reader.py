@@ -20,6 +20,7 @@ from translate.ir import (
     Spelled,
     TableName,
     Test,
+    Unknown,
 )
 from translate.read.extensions.declaration import Context, MatchExtension, TargetExtension
 from translate.read.rule.base import (
@@ -101,9 +102,12 @@ class RuleReader:
         tests: list[Test] = []
         spelled: list[Spelled] = []
         comments: list[str] = []
+        unknown: list[Unknown] = []
         for loaded in draft.matches:
+            part = self._match_part(loaded, draft)
+            unknown += part.unknown
             try:
-                said, more = self._match_part(loaded, draft).meaning(loaded.arguments)
+                said, more = part.meaning(loaded.arguments)
             except OptionError as error:
                 raise loaded.fault(error) from None
             spelled.append(said)
@@ -111,6 +115,8 @@ class RuleReader:
             if loaded.extension.name == "comment":
                 comments.append(said.options[0].arguments[0])
         target, actions = self._target_meaning(draft)
+        if draft.target is not None:
+            unknown += self._target_part(draft.target, draft).unknown
         matches = tuple(spelled)
         comment = "; ".join(comments) if comments else None
         rules = []
@@ -125,6 +131,7 @@ class RuleReader:
                     goto=draft.goto,
                     comment=comment,
                     counters=draft.counters,
+                    unknown=tuple(unknown),
                     origin=origin,
                 )
             )
@@ -198,6 +205,10 @@ class RuleReader:
             ),
             target=target,
             goto=draft.goto,
+            unknown=(
+                *(one for match in draft.matches for one in self._match_part(match, draft).unknown),
+                *(() if target is None else target[0].unknown),
+            ),
             barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),
         )
 

@@ -26,8 +26,9 @@ from translate.ir import (
     Rule,
     Spelled,
     Test,
+    Unknown,
 )
-from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import Context, Given, MatchExtension, TargetExtension
 from translate.read.rule.base import RuleError, base_meaning
 from translate.read.spelling.errors import OptionError
@@ -64,39 +65,59 @@ class BasePart:
 
 @dataclass(frozen=True, slots=True)
 class MatchPart:
-    """A match with its options; what their arguments mean, as far as known."""
+    """A match with its options; what their arguments mean, as far as known.
+
+    ``unknown`` says what is not modelled of it; no tests then stand for it.
+    """
 
     extension: MatchExtension
     template: Template
     context: Context
+    unknown: tuple[Unknown, ...] = field(init=False)
     known: dict[Arguments, tuple[Spelled, tuple[Test, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "unknown", _unknown(f"-m {self.extension.name}", self.extension, self.template)
+        )
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Test, ...]]:
         """Return spelling and tests. Raises OptionError."""
         known = self.known.get(arguments)
         if known is None:
             options = _options(self.template, arguments)
-            tests = self.extension.meaning(Given(options), self.context)
+            meaning = None if self.unknown else self.extension.meaning
+            tests = () if meaning is None else meaning(Given(options), self.context)
             known = self.known[arguments] = (Spelled(self.extension.name, options), tests)
         return known
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPart:
-    """A target with its options; what their arguments mean, as far as known."""
+    """A target with its options; what their arguments mean, as far as known.
+
+    ``unknown`` says what is not modelled of it; no action then stands for it.
+    """
 
     extension: TargetExtension
     template: Template
     context: Context
+    unknown: tuple[Unknown, ...] = field(init=False)
     known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "unknown", _unknown(f"-j {self.extension.name}", self.extension, self.template)
+        )
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
         """Return spelling and action. Raises OptionError."""
         known = self.known.get(arguments)
         if known is None:
             options = _options(self.template, arguments)
-            action = self.extension.meaning(Given(options), self.context)
-            known = self.known[arguments] = (Spelled(self.extension.name, options), (action,))
+            meaning = None if self.unknown else self.extension.meaning
+            actions = () if meaning is None else (meaning(Given(options), self.context),)
+            known = self.known[arguments] = (Spelled(self.extension.name, options), actions)
         return known
 
 
@@ -105,6 +126,7 @@ class JumpPart:
     """``-j`` or ``-g`` to a chain; what its names mean, as far as known."""
 
     goto: bool
+    unknown: tuple[Unknown, ...] = ()
     known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
 
     def meaning(self, chain: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
@@ -112,11 +134,25 @@ class JumpPart:
         known = self.known.get(chain)
         if known is None:
             assert isinstance(chain, str)
-            if chain in TARGETS or chain in UNREAD_TARGETS:
+            if chain in TARGETS or chain in UNMODELLED_TARGETS:
                 raise OptionError(f'"{chain}" is a target')
             action: Action = Goto(chain) if self.goto else Jump(chain)
             known = self.known[chain] = (Spelled(chain), (action,))
         return known
+
+
+def _unknown(
+    spelled: str, extension: MatchExtension | TargetExtension, template: Template
+) -> tuple[Unknown, ...]:
+    """Return what is not modelled of an extension with these options."""
+    if extension.meaning is None:
+        return (Unknown(f"{spelled} is not modelled", extension.hides, extension=spelled),)
+    given = {name for name, _, _ in template}
+    return tuple(
+        Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)
+        for spec in extension.options
+        if spec.refused is not None and spec.name in given
+    )
 
 
 def _options(template: Template, arguments: Arguments) -> tuple[Option, ...]:
@@ -148,6 +184,7 @@ class Shape:
     comments: tuple[int, ...]
     target: tuple[TargetPart | JumpPart, Place] | None
     goto: bool
+    unknown: tuple[Unknown, ...]
     barred: frozenset[str]
 
     @classmethod
@@ -203,5 +240,6 @@ class Shape:
             goto=self.goto,
             comment=comment,
             counters=counters,
+            unknown=self.unknown,
             origin=origin,
         )

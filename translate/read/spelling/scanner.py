@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["QuoteError", "Word", "quote", "scan", "split"]
+__all__ = ["QuoteError", "Word", "escaped", "quote", "scan", "split"]
 
 _WORD = re.compile(r'([^ \t"]*+)"((?:[^"\\]++|\\.)*+)("?)|([^ \t"]++)')
 _ESCAPE = re.compile(r"\\(.)")
@@ -73,4 +73,9 @@ def quote(text: str) -> str:
     """Return ``text`` as ``xtables_save_string`` prints it: bare when plain, otherwise quoted."""
     if _PLAIN.match(text):
         return text
-    return '"' + _SPECIAL.sub(r"\\\1", text) + '"'
+    return f'"{escaped(text)}"'
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` as it stands between double quotes."""
+    return _SPECIAL.sub(r"\\\1", text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from translate.ir import TABLE_HOOKS, Chain, Counters, Hook, Origin, Policy, Rule, Table, TableName
-from translate.read.extensions import TARGETS, UNREAD_TARGETS
+from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.tables.faults import Faults
 
 __all__ = ["ChainBuilder", "TableBuilder"]
@@ -100,7 +100,7 @@ class TableBuilder:
             first = f"first in line {existing.origin.line}"
             problem = origin.at(column), f'chain "{name}" is declared twice', first
         elif hook is None:
-            if name in TARGETS or name in UNREAD_TARGETS:
+            if name in TARGETS or name in UNMODELLED_TARGETS:
                 problem = origin.at(column), f'a chain cannot be called "{name}": it is a target', None
             elif name[0] in "-!" or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_CHAIN:
                 hint = f"a name has 1 to {_LONGEST_CHAIN} bytes and starts with neither - nor !"

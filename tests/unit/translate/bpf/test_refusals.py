@@ -88,6 +88,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "recent-reap": (rules(RECENT.format("rcheck --seconds 5 --reap"), f"-m {LONG}"), 3),
     "recent-rttl": (rules(RECENT.format("rcheck --rttl")), 3),
     "unknown": (listing, 3),
+    "unmodelled": (rules("-m limit --limit 1/s -j DROP"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
     "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),
     "interface-mask": (

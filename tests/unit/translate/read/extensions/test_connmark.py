@@ -53,7 +53,6 @@ def test_match() -> None:
         ("-j CONNMARK --mask 1", "CONNMARK needs one of its options"),
         ("-j CONNMARK --save-mark --restore-mark", 'does not take "--restore-mark" as well'),
         ("-j CONNMARK --save-mark --mask 1 --ctmask 1", '"--mask" and "--ctmask" exclude each other'),
-        ("-j CONNMARK --set-mark 1 --left-shift-mark 2", 'option "--left-shift-mark" is not read'),
         ("-m connmark", 'connmark needs the option "--mark"'),
     ],
 )

@@ -1,0 +1,109 @@
+"""Extensions that are not modelled: their rules are kept as spelled, and wrong options are still refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from translate.errors import ParseError, UnsupportedError
+from translate.ir import Family, Hidden, Rule, Unknown
+from translate.passes import lower
+from translate.read import read_ruleset
+from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
+from translate.write import write_save
+
+
+def dump(words: str, table: str = "mangle") -> str:
+    return f"*{table}\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT {words}\nCOMMIT\n"
+
+
+def read(words: str, family: Family = Family.IP) -> Rule:
+    ruleset = read_ruleset(dump(words).encode(), name="rules", family=family)
+    return ruleset.tables[0].chains[0].rules[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-m limit --limit 5/min -j LOG --log-prefix limited",
+        "-m owner ! --uid-owner 0-999 --suppl-groups -j RETURN",
+        '-p tcp -m string --string "a \\"b\\" -j" --algo bm -j ACCEPT',
+        '-m u32 --u32 "0x0>>0x16&0x3c@0x0>>0x10=0x800" -j ACCEPT',
+        "-m policy --dir in --pol ipsec --strict --reqid 1 --mode tunnel --next --reqid 2 -j ACCEPT",
+        "-m rateest --rateest a --rateest-lt --rateest-bps 1Mbit -j ACCEPT",
+        "-m rateest --rateest-delta --rateest1 a --rateest-bps1 1Mbit --rateest-gt --rateest2 b",
+        "-p tcp -m tcp --tcp-option 5 -j ACCEPT",
+        "-p tcp -m tcp ! --sport 80 ! --tcp-option 5 -j ACCEPT",
+        "-p tcp -j TCPMSS --clamp-mss-to-pmtu",
+        "-j TOS --set-tos 0x10/0x3f",
+        "-j SET --add-set hosts src,dst --exist --timeout 60",
+        "-j TRACE",
+    ],
+)
+def test_a_rule_is_written_as_it_was(words: str) -> None:
+    text = dump(words)
+    ruleset = read_ruleset(text.encode(), name="rules", family=Family.IP)
+    assert write_save(ruleset) == text
+    assert [unknown.extension for _, unknown in ruleset.unknowns()]
+    with pytest.raises(UnsupportedError, match="not modelled"):
+        lower(ruleset, level=0)
+
+
+def test_what_is_unknown_of_a_rule_is_named() -> None:
+    rule = read("-m limit --limit 5/min -m mac --mac-source 02:00:00:00:00:01 -j TCPMSS --set-mss 1400")
+    assert rule.unknown == (
+        Unknown("-m limit is not modelled", Hidden.TESTS, extension="-m limit"),
+        Unknown("-m mac is not modelled", Hidden.TESTS, extension="-m mac"),
+        Unknown("-j TCPMSS is not modelled", Hidden.EFFECT, extension="-j TCPMSS"),
+    )
+    assert (rule.tests, rule.actions) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("words", "undecided"),
+    [
+        ("-m limit --limit 5/min", False),
+        ("-m limit --limit 5/min -j LOG", False),
+        ("-m limit --limit 5/min -j NFLOG", False),
+        ("-m limit --limit 5/min -j ACCEPT", True),
+        ("-m limit --limit 5/min -m recent --set --name seen", True),
+        ("-m limit --limit 5/min -j TCPMSS --set-mss 1400", False),
+        ("-j TCPMSS --set-mss 1400", False),
+        ("-j NFQUEUE --queue-num 1", True),
+        ("-j ACCEPT", False),
+    ],
+)
+def test_only_what_may_move_a_packet_leaves_a_rule_undecided(words: str, *, undecided: bool) -> None:
+    assert read(words).is_undecided is undecided
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-m limmit --limit 5/min", 'unknown match "limmit"; did you mean limit'),
+        ("-m limit --limmit 5/min", 'unknown option "--limmit"'),
+        ("-m limit --limit", '"--limit" needs a value'),
+        ("-m limit --limit 1/s --limit 2/s", '"--limit" is given twice'),
+        ("-j TCPMSS ! --set-mss 5", '"--set-mss" cannot be negated'),
+        ("-m hl --hl-eq 5", 'match "hl" does not belong to IPv4'),
+        ("-j HL --hl-set 5", 'target "HL" does not belong to IPv4'),
+        ("-g TCPMSS", '"TCPMSS" is a target; -g needs a chain'),
+    ],
+)
+def test_what_iptables_does_not_take_is_refused(words: str, message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        read(words)
+    assert message in str(caught.value)
+
+
+def test_reverse_path_filtering_is_modelled_for_ipv4_alone() -> None:
+    text = "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -m rpfilter --invert -j DROP\nCOMMIT\n"
+    rules = [
+        read_ruleset(text.encode(), name="rules", family=family).tables[0].chains[0].rules[0]
+        for family in Family
+    ]
+    assert [bool(rule.unknown) for rule in rules] == [False, True]
+
+
+def test_no_extension_is_both_modelled_and_not() -> None:
+    assert MATCHES.keys() & UNMODELLED_MATCHES.keys() == {"rpfilter"}
+    assert not TARGETS.keys() & UNMODELLED_TARGETS.keys()

@@ -1,0 +1,155 @@
+"""Matches and targets of iptables whose meaning is not modelled: rules with them are kept as spelled.
+
+Each is declared by its options alone, so that its rules are read, written again to the byte and named in
+reports. A match may hold or not; ``EFFECT`` targets let the packet go on unchanged as far as packets are
+modelled, ``ACTION`` targets may do anything. The options are those of ``iptables-extensions(8)`` 1.8.9.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Family, Hidden
+from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension
+
+__all__ = ["MATCHES", "TARGETS"]
+
+_MATCH_OPTIONS: Final = """
+ah: !--ahspi=1 !--ahlen=1 --ahres=0
+bpf: --bytecode=1 --object-pinned=1
+cgroup: !--cgroup=1 !--path=1
+cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
+connbytes: !--connbytes=1 --connbytes-dir=1 --connbytes-mode=1
+connlabel: !--label=1 --set=0
+connlimit: !--connlimit-upto=1 !--connlimit-above=1 --connlimit-mask=1 --connlimit-saddr=0 --connlimit-daddr=0
+cpu: !--cpu=1
+dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
+devgroup: !--src-group=1 !--dst-group=1
+dscp: !--dscp=1 !--dscp-class=1
+dst: !--dst-len=1 --dst-opts=1
+ecn: !--ecn-tcp-cwr=0 !--ecn-tcp-ece=0 !--ecn-ip-ect=1
+esp: !--espspi=1
+eui64:
+frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
+hashlimit: !--hashlimit-upto,--hashlimit=1 !--hashlimit-above=1 --hashlimit-burst=1 --hashlimit-mode=1
+ --hashlimit-name=1 --hashlimit-htable-size=1 --hashlimit-htable-max=1 --hashlimit-htable-gcinterval=1
+ --hashlimit-htable-expire=1 --hashlimit-srcmask=1 --hashlimit-dstmask=1 --hashlimit-rate-match=0
+ --hashlimit-rate-interval=1
+hbh: !--hbh-len=1 --hbh-opts=1
+helper: !--helper=1
+hl: --hl-lt=1 --hl-gt=1 !--hl-eq,--hl=1
+ipcomp: !--ipcompspi=1 --compres=0
+ipv6header: !--header=1 --soft=0
+ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
+length: !--length=1
+limit: !--limit=1 --limit-burst=1
+mac: !--mac-source=1
+mh: !--mh-type=1
+osf: !--genre=1 --ttl=1 --log=1
+owner: !--uid-owner=1 !--gid-owner=1 !--socket-exists=0 --suppl-groups=0 !--pid-owner=1
+ !--sid-owner=1 !--cmd-owner=1
+pkttype: !--pkt-type=1
+policy: --dir=1 --pol=1 --strict=0 !--reqid=1* !--spi=1* !--tunnel-src=1* !--tunnel-dst=1* !--proto=1*
+ !--mode=1* --next=0*
+quota: !--quota=1
+rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
+ --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
+ !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
+realm: !--realm=1
+rpfilter: --loose=0 --validmark=0 --accept-local=0 --invert=0
+rt: !--rt-type=1 !--rt-segsleft=1 !--rt-len=1 --rt-0-res=0 --rt-0-addrs=1 --rt-0-not-strict=0
+socket: --transparent=0 --nowildcard=0 --restore-skmark=0
+srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
+ !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
+ !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
+string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
+tcpmss: !--mss=1
+time: --timestart=1 --timestop=1 --contiguous=0 !--weekdays=1 !--monthdays=1 --datestart=1 --datestop=1
+ --kerneltz=0 --localtz=0 --utc=0
+tos: !--tos=1
+ttl: --ttl-lt=1 --ttl-gt=1 !--ttl-eq,--ttl=1
+u32: !--u32=1
+"""
+
+_EFFECTS: Final = """
+AUDIT: --type=1
+CHECKSUM: --checksum-fill=0
+CLASSIFY: --set-class=1
+CONNSECMARK: --save=0 --restore=0
+DSCP: --set-dscp=1 --set-dscp-class=1
+ECN: --ecn-tcp-remove=0 --ecn-tcp-cwr=1 --ecn-tcp-ece=1 --ecn-ip-ect=1
+IDLETIMER: --timeout=1 --label=1 --alarm=0
+LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
+RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
+SECMARK: --selctx=1
+TCPMSS: --set-mss=1 --clamp-mss-to-pmtu=0
+TCPOPTSTRIP: --strip-options=1
+TEE: --gateway=1 --oif=1
+TOS: --set-tos=1 --and-tos=1 --or-tos=1 --xor-tos=1
+TRACE:
+ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
+"""
+
+_ACTIONS: Final = """
+CLUSTERIP: --new=0 --hashmode=1 --clustermac=1 --total-nodes=1 --local-node=1 --hash-init=1
+DNPT: --src-pfx=1 --dst-pfx=1
+HL: --hl-set=1 --hl-dec=1 --hl-inc=1
+HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
+ --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
+ --hmark-mod=1 --hmark-offset=1
+NETMAP: --to=1
+NFQUEUE: --queue-num=1 --queue-balance=1 --queue-bypass=0 --queue-cpu-fanout=0
+QUEUE:
+SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
+SNPT: --src-pfx=1 --dst-pfx=1
+SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
+TPROXY: --on-port=1 --on-ip=1 --tproxy-mark=1
+TTL: --ttl-set=1 --ttl-dec=1 --ttl-inc=1
+"""
+
+_ONE_FAMILY: Final = {
+    **dict.fromkeys(("realm", "ttl", "CLUSTERIP", "ECN", "TTL", "ULOG"), Family.IP),
+    **dict.fromkeys(
+        ("dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rpfilter", "rt", "srh"), Family.IP6
+    ),
+    **dict.fromkeys(("DNPT", "HL", "SNPT"), Family.IP6),
+}
+
+
+def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
+    """Return the options of each extension.
+
+    ``!`` stands before one that may be negated, ``*`` behind one that may be repeated, and ``?`` behind one
+    that takes a value or none.
+    """
+    joined = text.replace("\n ", " ").strip().splitlines()
+    lines = (line.partition(":") for line in joined)
+    return {name: tuple(map(_option, options.split())) for name, _, options in lines}
+
+
+def _option(text: str) -> OptionSpec:
+    names, _, shape = text.removeprefix("!").partition("=")
+    name, *aliases = names.split(",")
+    return OptionSpec(
+        name=name,
+        aliases=tuple(aliases),
+        arguments=0 if shape == "?" else int(shape.removesuffix("*")),
+        invertible=text.startswith("!"),
+        repeated=shape.endswith("*"),
+        optional=shape == "?",
+    )
+
+
+def _targets(text: str, hides: Hidden) -> tuple[TargetExtension, ...]:
+    return tuple(
+        TargetExtension(name=name, options=options, meaning=None, hides=hides, family=_ONE_FAMILY.get(name))
+        for name, options in _declared(text).items()
+    )
+
+
+MATCHES: Final = tuple(
+    MatchExtension(name=name, options=options, meaning=None, hides=Hidden.TESTS, family=_ONE_FAMILY.get(name))
+    for name, options in _declared(_MATCH_OPTIONS).items()
+)
+
+TARGETS: Final = (*_targets(_EFFECTS, Hidden.EFFECT), *_targets(_ACTIONS, Hidden.ACTION))
