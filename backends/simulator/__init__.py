@@ -2,17 +2,17 @@
 
 It imports ``translate.ir`` and ``backends.model`` alone. It reads the Ruleset as written and never sees a
 lowered Program, so that an error of lowering cannot hide on both sides of a comparison. Other packages
-import the names exported here. The modules follow the kernel's own division: ``stack`` (hooks and
-delivery), ``routing``, ``conntrack`` (with ``tcp`` and ``tcpstates``), ``nat``, ``reject``, ``recent``.
-Rules are evaluated by ``plain``, the walk that defines the result, and by ``fast``, which gives the same
-result with less work. ``chooser`` finds all branches of a flow.
+import the names exported here. The subpackages follow the kernel's own division: ``hooks`` (the packet's
+path, and the node's answers), ``routing``, ``conntrack``, ``nat``, ``matching`` (the tests of rules) and
+``walk`` (chains): ``walk.plain`` defines the result, ``walk.fast`` gives the same with less work. ``chance``
+finds all branches of a flow, and ``simulate`` runs them.
 """
 
 from backends.simulator.backend import SimulatorBackend
-from backends.simulator.index import AlikeRules
-from backends.simulator.routing import NoRoute, Path
+from backends.simulator.routing.path import NoRoute, Path
 from backends.simulator.simulate import Simulation, simulate, trace
 from backends.simulator.trace import (
+    AlikeRules,
     Answered,
     Bound,
     Ended,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from backends.model.contract import Availability, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
-from backends.simulator.prepare import NAME
 from backends.simulator.simulate import Simulation
+from backends.simulator.walk.prepare import NAME
 from translate.errors import Note
 
 __all__ = ["SimulatorBackend"]

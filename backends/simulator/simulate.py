@@ -15,21 +15,21 @@ from backends.model.flow import Flow, Pause, Step
 from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Packet, Port
 from backends.model.timeouts import timeouts_of
-from backends.simulator.assumptions import Assumptions, Undecided, Way, added_up, without_needless
-from backends.simulator.checkpoint import Checkpoint
-from backends.simulator.chooser import Chooser, TooManyBranches, branches
-from backends.simulator.conditions import Memory
-from backends.simulator.conntrack import Conntrack, TrackSettings
-from backends.simulator.fast import FastWalk
-from backends.simulator.indexed import IndexedWalk
-from backends.simulator.nat import Nat
-from backends.simulator.plain import Jumps, PlainWalk
-from backends.simulator.ports import Ports
-from backends.simulator.prepare import Prepared, prepare
-from backends.simulator.recent import RecentLists
-from backends.simulator.router import AnyRouter, router_of
-from backends.simulator.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
+from backends.simulator.chance.chooser import Chooser, TooManyBranches, branches
+from backends.simulator.chance.ports import Ports
+from backends.simulator.conntrack.table import Conntrack, TrackSettings
+from backends.simulator.hooks.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
+from backends.simulator.matching.assumptions import Assumptions, Undecided, Way, added_up, without_needless
+from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.recent import RecentLists
+from backends.simulator.nat.binding import Nat
+from backends.simulator.routing.router import AnyRouter, router_of
 from backends.simulator.trace import Ended, Recorder, TracedBranch, TracedStep
+from backends.simulator.walk.checkpoint import Checkpoint
+from backends.simulator.walk.fast import FastWalk
+from backends.simulator.walk.indexed import IndexedWalk
+from backends.simulator.walk.plain import Jumps, PlainWalk
+from backends.simulator.walk.prepare import Prepared, prepare
 from translate.errors import InputError
 
 __all__ = ["Simulation", "simulate", "trace"]

@@ -11,8 +11,7 @@ from backends.model.exchange import Emission
 from backends.model.flow import Step
 from backends.model.outcome import Assumption, Outcome
 from backends.model.packet import Packet, Tuple
-from backends.simulator.index import AlikeRules
-from backends.simulator.routing import NoRoute, Path
+from backends.simulator.routing.path import NoRoute, Path
 from translate.errors import InputError
 from translate.ir import (
     ConnectionState,
@@ -26,6 +25,7 @@ from translate.ir import (
 )
 
 __all__ = [
+    "AlikeRules",
     "Answered",
     "Bound",
     "Ended",
@@ -89,6 +89,20 @@ class RuleVisited:
     def matched(self) -> bool:
         """Whether all tests of the rule held."""
         return self.failed is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlikeRules:
+    """Rules of one chain that differ only in the test that they are filed under.
+
+    ``positions`` count the chain's rules from 0 and ascend. ``side`` is the position of that test in each
+    rule, ``before`` and ``behind`` are the tests around it, which all of the rules have.
+    """
+
+    positions: tuple[int, ...]
+    side: int
+    before: tuple[Test, ...]
+    behind: tuple[Test, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

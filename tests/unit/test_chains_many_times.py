@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from backends.simulator import chooser, plain
+from backends.simulator.chance import chooser
+from backends.simulator.walk import plain
 from nfparity.cli.main import main
 
 NODE = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from backends.model.node import Node
-from backends.simulator.ipsets import Members, members_of
+from backends.simulator.matching.ipsets import Members, members_of
 from harness.corpus.entry import entry_of
 from harness.corpus.random.kinds import is_of_link
 from translate.ir import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backends.model.node import node_from_json
-from backends.simulator.routing import Router
+from backends.simulator.routing.ip4 import Router
 from tests.unit.translate.rules import nft, program
 from translate.bpf import emit
 from translate.errors import ParseError

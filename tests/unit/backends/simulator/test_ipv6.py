@@ -12,8 +12,8 @@ from backends.model.node import Address, node_from_json
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
 from backends.simulator import simulate
-from backends.simulator.routing6 import Router6
-from backends.simulator.saddr import select_source
+from backends.simulator.routing.ip6 import Router6
+from backends.simulator.routing.source_address import select_source
 from translate.errors import InputError, UnsupportedError
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset

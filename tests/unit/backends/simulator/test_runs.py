@@ -15,9 +15,9 @@ from backends.model.node import node_from_json
 from backends.model.outcome import FlowResult
 from backends.model.packet import Packet
 from backends.simulator import Simulation
-from backends.simulator.conntrack import Conntrack
-from backends.simulator.recent import RecentLists
-from backends.simulator.stack import Stack
+from backends.simulator.conntrack.table import Conntrack
+from backends.simulator.hooks.stack import Stack
+from backends.simulator.matching.recent import RecentLists
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
 

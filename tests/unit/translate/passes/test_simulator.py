@@ -20,18 +20,18 @@ from hypothesis import strategies as st
 
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
-from backends.simulator.assumptions import Assumptions
-from backends.simulator.checkpoint import Checkpoint
-from backends.simulator.chooser import Chooser, branches
-from backends.simulator.conditions import Memory
-from backends.simulator.entry import Entry
-from backends.simulator.fast import FastWalk
-from backends.simulator.fields import View
-from backends.simulator.ports import Ports
-from backends.simulator.prepare import prepare
-from backends.simulator.recent import RecentLists
-from backends.simulator.router import router_of
-from backends.simulator.skb import Skb
+from backends.simulator.chance.chooser import Chooser, branches
+from backends.simulator.chance.ports import Ports
+from backends.simulator.conntrack.connection import Entry
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.matching.assumptions import Assumptions
+from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.fields import View
+from backends.simulator.matching.recent import RecentLists
+from backends.simulator.routing.router import router_of
+from backends.simulator.walk.checkpoint import Checkpoint
+from backends.simulator.walk.fast import FastWalk
+from backends.simulator.walk.prepare import prepare
 from tests.lab.random.rules import random_rules
 from tests.unit.translate.passes.evaluate import State, run
 from translate.ir import (

@@ -1,0 +1,1 @@
+"""Random decisions of a run, and every branch that they open."""

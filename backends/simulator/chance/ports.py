@@ -1,0 +1,207 @@
+"""Ports that the kernel picks: known only as a class, yet the same port wherever it turns up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from backends.model.packet import Port, PortClass
+from backends.simulator.chance.chooser import Chance
+from translate.ir import Interval
+
+__all__ = ["PickedPort", "Ports"]
+
+
+_GUESS: Final = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class PickedPort(PortClass):
+    """One pick of the kernel, by its number among the picks of a run."""
+
+    serial: int
+
+
+@dataclass(slots=True)
+class _Pick:
+    """What is known of a pick: the ports that it can be, and other picks that are not the same port.
+
+    ``drawn``: every port of them is as likely. Otherwise some kernels draw, and others take the first.
+    """
+
+    possible: tuple[Interval, ...]
+    drawn: bool
+    others: set[int]
+
+
+class Ports:
+    """What is known of every picked port in one run.
+
+    A test of a picked port splits the run by the exact share of the ports that pass it, and
+    narrows the pick, so that later tests of the same port agree. Where kernels differ in how they
+    pick, the run is split by a guess, and ``guessed`` remembers it.
+    """
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._picks: list[_Pick] = []
+        self.guessed = False
+
+    def begin(self, chance: Chance) -> None:
+        """Forget all picks, for another run."""
+        self._chance = chance
+        self._picks.clear()
+
+    @property
+    def picked(self) -> int:
+        """How many picks there have been."""
+        return len(self._picks)
+
+    def pick(self, low: int, high: int, taken: Iterable[Port] = (), *, drawn: bool = True) -> Port:
+        """Pick a port of ``low..high`` that is not in ``taken``; a full range yields a taken one.
+
+        ``nf_nat_l4proto_unique_tuple`` gives up with a used port rather than fail. ``drawn`` says that
+        every kernel draws it.
+        """
+        numbers, others = [], set()
+        for one in taken:
+            if isinstance(one, PickedPort):
+                others.add(one.serial)
+            elif isinstance(one, int):
+                numbers.append(one)
+        free = _without((Interval(low, high),), numbers) or (Interval(low, high),)
+        if len(free) == 1 and free[0].is_point:
+            return free[0].low
+        serial = len(self._picks)
+        self._picks.append(_Pick(free, drawn, others))
+        for other in others:
+            self._picks[other].others.add(serial)
+        return PickedPort(low, high, serial)
+
+    def within(self, port: Port, intervals: Sequence[Interval]) -> bool:
+        """Return whether ``port`` is in one of ``intervals``, splitting the run when unknown."""
+        if not isinstance(port, PickedPort):
+            number = port
+            assert isinstance(number, int)
+            return any(i.low <= number <= i.high for i in intervals)
+        pick = self._picks[port.serial]
+        inside = _intersection(pick.possible, intervals)
+        if self._falls(Fraction(_size(inside), _size(pick.possible)), pick):
+            pick.possible = inside
+            return True
+        pick.possible = _difference(pick.possible, inside)
+        return False
+
+    def equal(self, a: Port, b: Port) -> bool:
+        """Return whether two ports of otherwise equal tuples are the same port.
+
+        Two picks are not if their tuples were otherwise equal already when the second was made: the
+        kernel saw to that.
+        """
+        if not isinstance(a, PickedPort):
+            return self.within(b, (_point(a),))
+        if not isinstance(b, PickedPort):
+            return self.within(a, (_point(b),))
+        one, other = self._picks[a.serial], self._picks[b.serial]
+        if one is other or not self.could_equal(a, b):
+            return one is other
+        both = _intersection(one.possible, other.possible)
+        share = Fraction(_size(both), _size(one.possible) * _size(other.possible))
+        if not self._falls(share, one, other):
+            one.others.add(b.serial)
+            other.others.add(a.serial)
+            return False
+        one.possible = both
+        one.others |= other.others
+        for third in other.others:
+            self._picks[third].others.add(a.serial)
+        self._picks = [one if pick is other else pick for pick in self._picks]
+        return True
+
+    def _falls(self, share: Fraction, *picks: _Pick) -> bool:
+        """Whether chance falls so, by a share if every port is as likely."""
+        if 0 < share < 1 and not all(pick.drawn for pick in picks):
+            self.guessed = True
+            share = _GUESS
+        return self._chance.happens(share)
+
+    def could_equal(self, a: Port, b: Port) -> bool:
+        """Return whether the two could be the same port, without deciding it."""
+        if not isinstance(a, PickedPort):
+            return self.could_equal(b, a) if isinstance(b, PickedPort) else a == b
+        one = self._picks[a.serial]
+        if not isinstance(b, PickedPort):
+            return any(_point(b).low in i for i in one.possible)
+        other = self._picks[b.serial]
+        if b.serial in one.others or a.serial in other.others:
+            return False
+        return one is other or bool(_intersection(one.possible, other.possible))
+
+    def same(self, a: Port, b: Port) -> bool:
+        """Return whether the two are known to be the same port, without deciding it."""
+        if isinstance(a, PickedPort) and isinstance(b, PickedPort):
+            return self._picks[a.serial] is self._picks[b.serial]
+        return a == b
+
+    def shown(self, port: Port | None) -> Port | None:
+        """Return the port as an outcome shows it: a number, or the class that is left of it."""
+        if not isinstance(port, PickedPort):
+            return port
+        possible = self._picks[port.serial].possible
+        if len(possible) == 1 and possible[0].is_point:
+            return possible[0].low
+        narrowed = possible[0].low > port.low or possible[-1].high < port.high
+        if narrowed:
+            return PortClass(possible[0].low, possible[-1].high)
+        return PortClass(port.low, port.high)
+
+
+def _point(port: Port) -> Interval:
+    assert isinstance(port, int)
+    return Interval.point(port)
+
+
+def _size(intervals: Iterable[Interval]) -> int:
+    return sum(i.size for i in intervals)
+
+
+def _without(intervals: Sequence[Interval], taken: Iterable[int]) -> tuple[Interval, ...]:
+    return _difference(intervals, [Interval.point(t) for t in sorted(set(taken))])
+
+
+def _intersection(a: Sequence[Interval], b: Sequence[Interval]) -> tuple[Interval, ...]:
+    found = []
+    for x in a:
+        for y in sorted(_merged(b)):
+            low, high = max(x.low, y.low), min(x.high, y.high)
+            if low <= high:
+                found.append(Interval(low, high))
+    return tuple(sorted(found))
+
+
+def _merged(intervals: Sequence[Interval]) -> list[Interval]:
+    merged: list[Interval] = []
+    for i in sorted(intervals):
+        if merged and i.low <= merged[-1].high + 1:
+            merged[-1] = Interval(merged[-1].low, max(merged[-1].high, i.high))
+        else:
+            merged.append(i)
+    return merged
+
+
+def _difference(a: Sequence[Interval], b: Sequence[Interval]) -> tuple[Interval, ...]:
+    left = list(a)
+    for cut in b:
+        rest = []
+        for i in left:
+            if cut.high < i.low or cut.low > i.high:
+                rest.append(i)
+                continue
+            if i.low < cut.low:
+                rest.append(Interval(i.low, cut.low - 1))
+            if cut.high < i.high:
+                rest.append(Interval(cut.high + 1, i.high))
+        left = rest
+    return tuple(sorted(left))

@@ -1,0 +1,1 @@
+"""Connection tracking: the table of connections, tuples, and the TCP state machine."""

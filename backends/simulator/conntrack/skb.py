@@ -1,0 +1,45 @@
+"""The packet on its way through the stack, with what the kernel keeps beside its headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backends.model.packet import Packet
+from backends.simulator.conntrack.connection import ORIGINAL, Entry
+from backends.simulator.routing.path import Path
+from translate.ir import ConnectionState
+
+__all__ = ["Skb"]
+
+
+@dataclass(slots=True)
+class Skb:
+    """A ``struct sk_buff``.
+
+    ``dev`` is where it came in, empty for a packet made on the node until it goes through ``lo``.
+    ``entry``, ``direction`` and ``state`` are what ``skb->_nfct`` points to; without an entry the
+    state is INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached`` says that
+    ``skb->_nfct`` is not zero though there is no entry and the packet is not UNTRACKED: so it is of an
+    answer to an UNTRACKED packet (``nf_conntrack_attach``).
+    """
+
+    packet: Packet
+    mark: int = 0
+    dev: str = ""
+    path: Path | None = None
+    entry: Entry | None = None
+    direction: int = ORIGINAL
+    state: ConnectionState | None = field(default=None)
+    attached: bool = False
+
+    def split(self) -> Skb:
+        """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
+        entry = None if self.entry is None else self.entry.split()
+        return Skb(
+            self.packet, self.mark, self.dev, self.path, entry, self.direction, self.state, self.attached
+        )
+
+    @property
+    def ct_state(self) -> ConnectionState:
+        """What ``--ctstate`` sees: INVALID when conntrack knows nothing (``xt_conntrack``)."""
+        return ConnectionState.INVALID if self.state is None else self.state

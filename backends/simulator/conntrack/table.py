@@ -1,0 +1,287 @@
+"""Connection tracking: which connection a packet belongs to, and in what state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backends.model.packet import GRE, Packet, Port, Tuple
+from backends.model.timeouts import Timeouts
+from backends.simulator.chance.ports import PickedPort, Ports
+from backends.simulator.conntrack.connection import ORIGINAL, REPLY, Entry
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.tcp import TcpTrack, TcpVerdict
+from backends.simulator.conntrack.tcp_states import valid_flags
+from backends.simulator.conntrack.tuples import (
+    ICMP6_REDIRECT,
+    ICMP6_REQUESTS,
+    ICMP6_UNTRACKED,
+    ICMP_ERRORS,
+    ICMP_REQUESTS,
+    NR_ICMP_TYPES,
+    invert,
+    tuple_of,
+)
+from translate.ir import ConnectionState, ConnectionStatus, Protocol
+
+__all__ = ["Conntrack", "TrackSettings"]
+
+_SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
+_ASSURED = int(ConnectionStatus.ASSURED)
+_CONFIRMED = int(ConnectionStatus.CONFIRMED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackSettings:
+    """The sysctls of ``net.netfilter.nf_conntrack_*`` that change what conntrack says."""
+
+    checksum: bool
+    tcp_loose: bool
+    tcp_be_liberal: bool
+    timeouts: Timeouts
+
+
+@dataclass(slots=True)
+class Conntrack:
+    """The connection table of one run, and the trackers of the protocols."""
+
+    settings: TrackSettings
+    ports: Ports
+    now: float = 0.0
+    _table: dict[Tuple, tuple[Entry, int]] = field(default_factory=dict)
+    _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
+    by_source: list[Entry] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Forget all connections, for another run."""
+        self.now = 0.0
+        self._table.clear()
+        self._picked.clear()
+        self.by_source.clear()
+
+    def is_empty(self) -> bool:
+        """Whether no connection is known."""
+        return not (self._table or self.by_source)
+
+    # The table
+
+    def find(self, t: Tuple) -> tuple[Entry, int] | None:
+        """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``)."""
+        if not self._table:
+            return None
+        found = self._table.get(t)
+        if found is not None and found[0].expires <= self.now:
+            self.kill(found[0])
+            found = None
+        if found is not None:
+            return found
+        for picked, entry, direction in self._picked:
+            if entry.expires > self.now and self._alike(picked, t) and self._equal(picked, t):
+                return entry, direction
+        return None
+
+    def _alike(self, a: Tuple, b: Tuple) -> bool:
+        if (a.src, a.dst, a.proto) != (b.src, b.dst, b.proto):
+            return False
+        return self.ports.could_equal(a.sport, b.sport) and self.ports.could_equal(a.dport, b.dport)
+
+    def _equal(self, a: Tuple, b: Tuple) -> bool:
+        return self.ports.equal(a.sport, b.sport) and self.ports.equal(a.dport, b.dport)
+
+    def taken(self, t: Tuple, ignored: Entry) -> bool:
+        """Whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
+        found = self.find(t) if self._table else None
+        return found is not None and found[0] is not ignored and found[0].original != ignored.original
+
+    def ports_in_use(self, t: Tuple, *, source: bool) -> list[Port]:
+        """The source (or destination) ports of known tuples that equal ``t`` in all else."""
+        used = []
+        for known, (entry, _) in self._table.items():
+            if entry.expires <= self.now or (known.src, known.dst, known.proto) != (t.src, t.dst, t.proto):
+                continue
+            others = (known.dport, t.dport) if source else (known.sport, t.sport)
+            if self.ports.same(*others):
+                used.append(known.sport if source else known.dport)
+        return used
+
+    def kill(self, entry: Entry) -> None:
+        """Forget a connection (``nf_ct_kill``); packets that already hold it keep it."""
+        for direction in (ORIGINAL, REPLY):
+            t = entry.tuple(direction)
+            if self._table.get(t, (None, 0))[0] is entry:
+                del self._table[t]
+        self._picked = [p for p in self._picked if p[1] is not entry]
+        self.by_source = [e for e in self.by_source if e is not entry]
+
+    def confirm(self, skb: Skb) -> bool:
+        """Enter a new connection whose first packet has passed every hook (``__nf_conntrack_confirm``).
+
+        False when another connection has one of its tuples by now: the packet is dropped.
+        """
+        entry = skb.entry
+        if entry is None or entry.confirmed or skb.direction != ORIGINAL:
+            return True
+        if self._table and (self.find(entry.original) or self.find(entry.reply)):
+            return False
+        entry.confirmed = True
+        entry.status |= _CONFIRMED
+        entry.expires += self.now
+        for t, direction in ((entry.original, ORIGINAL), (entry.reply, REPLY)):
+            self._table[t] = (entry, direction)
+            if isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
+                self._picked.append((t, entry, direction))
+        return True
+
+    # Packets
+
+    def track(self, skb: Skb, *, incoming: bool) -> None:
+        """Attach a packet to its connection (``nf_conntrack_in``).
+
+        ``incoming`` says that this is PREROUTING, the only hook where checksums are verified.
+        """
+        if skb.entry is not None or skb.state is ConnectionState.UNTRACKED:
+            return
+        skb.state = ConnectionState.INVALID
+        packet = skb.packet
+        if incoming and self.settings.checksum and _sum_is_refused(packet):
+            return
+        if packet.is_icmp and self._settle_icmp(skb, packet.proto, packet.icmp_type or 0):
+            return
+        if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
+            return
+        self._attach(skb)
+
+    def _settle_icmp(self, skb: Skb, proto: int, kind: int) -> bool:
+        """Settle what an ICMP packet is that begins and answers nothing; False for queries and answers."""
+        if proto == Protocol.ICMP:
+            if kind in ICMP_ERRORS:
+                self._relate(skb)
+            return kind > NR_ICMP_TYPES or kind in ICMP_ERRORS
+        if kind in ICMP6_UNTRACKED:
+            skb.state = ConnectionState.UNTRACKED
+            return True
+        if kind < 128 or kind == ICMP6_REDIRECT:
+            self._relate(skb)
+            return True
+        return False
+
+    def _relate(self, skb: Skb) -> None:
+        """An ICMP error belongs to the connection that it quotes (``nf_conntrack_inet_error``)."""
+        quoted = skb.packet.quoted
+        if quoted is None:
+            return
+        told = tuple_of(quoted)
+        inner = None if told is None else invert(told)
+        found = None if inner is None else self.find(inner)
+        if found is None:
+            return
+        entry, direction = found
+        if skb.packet.dst != entry.tuple(direction).dst:
+            return
+        skb.entry, skb.direction = entry, direction
+        skb.state = ConnectionState.RELATED
+
+    def _attach(self, skb: Skb) -> None:
+        """``resolve_normal_ct`` and ``nf_conntrack_handle_packet``."""
+        t = tuple_of(skb.packet)
+        skb.attached = False
+        if t is None:
+            return
+        found = self.find(t)
+        if found is None:
+            reply = invert(t)
+            if reply is None:
+                return
+            entry, direction = Entry(t, reply), ORIGINAL
+        else:
+            entry, direction = found
+        if direction == REPLY or entry.status & _SEEN_REPLY:
+            state = ConnectionState.ESTABLISHED
+        else:
+            state = ConnectionState.NEW
+        match self._follow(entry, direction, skb.packet):
+            case TcpVerdict.ACCEPT | TcpVerdict.IGNORE:
+                pass
+            case TcpVerdict.INVALID:
+                return
+            case TcpVerdict.REOPEN:
+                self.kill(entry)
+                self._attach(skb)
+                return
+            case TcpVerdict.KILL:
+                self.kill(entry)
+        skb.entry, skb.direction, skb.state = entry, direction, state
+        if direction == REPLY and state is ConnectionState.ESTABLISHED:
+            entry.status |= _SEEN_REPLY
+
+    def _follow(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+        timeouts = self.settings.timeouts
+        match packet.proto:
+            case Protocol.TCP:
+                return self._follow_tcp(entry, direction, packet)
+            case Protocol.UDP:
+                self._follow_udp(entry)
+            case Protocol.UDPLITE:
+                self._follow_stream(entry, timeouts.udp, timeouts.udp_stream)
+            case _ if packet.proto == GRE:
+                self._follow_stream(entry, timeouts.gre, timeouts.gre_stream)
+            case Protocol.ICMP | Protocol.ICMPV6:
+                assert isinstance(entry.original.dport, int)
+                ours = packet.proto == Protocol.ICMP
+                requests = ICMP_REQUESTS if ours else ICMP6_REQUESTS
+                if entry.original.dport >> 8 not in requests:
+                    return TcpVerdict.INVALID
+                self._refresh(entry, timeouts.icmp if ours else timeouts.icmpv6)
+            case Protocol.SCTP:
+                # Heartbeats, all that is sent here, neither make an association nor end one.
+                self._refresh(entry, timeouts.sctp)
+            case _:
+                self._refresh(entry, timeouts.generic)
+        return TcpVerdict.ACCEPT
+
+    def _follow_tcp(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+        if entry.tcp is None:
+            entry.tcp = TcpTrack(loose=self.settings.tcp_loose, liberal=self.settings.tcp_be_liberal)
+            if not entry.tcp.start(packet):
+                return TcpVerdict.INVALID
+        seen_reply = bool(entry.status & _SEEN_REPLY)
+        verdict = entry.tcp.packet(packet, direction, seen_reply=seen_reply)
+        if verdict is TcpVerdict.ACCEPT:
+            if entry.tcp.assured:
+                entry.status |= _ASSURED
+            timeout = entry.tcp.timeout(packet, self.settings.timeouts, seen_reply=seen_reply)
+            self._refresh(entry, timeout)
+        return verdict
+
+    def _follow_udp(self, entry: Entry) -> None:
+        """``nf_conntrack_udp_packet``."""
+        timeouts = self.settings.timeouts
+        if not entry.confirmed:
+            entry.udp_stream_after = self.now + 2
+        stream = bool(entry.status & _SEEN_REPLY) and self.now > entry.udp_stream_after
+        self._refresh(entry, timeouts.udp_stream if stream else timeouts.udp)
+        if stream:
+            entry.status |= _ASSURED
+
+    def _follow_stream(self, entry: Entry, before: float, after: float) -> None:
+        """An answer makes it a stream at once (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
+        answered = bool(entry.status & _SEEN_REPLY)
+        self._refresh(entry, after if answered else before)
+        if answered:
+            entry.status |= _ASSURED
+
+    def _refresh(self, entry: Entry, timeout: float) -> None:
+        """``nf_ct_refresh_acct``: an entry not yet confirmed counts from its confirmation."""
+        entry.expires = timeout if not entry.confirmed else self.now + timeout
+
+
+def _sum_is_refused(packet: Packet) -> bool:
+    """Whether a tracker finds the packet's checksum wrong (``tcp_error``, ``udp_error``, ``sctp_error`` …).
+
+    That of UDP-Lite is summed up with UDP's protocol number (``udplite_error``, ``nf_checksum_partial``),
+    by which no right one holds.
+    """
+    if packet.proto == Protocol.UDPLITE:
+        return True
+    return packet.bad_checksum and (
+        packet.is_icmp or packet.proto in (Protocol.TCP, Protocol.UDP, Protocol.SCTP)
+    )

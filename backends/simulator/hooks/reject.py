@@ -1,0 +1,114 @@
+"""What the node answers when it refuses a packet: which packets get an answer, and which answer.
+
+``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c), and their
+twins of IPv6: ``nf_send_unreach6``, ``nf_send_reset6``, ``icmp6_send``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backends.model.packet import Packet
+from backends.simulator.conntrack.tuples import NR_ICMP_TYPES
+from backends.simulator.routing.scopes import MAPPED
+from translate.ir import Family, Protocol, RejectKind, TcpFlag
+
+__all__ = ["UNREACHABLE", "checksum_holds", "icmp_due", "reset", "reset_due", "sender_is_one"]
+
+UNREACHABLE: Final = {
+    RejectKind.ICMP_NET_UNREACHABLE: (3, 0),
+    RejectKind.ICMP_HOST_UNREACHABLE: (3, 1),
+    RejectKind.ICMP_PROTO_UNREACHABLE: (3, 2),
+    RejectKind.ICMP_PORT_UNREACHABLE: (3, 3),
+    RejectKind.ICMP_NET_PROHIBITED: (3, 9),
+    RejectKind.ICMP_HOST_PROHIBITED: (3, 10),
+    RejectKind.ICMP_ADMIN_PROHIBITED: (3, 13),
+    RejectKind.ICMP6_NO_ROUTE: (1, 0),
+    RejectKind.ICMP6_ADM_PROHIBITED: (1, 1),
+    RejectKind.ICMP6_ADDR_UNREACHABLE: (1, 3),
+    RejectKind.ICMP6_PORT_UNREACHABLE: (1, 4),
+    RejectKind.ICMP6_POLICY_FAIL: (1, 5),
+    RejectKind.ICMP6_REJECT_ROUTE: (1, 6),
+}
+"""ICMP type and code of each kind of destination unreachable (``reject_tg``, ``reject_tg6``)."""
+
+
+_GRE, _ESP, _AH = 47, 50, 51
+_OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
+
+_NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
+"""ICMP types that count as errors when it comes to answering (``icmp_pointers[].error``)."""
+
+
+def icmp_due(packet: Packet) -> bool:
+    """Return whether an ICMP error may be sent about a packet (``__icmp_send``): not about one."""
+    if packet.family is Family.IP6:
+        # is_ineligible
+        return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
+    if packet.proto != Protocol.ICMP:
+        return True
+    kind = packet.icmp_type or 0
+    return kind <= NR_ICMP_TYPES and kind not in _NOT_ANSWERED
+
+
+def sender_is_one(packet: Packet) -> bool:
+    """Return whether the source names one node, as IPv6 asks before it answers (RFC 4443, 2.4)."""
+    return packet.family is Family.IP or (packet.src != 0 and packet.src >> 120 != 0xFF)
+
+
+def checksum_holds(packet: Packet) -> bool:
+    """Return whether ``nf_send_unreach`` finds the packet's checksum right, and so answers.
+
+    It looks at protocols that it knows nothing about as if all their bytes summed to a checksum
+    (``nf_ip_checksum``), which they hardly ever do; few are exempt (``nf_reject_verify_csum``).
+    """
+    ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
+    if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
+        return not packet.bad_checksum
+    if packet.proto in _OTHERWISE_SUMMED:
+        return True
+    if packet.family is Family.IP6:
+        return _summed_with_addresses(packet)
+    padded = packet.payload + bytes(len(packet.payload) % 2)
+    return int.from_bytes(padded, "big") % 0xFFFF == 0
+
+
+def _summed_with_addresses(packet: Packet) -> bool:
+    """``nf_ip6_checksum`` knows a pseudo-header for any protocol; nothing has no checksum."""
+    if not packet.payload:
+        return False
+    padded = packet.payload + bytes(len(packet.payload) % 2)
+    pseudo = packet.src + packet.dst + packet.proto + len(packet.payload)
+    return (pseudo + int.from_bytes(padded, "big")) % 0xFFFF == 0
+
+
+def reset_due(packet: Packet) -> bool:
+    """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``).
+
+    Over IPv6 not where an address is one of IPv4: ``nf_send_reset6`` asks for unicast addresses, and
+    ``ipv6_addr_type`` does not call such an address unicast.
+    """
+    if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
+        return False
+    return packet.proto == Protocol.TCP and not packet.flags & TcpFlag.RST and not packet.bad_checksum
+
+
+def reset(packet: Packet) -> Packet:
+    """Return the RST that answers a segment (``nf_reject_ip_tcphdr_put``)."""
+    phantom = bool(packet.flags & TcpFlag.SYN) + bool(packet.flags & TcpFlag.FIN)
+    if packet.flags & TcpFlag.ACK:
+        flags, seq, ack = TcpFlag.RST, packet.ack, 0
+    else:
+        flags, seq = TcpFlag.RST | TcpFlag.ACK, 0
+        ack = (packet.seq + phantom + len(packet.payload)) & 0xFFFFFFFF
+    return Packet(
+        family=packet.family,
+        src=packet.dst,
+        dst=packet.src,
+        proto=packet.proto,
+        sport=packet.dport,
+        dport=packet.sport,
+        flags=flags,
+        seq=seq,
+        ack=ack,
+    )

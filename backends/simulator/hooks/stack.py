@@ -1,0 +1,416 @@
+"""The way of a packet through the stack: hooks, routing, delivery, and what the node answers.
+
+Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and what
+net/ipv6 does where that is something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backends.model.packet import Packet
+from backends.simulator.conntrack.connection import ORIGINAL, REPLY
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.table import Conntrack
+from backends.simulator.hooks.reject import (
+    UNREACHABLE,
+    checksum_holds,
+    icmp_due,
+    reset,
+    reset_due,
+    sender_is_one,
+)
+from backends.simulator.matching.fields import View
+from backends.simulator.nat.binding import Nat
+from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
+from backends.simulator.routing.router import AnyRouter
+from backends.simulator.trace import Answered, HookEntered, Recorder, Routed, Tracked
+from backends.simulator.walk.chainmemo import Decision
+from backends.simulator.walk.checkpoint import Checkpoint
+from backends.simulator.walk.fast import FastWalk
+from backends.simulator.walk.plain import PlainWalk
+from backends.simulator.walk.prepare import Prepared, PreparedTable
+from translate.ir import (
+    CONNTRACK_PRIORITY,
+    Accept,
+    AddressType,
+    ConnectionState,
+    ConnectionStatus,
+    Dnat,
+    Drop,
+    Family,
+    Hook,
+    Masquerade,
+    Protocol,
+    Redirect,
+    Reject,
+    RejectKind,
+    Snat,
+    TableName,
+)
+
+__all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
+
+
+# Names of this module, because a member is looked up in its Enum anew each time.
+_TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
+_WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
+_MANGLE, _NAT = TableName.MANGLE, TableName.NAT
+
+
+class Forwarded(NamedTuple):
+    """It left on ``out``."""
+
+    packet: Packet
+    mark: int
+    out: str
+
+
+class Delivered(NamedTuple):
+    """The node got it."""
+
+    packet: Packet
+    mark: int
+
+
+class Dropped(NamedTuple):
+    """It is gone; ``why`` says where."""
+
+    why: str
+
+
+class Rejected(NamedTuple):
+    """It is gone, and its sender was told so."""
+
+    kind: str
+    why: str
+
+
+Fate = Forwarded | Delivered | Dropped | Rejected
+
+
+@dataclass(slots=True)
+class Stack:
+    """One node's network stack in one run."""
+
+    prepared: Prepared
+    router: AnyRouter
+    conntrack: Conntrack
+    nat: Nat
+    walk: PlainWalk | FastWalk
+    recorder: Recorder
+    first: bool = True
+    """Whether this is the first packet that the flow sends."""
+
+    def begin(self) -> None:
+        """Forget all packets, for another run."""
+        self.first = True
+        self.conntrack.begin()
+        self.recorder.begin()
+
+    # Ways in
+
+    def receive(self, packet: Packet, dev: str) -> Fate:
+        """A packet comes in on ``dev`` (``ip_rcv``)."""
+        skb = Skb(packet.changed(mark=0) if packet.mark else packet, dev=dev)
+        return self._input(skb)
+
+    def send(self, packet: Packet) -> Fate:
+        """A packet made on the node is sent through a raw socket (``raw_sendmsg``)."""
+        skb = Skb(packet, mark=packet.mark)
+        path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
+        if isinstance(path, NoRoute):
+            return Dropped(path.value)
+        if path.type is AddressType.BROADCAST:
+            return Dropped("a socket needs SO_BROADCAST for that")
+        if packet.src == 0 and packet.family is Family.IP:
+            skb.packet = packet.changed(src=path.source)
+        skb.path = path
+        return self._made(skb)
+
+    def resume(self, start: Checkpoint) -> Fate:
+        """A packet goes on from a checkpoint, in the table that it is in, as the first of its flow."""
+        view, tables = start.view, self.prepared.busy[start.view.hook]
+        place = [table for table, _ in tables].index(start.table)
+        if (gone := self._nat(start.table, view, start)) is not None:
+            return gone
+        for table, _ in tables[place + 1 :]:
+            if (gone := self._table(table, view)) is not None:
+                return gone
+        match view.hook:
+            case Hook.PREROUTING:
+                return self._received(view.skb)
+            case Hook.INPUT:
+                return self._delivered(view.skb)
+            case Hook.FORWARD | Hook.OUTPUT:
+                return self._output(view.skb)
+            case Hook.POSTROUTING:
+                return self._leave(view.skb)
+
+    # The path
+
+    def _input(self, skb: Skb) -> Fate:
+        before = skb.packet.dst
+        if (why := self.router.not_received(skb.packet.src, before, skb.dev)) is not None:
+            return Dropped(why)
+        if (gone := self._hook(Hook.PREROUTING, skb)) is not None:
+            return gone
+        if skb.packet.dst != before:
+            skb.path = None
+        return self._received(skb)
+
+    def _received(self, skb: Skb) -> Fate:
+        """``ip_rcv_finish``; a packet that came out of ``lo`` keeps its route if it may."""
+        if skb.path is None:
+            packet = skb.packet
+            found = self.router.route_input(packet.src, packet.dst, skb.dev)
+            if self.recorder.enabled:
+                self._routed("packet that came in", packet.dst, found)
+            match found:
+                case Path():
+                    skb.path = found
+                case NoRoute.NET_UNREACHABLE:
+                    # ip_error: the route of the packet is one that may be answered.
+                    skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
+                    four = packet.family is Family.IP
+                    kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
+                    return self._error(skb, *UNREACHABLE[kind], kind, "no route to its destination")
+                case _:
+                    return Dropped(found.value)
+        if skb.path.local:
+            return self._deliver(skb)
+        return self._forward(skb)
+
+    def _deliver(self, skb: Skb) -> Fate:
+        """``ip_local_deliver``."""
+        if (gone := self._hook(Hook.INPUT, skb)) is not None:
+            return gone
+        return self._delivered(skb)
+
+    def _delivered(self, skb: Skb) -> Fate:
+        if not self.conntrack.confirm(skb):
+            return Dropped("another connection has the same tuple")
+        return Delivered(skb.packet, skb.mark)
+
+    def _forward(self, skb: Skb) -> Fate:
+        """``ip_forward``: the TTL is spent before the rules see the packet."""
+        packet = skb.packet
+        if packet.ttl <= 1:
+            if packet.family is Family.IP6:
+                return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit is spent")
+            return self._error(skb, 11, 0, "icmp-11-0", "its TTL is spent")
+        assert skb.path is not None
+        match self.router.stays_on_link(packet.src, skb.dev, skb.path.dev):
+            case None:
+                pass
+            case AddressType.UNICAST:
+                return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
+            case _:
+                return Dropped("its source is no node's")
+        skb.packet = packet.changed(ttl=packet.ttl - 1)
+        if (gone := self._hook(Hook.FORWARD, skb)) is not None:
+            return gone
+        return self._output(skb)
+
+    def _made(self, skb: Skb) -> Fate:
+        """``ip_local_out``."""
+        if (gone := self._hook(Hook.OUTPUT, skb)) is not None:
+            return gone
+        return self._output(skb)
+
+    def _output(self, skb: Skb) -> Fate:
+        """``ip_output``; out of ``lo`` the packet comes in again, as the same skb."""
+        if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
+            return gone
+        return self._leave(skb)
+
+    def _leave(self, skb: Skb) -> Fate:
+        if not self.conntrack.confirm(skb):
+            return Dropped("another connection has the same tuple")
+        assert skb.path is not None
+        if skb.path.dev != LOOPBACK:
+            return Forwarded(skb.packet, skb.mark, skb.path.dev)
+        skb.dev = LOOPBACK
+        return self._input(skb)
+
+    # Hooks
+
+    def _hook(self, hook: Hook, skb: Skb) -> Fate | None:
+        """Run everything that is registered at a hook; None when the packet goes on."""
+        # POSTROUTING has both interfaces since Linux 5.7 (ip_output); what is made here came in nowhere.
+        iif, oif = skb.dev, "" if skb.path is None or hook in _WITHOUT_OUT else skb.path.dev
+        if self.recorder.enabled:
+            entered = HookEntered(
+                hook=hook, packet=skb.packet, mark=skb.mark, iif=iif, oif=oif, answer=self.recorder.answer
+            )
+            self.recorder.add(entered)
+        tracked = hook not in _TRACKING
+        view = View(skb, hook, iif, oif, self.router)
+        tables = self.prepared.at if self.recorder.enabled else self.prepared.busy
+        for table, priority in tables[hook]:
+            if not tracked and priority > CONNTRACK_PRIORITY:
+                self._track(hook, skb)
+                tracked = True
+            if (gone := self._table(table, view)) is not None:
+                return gone
+        if not tracked:
+            self._track(hook, skb)
+        return None
+
+    def _track(self, hook: Hook, skb: Skb) -> None:
+        self.conntrack.track(skb, incoming=hook is Hook.PREROUTING)
+        if self.recorder.enabled:
+            entry = skb.entry
+            self.recorder.add(
+                Tracked(
+                    state=skb.ct_state,
+                    original=entry.original if entry else None,
+                    reply=entry.reply if entry else None,
+                    status=ConnectionStatus(entry.status if entry else 0),
+                    direction=skb.direction,
+                )
+            )
+
+    def _table(self, table: PreparedTable, view: View) -> Fate | None:
+        if table.name is _NAT:
+            return self._nat(table, view)
+        skb = view.skb
+        before = (skb.packet, skb.mark)
+        decision = self.walk.table(table, view)
+        match decision:
+            case Accept():
+                pass
+            case Drop():
+                return Dropped(f"dropped in table {table.name}, {view.hook}")
+            case Reject():
+                return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
+            case Dnat() | Snat() | Masquerade() | Redirect():
+                raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
+        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != (skb.packet, skb.mark):
+            # ipt_mangle_out
+            return self._reroute(skb, "mangle OUTPUT changed the packet")
+        return None
+
+    def _nat(self, table: PreparedTable, view: View, start: Checkpoint | None = None) -> Fate | None:
+        skb, hook = view.skb, view.hook
+        if self.nat.asks(hook, skb):
+            decision = self._decide_nat(table, view, start)
+            match decision:
+                case Drop():
+                    return Dropped(f"dropped in table nat, {hook}")
+                case Reject():
+                    return self._reject(skb, decision.kind, f"rejected in table nat, {hook}")
+                case _:
+                    passed = self.nat.bind(hook, skb, view.oif, decision)
+        else:
+            passed = self.nat.follow(hook, skb, view.oif)
+        if not passed:
+            return Dropped(f"dropped in table nat, {hook}")
+        if hook is Hook.OUTPUT and skb.entry is not None:
+            # nf_nat_ipv4_local_fn
+            here, there = skb.entry.tuple(skb.direction), skb.entry.tuple(1 - skb.direction)
+            if here.dst != there.src:
+                return self._reroute(skb, "NAT changed the destination")
+        return None
+
+    def _decide_nat(self, table: PreparedTable, view: View, start: Checkpoint | None) -> Decision:
+        """Walk the nat table, from a checkpoint if there is one."""
+        if isinstance(self.walk, PlainWalk):
+            return self.walk.table(table, view)
+        return self.walk.table(table, view, self._is_young) if start is None else self.walk.resume(start)
+
+    def _is_young(self) -> bool:
+        """Return whether the run has no state but the packet and its connection, so that it can be split."""
+        return self.first and not self.recorder.answer and self.conntrack.is_empty()
+
+    def _reroute(self, skb: Skb, why: str) -> Fate | None:
+        """``ip_route_me_harder``."""
+        packet = skb.packet
+        assert skb.path is not None
+        found = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src, skb.path.dev))
+        if isinstance(found, NoRoute):
+            return Dropped(found.value)
+        skb.path = found
+        return None
+
+    def _routed(self, why: str, dst: int, found: Path | NoRoute) -> Path | NoRoute:
+        if self.recorder.enabled:
+            self.recorder.add(Routed(why, dst, found))
+        return found
+
+    # Answers
+
+    def _reject(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
+        if kind is RejectKind.TCP_RESET:
+            return self._reset(skb, why)
+        return self._unreachable(skb, kind, why)
+
+    def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
+        if not checksum_holds(skb.packet):
+            return self._silent(kind, "its checksum is wrong", why)
+        return self._error(skb, *UNREACHABLE[kind], kind, why)
+
+    def _error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:
+        """Send an ICMP error about the packet to its source (``__icmp_send``)."""
+        packet = skb.packet
+        assert skb.path is not None
+        if not skb.path.answerable:
+            return self._silent(kind, "broadcasts and multicasts are not answered", why)
+        if not icmp_due(packet):
+            return self._silent(kind, "ICMP errors are not answered with ICMP errors", why)
+        if not sender_is_one(packet):
+            return self._silent(kind, "its source names no node", why)
+        path = self.router.route_error(packet.src, skb.path, packet.dst, skb.dev)
+        if isinstance(path, NoRoute):
+            return self._silent(kind, "there is no route back", why)
+        error = Packet(
+            family=packet.family,
+            src=path.source,
+            dst=packet.src,
+            proto=Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6,
+            icmp_type=icmp_type,
+            icmp_code=code,
+            quoted=packet,
+        )
+        return self._answer(skb, error, path, kind, why)
+
+    def _reset(self, skb: Skb, why: str) -> Fate:
+        """Send a RST (``nf_send_reset``)."""
+        kind = RejectKind.TCP_RESET
+        assert skb.path is not None
+        if not reset_due(skb.packet):
+            return self._silent(kind, "it is no TCP segment that may be reset", why)
+        if not skb.path.answerable:
+            return self._silent(kind, "broadcasts and multicasts are not answered", why)
+        if not sender_is_one(skb.packet):
+            return self._silent(kind, "its source names no node", why)
+        rst = reset(skb.packet)
+        path = self.router.route_reset(rst.dst, rst.src)
+        if isinstance(path, NoRoute):
+            return self._silent(kind, "there is no route back", why)
+        return self._answer(skb, rst, path, kind, why)
+
+    def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
+        """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``).
+
+        Without one, conntrack sees it as any other packet; NOTRACK does not if ``skb`` is UNTRACKED.
+        """
+        made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED)
+        if skb.entry is not None:
+            made.entry = skb.entry
+            made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL
+            made.state = ConnectionState.RELATED
+        if self.recorder.enabled:
+            self.recorder.add(Answered(kind=kind, packet=answer))
+        outer, self.recorder.answer = self.recorder.answer, True
+        fate = self._made(made)
+        self.recorder.answer = outer
+        if isinstance(fate, Forwarded | Delivered):
+            return Rejected(str(kind), why)
+        return Dropped(f"{why}, and the answer was {fate.why}")
+
+    def _silent(self, kind: RejectKind | str, reason: str, why: str) -> Fate:
+        if self.recorder.enabled:
+            self.recorder.add(Answered(kind=kind, packet=None, why=reason))
+        return Dropped(f"{why}; {reason}")

@@ -1,0 +1,156 @@
+"""What the input hides of rules: both ways are followed, and every outcome says which it assumes.
+
+A hidden part has no probability. So that of an outcome is its share *where its assumptions hold*:
+in whichever way the hidden parts are filled in, the outcomes that assume just that sum to 1.
+Where both answers to a question lead to the same outcome, the question is taken out again
+(:func:`without_needless`), so that what is known for certain is said without a condition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, Generic, TypeVar
+
+from backends.model.outcome import Assumption, Outcome
+from backends.simulator.chance.chooser import Chance
+from backends.simulator.matching.fields import View, reader
+from translate.ir import Field, Hidden, Rule, format_address
+
+__all__ = ["Assumptions", "Undecided", "Way", "added_up", "without_needless"]
+
+T = TypeVar("T")
+
+_PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", Field.DADDR: "to"}
+
+
+class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so
+    """The input hides what becomes of the packet; the text says where."""
+
+
+@dataclass(slots=True)
+class Assumptions:
+    """Answers about the hidden parts of rules in one run of a flow; the same question, the same answer."""
+
+    chance: Chance
+    denied: Assumption | None = None
+    """By which the last rule that did not match did not."""
+    made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
+    visits: Counter[int] = field(default_factory=Counter)
+    """How many packets have come to each rule with a match that is not modelled."""
+
+    def begin(self, chance: Chance) -> None:
+        """Forget all answers, for another run."""
+        self.chance, self.denied = chance, None
+        self.made.clear()
+        self.visits.clear()
+
+    def matches(self, rule: Rule, view: View) -> bool:
+        """Return whether a rule whose shown tests hold matches.
+
+        Raises Undecided when it does and what it then does is hidden.
+        """
+        line, reasons = rule.origin.line, tuple(one.reason for one in rule.unknown)
+        hides = {one.hides for one in rule.unknown}
+        if Hidden.RULES in hides:
+            # The same for all packets of a flow: what nobody knows may depend on anything.
+            leaves = Assumption(line=line, hidden=reasons, matches=False)
+            assumed = self._assume((id(rule),), (leaves, replace(leaves, matches=True)))
+            if self._denied(assumed):
+                return False
+        elif Hidden.TESTS in hides:
+            fields = tuple(dict.fromkeys(f for one in rule.unknown for f in one.fields))
+            values = tuple(reader(f)(view) for f in fields)
+            about = " ".join(_value(f, v, view) for f, v in zip(fields, values, strict=True) if v)
+            if any(one.extension for one in rule.unknown):
+                # A match such as limit may answer anew for every packet.
+                self.visits[id(rule)] += 1
+                values = (*values, self.visits[id(rule)])
+                about = f"{about} packet {self.visits[id(rule)]} that comes to it".lstrip()
+            applies = Assumption(line=line, hidden=reasons, matches=True, packet=about)
+            assumed = self._assume((id(rule), *values), (applies, replace(applies, matches=False)))
+            if self._denied(assumed):
+                return False
+        if hides - {Hidden.TESTS, Hidden.EFFECT}:
+            raise Undecided(f"line {line}: {'; '.join(reasons)}" if line else "; ".join(reasons))
+        return True
+
+    def _denied(self, assumed: Assumption) -> bool:
+        self.denied = None if assumed.matches else assumed
+        return not assumed.matches
+
+    def _assume(self, key: tuple[object, ...], either: tuple[Assumption, Assumption]) -> Assumption:
+        made = self.made.get(key)
+        if made is None:
+            made = self.made[key] = self.chance.assume(either)
+        return made
+
+
+def _value(field: Field, value: object, view: View) -> str:
+    family = view.skb.packet.family
+    shown = format_address(family, value) if isinstance(value, int) else value
+    return f"{_PREPOSITION[field]} {shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way(Generic[T]):
+    """One run of a flow: its probability where its assumptions hold, its outcomes, and what came of it."""
+
+    probability: Fraction
+    assuming: tuple[Assumption, ...]
+    outcomes: tuple[Outcome, ...]
+    result: T
+
+
+def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
+    """Join equal ways, adding their probabilities, and those that differ in one answer alone."""
+    while True:
+        found: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Way[None]] = {}
+        for way in ways:
+            key = way.outcomes, frozenset(way.assuming)
+            same = found.get(key)
+            found[key] = (
+                way if same is None else replace(same, probability=same.probability + way.probability)
+            )
+        joined = without_needless(tuple(found.values()))
+        if len(joined) == len(ways):
+            return joined
+        ways = joined
+
+
+def without_needless(ways: Sequence[Way[T]]) -> list[Way[T]]:
+    """Join ways that differ only in the answer to one question; that in which the rule matches stays.
+
+    Sound for any two ways of equal outcomes and probability: wherever their other assumptions hold,
+    one of the two answers does, and exactly one of the two ways counts.
+    """
+    kept = list(ways)
+    joined = True
+    while joined:
+        joined = False
+        places: dict[object, list[int]] = {}
+        for place, way in enumerate(kept):
+            places.setdefault(_key(way, way.assuming), []).append(place)
+        gone: set[int] = set()
+        for place, way in enumerate(kept):
+            if place in gone:
+                continue
+            for one in way.assuming:
+                other = replace(one, matches=not one.matches)
+                key = _key(way, tuple(other if a == one else a for a in way.assuming))
+                partner = next((p for p in places.get(key, ()) if p > place and p not in gone), None)
+                if partner is not None:
+                    gone.add(partner)
+                    stays = way if one.matches else kept[partner]
+                    less = tuple(a for a in stays.assuming if a not in (one, other))
+                    kept[place] = replace(stays, assuming=less)
+                    joined = True
+                    break
+        kept = [way for place, way in enumerate(kept) if place not in gone]
+    return kept
+
+
+def _key(way: Way[T], assuming: tuple[Assumption, ...]) -> object:
+    return frozenset(assuming), way.outcomes, way.probability

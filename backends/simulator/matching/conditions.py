@@ -1,0 +1,195 @@
+"""Tests of rules made into functions, once per rule instead of once per packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import assert_never
+
+from backends.model.packet import PortClass
+from backends.simulator.chance.chooser import Chance
+from backends.simulator.chance.ports import PickedPort, Ports
+from backends.simulator.matching.assumptions import Assumptions
+from backends.simulator.matching.fields import Reader, Value, View, reader
+from backends.simulator.matching.ipsets import Members
+from backends.simulator.matching.recent import RecentLists
+from translate.ir import (
+    RANDOM_RANGE,
+    Account,
+    AnyOf,
+    FieldTest,
+    Interval,
+    Name,
+    Nth,
+    Random,
+    Recent,
+    Rule,
+    SetDirection,
+    SetTest,
+    Test,
+)
+
+__all__ = ["Condition", "Memory", "condition", "hidden_condition"]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What tests ask beside the packet, for one run: chance, picked ports, lists, counters, assumptions."""
+
+    chance: Chance
+    ports: Ports
+    lists: RecentLists
+    assumptions: Assumptions
+    sets: Mapping[str, Members] = field(default_factory=dict)
+    counters: dict[object, int] = field(default_factory=dict)
+    """Where the counter of each Nth stands, by its place in the ruleset."""
+
+    def begin(self, chance: Chance) -> None:
+        """Forget everything, for another run."""
+        self.chance = chance
+        self.ports.begin(chance)
+        self.lists.begin()
+        self.assumptions.begin(chance)
+        self.counters.clear()
+
+    def is_blank(self) -> bool:
+        """Whether nothing is known yet but what the chooser has taken."""
+        known = self.counters or self.ports.picked or self.lists.known or self.assumptions.made
+        return not known
+
+
+Condition = Callable[[View, Memory], bool]
+
+
+def hidden_condition(rule: Rule) -> Condition:
+    """Return the function that says whether what the input hides of a rule lets it match.
+
+    It raises :class:`~backends.simulator.matching.assumptions.Undecided` where what the rule does is hidden.
+    """
+    return lambda view, memory: memory.assumptions.matches(rule, view)
+
+
+def condition(test: Test, place: object) -> Condition:
+    """Return the function that says whether ``test`` holds; ``place`` tells it from all others."""
+    match test:
+        case FieldTest():
+            return _field(test)
+        case AnyOf():
+            return _any_of(test)
+        case Random():
+            return _random(test)
+        case Nth():
+            return _nth(test, place)
+        case Recent():
+            return _recent(test)
+        case Account():
+            return lambda _view, _memory: True
+        case SetTest():
+            return _set(test)
+        case _:
+            assert_never(test)
+
+
+def _field(test: FieldTest) -> Condition:
+    # Partial functions, because a big ruleset has many: the cells of a closure take longer to make.
+    match test.values:
+        case (Interval(low, high),) if low == high and test.mask is None and not test.negated:
+            return partial(_is, low, reader(test.field), test)
+        case (Interval(low, high),):
+            return partial(_in_interval, test, reader(test.field), low, high)
+        case _:
+            return partial(_in_any, test, reader(test.field))
+
+
+def _is(number: int, read: Reader, test: FieldTest, view: View, memory: Memory) -> bool:
+    value = read(view)
+    return value == number if isinstance(value, int) else _in_values(test, value, memory)
+
+
+def _in_interval(test: FieldTest, read: Reader, low: int, high: int, view: View, memory: Memory) -> bool:
+    value = read(view)
+    if not isinstance(value, int):
+        return _in_values(test, value, memory)
+    if test.mask is not None:
+        value &= test.mask
+    return (low <= value <= high) != test.negated
+
+
+def _in_any(test: FieldTest, read: Reader, view: View, memory: Memory) -> bool:
+    return _in_values(test, read(view), memory)
+
+
+def _in_values(test: FieldTest, value: Value, memory: Memory) -> bool:
+    match value:
+        case int():
+            if test.mask is not None:
+                value &= test.mask
+            found = any(isinstance(v, Interval) and v.low <= value <= v.high for v in test.values)
+        case None:
+            return False
+        case str():
+            found = any(isinstance(v, Name) and v.matches(value) for v in test.values)
+        case PortClass():
+            assert isinstance(value, PickedPort)
+            found = memory.ports.within(value, _ports(test))
+        case _:
+            assert_never(value)
+    return found != test.negated
+
+
+def _ports(test: FieldTest) -> tuple[Interval, ...]:
+    """The values of a port that pass the test before negation."""
+    given = tuple(v for v in test.values if isinstance(v, Interval))
+    if test.mask is None:
+        return given
+    mask = test.mask
+    return tuple(Interval.point(p) for p in range(0x10000) if any(p & mask in v for v in given))
+
+
+def _any_of(test: AnyOf) -> Condition:
+    parts, negated = tuple(_field(t) for t in test.tests), test.negated
+    return lambda view, memory: any(part(view, memory) for part in parts) != negated
+
+
+def _random(test: Random) -> Condition:
+    numerator, negated = test.numerator, test.negated
+    return lambda _view, memory: memory.chance.draw(numerator, RANDOM_RANGE) != negated
+
+
+def _nth(test: Nth, place: object) -> Condition:
+    """``xt_statistic``'s nth mode.
+
+    The counter outlives flows, so where it stands when a flow first meets it is not known:
+    every position is equally likely. From then on it counts.
+    """
+    weights = (Fraction(1, test.every),) * test.every
+
+    def holds(view: View, memory: Memory) -> bool:
+        count = memory.counters.get(place)
+        if count is None:
+            count = memory.chance.choose(weights)
+        memory.counters[place] = (count + 1) % test.every
+        return (count == test.packet) != test.negated
+
+    return holds
+
+
+def _recent(test: Recent) -> Condition:
+    source = test.side is SetDirection.SRC
+
+    def holds(view: View, memory: Memory) -> bool:
+        packet = view.skb.packet
+        address = packet.src if source else packet.dst
+        # What is forwarded has lost one already where there is an out-device (recent_mt).
+        ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
+        return memory.lists.matches(test, address, ttl)
+
+    return holds
+
+
+def _set(test: SetTest) -> Condition:
+    """A packet that cannot be looked up is in no set; negated, it passes (``set_match_v4``)."""
+    name, negated, directions = test.name, test.negated, test.directions
+    return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports) != negated

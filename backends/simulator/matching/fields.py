@@ -1,0 +1,113 @@
+"""Reading a field off a packet at a hook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+from backends.model.packet import Port
+from backends.simulator.conntrack.connection import Entry
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.routing.router import AnyRouter
+from translate.ir import Field, Hook, Protocol
+
+__all__ = ["Reader", "Value", "View", "reader"]
+
+Value = Port | str | None
+"""What a packet has in a field; None when it does not have the field."""
+
+
+@dataclass(slots=True)
+class View:
+    """A packet as the rules of one hook see it; interface names are empty where there is none."""
+
+    skb: Skb
+    hook: Hook
+    iif: str
+    oif: str
+    router: AnyRouter
+
+
+Reader = Callable[[View], Value]
+
+
+def reader(field: Field) -> Reader:
+    """Return the function that reads ``field``."""
+    return _READERS[field]
+
+
+def _sport(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.sport if packet.has_ports else None
+
+
+def _dport(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.dport if packet.has_ports else None
+
+
+def _icmp_type(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.icmp_type or 0 if packet.is_icmp else None
+
+
+def _icmp_code(view: View) -> Value:
+    packet = view.skb.packet
+    return packet.icmp_code or 0 if packet.is_icmp else None
+
+
+def _tcp_flags(view: View) -> Value:
+    packet = view.skb.packet
+    return int(packet.flags) if packet.proto == Protocol.TCP else None
+
+
+def _of_connection(read: Callable[[Entry], Value]) -> Reader:
+    """``xt_conntrack``: a packet without an entry has none of these fields."""
+    return lambda view: None if view.skb.entry is None else read(view.skb.entry)
+
+
+def _reverse_path(view: View) -> Value:
+    packet = view.skb.packet
+    return int(view.router.leads_back(packet.src, packet.dst, view.iif))
+
+
+_READERS: Final[dict[Field, Reader]] = {
+    Field.SADDR: attrgetter("skb.packet.src"),
+    Field.DADDR: attrgetter("skb.packet.dst"),
+    Field.FRAGMENT: lambda view: 0,
+    Field.L4PROTO: attrgetter("skb.packet.proto"),
+    Field.SPORT: _sport,
+    Field.DPORT: _dport,
+    Field.ICMP_TYPE: _icmp_type,
+    Field.ICMP_CODE: _icmp_code,
+    Field.TCP_FLAGS: _tcp_flags,
+    Field.MARK: attrgetter("skb.mark"),
+    Field.IIF: attrgetter("iif"),
+    Field.OIF: attrgetter("oif"),
+    Field.CT_STATE: attrgetter("skb.ct_state"),
+    Field.CT_STATUS: _of_connection(lambda entry: entry.status),
+    Field.CT_MARK: _of_connection(lambda entry: entry.mark),
+    Field.CT_DIRECTION: lambda view: None if view.skb.entry is None else view.skb.direction,
+    Field.CT_PROTO: _of_connection(lambda entry: entry.original.proto),
+    Field.CT_ORIGINAL_SADDR: _of_connection(lambda entry: entry.original.src),
+    Field.CT_ORIGINAL_DADDR: _of_connection(lambda entry: entry.original.dst),
+    Field.CT_ORIGINAL_SPORT: _of_connection(lambda entry: entry.original.sport),
+    Field.CT_ORIGINAL_DPORT: _of_connection(lambda entry: entry.original.dport),
+    Field.CT_REPLY_SADDR: _of_connection(lambda entry: entry.reply.src),
+    Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
+    Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
+    Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
+    # a Node has no rules by which a mark leads elsewhere
+    Field.REVERSE_PATH: _reverse_path,
+    Field.REVERSE_PATH_BY_MARK: _reverse_path,
+    # nor bridges
+    Field.BRIDGED: lambda view: 0,
+    Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
+    Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),
+    Field.FIB_SADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.src, view.iif or None),
+    Field.FIB_DADDR_TYPE_IIF: lambda view: view.router.address_type(view.skb.packet.dst, view.iif or None),
+    Field.FIB_SADDR_TYPE_OIF: lambda view: view.router.address_type(view.skb.packet.src, view.oif or None),
+    Field.FIB_DADDR_TYPE_OIF: lambda view: view.router.address_type(view.skb.packet.dst, view.oif or None),
+}

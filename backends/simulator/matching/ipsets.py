@@ -1,0 +1,113 @@
+"""Membership of an ipset, as the kernel looks it up: by hash, not element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from backends.model.packet import PortClass
+from backends.simulator.chance.ports import PickedPort, Ports
+from backends.simulator.matching.fields import Reader, View, reader
+from translate.ir import (
+    SET_PORT_PROTOCOLS,
+    Cell,
+    Family,
+    Field,
+    Interval,
+    IpSet,
+    Protocol,
+    SetDirection,
+    SetType,
+)
+
+__all__ = ["Members", "members_of"]
+
+_Key = tuple[int, ...]
+_Sides = tuple[SetDirection, ...]
+_BITMAP_PROTOCOLS: Final = (Protocol.TCP, Protocol.UDP)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The elements of one set by key, for each prefix length of its nets, the longest first.
+
+    ``tables`` pairs the mask of the net with the elements: their keys, and whether a packet with
+    that key is in the set (not so for ``nomatch``). Sets without nets have one table.
+    """
+
+    set: IpSet
+    net: int | None
+    tables: tuple[tuple[int, Mapping[_Key, bool]], ...]
+    _readers: dict[_Sides, tuple[Reader, ...]] = field(default_factory=dict)
+
+    def holds(self, directions: _Sides, view: View, ports: Ports) -> bool:
+        """Whether the packet is in the set.
+
+        What the packet lacks (ports of what has none for a ``bitmap:port``) makes it no member
+        (``ip_set_test`` takes an error of the type for that).
+        """
+        if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
+            return False
+        readers = self._readers.get(directions)
+        if readers is None:
+            fields = self.set.fields(directions)
+            readers = tuple(_PORTS[f] if f in _PORTS else reader(f) for f in fields)
+            self._readers[directions] = readers
+        key = tuple(read(view) for read in readers)
+        for index, value in enumerate(key):
+            if isinstance(value, PickedPort):
+                return self._picked(key, index, value, ports)
+        return self.has(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
+
+    def _picked(self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports) -> bool:
+        """Whether a packet is in the set whose port the kernel picked: that decides about the port."""
+        known = {k[index] for _, table in self.tables for k in table}
+        before, behind = key[:index], key[index + 1 :]
+        fitting = [n for n in sorted(known) if self.has((*before, n, *behind))]  # type: ignore[arg-type]
+        return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
+
+    def has(self, key: _Key) -> bool:
+        """Whether a packet with this key, a number for each cell, is in the set."""
+        for mask, table in self.tables:
+            if self.net is not None:
+                key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])
+            found = table.get(key)
+            if found is not None:
+                return found
+        return False
+
+
+def _port(view: View, *, source: bool) -> int | PortClass:
+    """``get_port`` of ``ip_set_getport.c``."""
+    packet = view.skb.packet
+    if packet.is_icmp:
+        return (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
+    if packet.proto not in SET_PORT_PROTOCOLS:
+        return 0
+    port = packet.sport if source else packet.dport
+    return 0 if port is None else port
+
+
+_PORTS: Final[Mapping[Field, Reader]] = {
+    Field.SPORT: partial(_port, source=True),
+    Field.DPORT: partial(_port, source=False),
+}
+
+
+def members_of(sets: Iterable[IpSet], family: Family) -> dict[str, Members]:
+    """Return the members of every set by its name."""
+    return {one.name: _members(one, family) for one in sets}
+
+
+def _members(one: IpSet, family: Family) -> Members:
+    cells = one.type.cells
+    net = cells.index(Cell.NET) if Cell.NET in cells else None
+    tables: dict[int, dict[_Key, bool]] = {}
+    for element in one.elements:
+        mask = 0
+        if net is not None:
+            mask = (1 << family.bits) - element.key[net].size
+        tables.setdefault(mask, {})[tuple(interval.low for interval in element.key)] = not element.nomatch
+    return Members(one, net, tuple(sorted(tables.items(), key=lambda t: t[0], reverse=True)))

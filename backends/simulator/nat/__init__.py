@@ -1,0 +1,1 @@
+"""NAT: bindings of connections, and the rewriting of packets."""

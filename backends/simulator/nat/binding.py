@@ -1,0 +1,407 @@
+"""NAT: what a connection's first packet binds, and how every packet is rewritten by it.
+
+Follows nf_nat_core.c (``nf_nat_inet_fn``, ``nf_nat_setup_info``, ``get_unique_tuple``),
+nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_nat_redirect.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backends.model.packet import Port, Tuple
+from backends.simulator.chance.ports import Ports
+from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, Entry
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.table import Conntrack
+from backends.simulator.conntrack.tuples import (
+    ICMP6_REDIRECT,
+    can_be_rewritten,
+    invert,
+    rewrite_destination,
+    rewrite_source,
+)
+from backends.simulator.nat.hashing import jhash2, reciprocal_scale
+from backends.simulator.routing.router import AnyRouter
+from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Accept,
+    ConnectionState,
+    Dnat,
+    Family,
+    Hook,
+    Interval,
+    Masquerade,
+    NatPorts,
+    Protocol,
+    Redirect,
+    Snat,
+)
+
+__all__ = ["Nat", "NatAction"]
+
+NatAction = Dnat | Snat | Masquerade | Redirect
+
+# Names of this module, because a member is looked up in its Enum anew each time.
+_SOURCE, _DESTINATION = Manip.SOURCE, Manip.DESTINATION
+_SOURCE_HOOKS = (Hook.POSTROUTING, Hook.INPUT)
+_RELATED = ConnectionState.RELATED
+_UNBOUND = (ConnectionState.NEW, _RELATED)
+_NAT = SNAT | DNAT
+_LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
+_ICMP = (Protocol.ICMP, Protocol.ICMPV6)
+_IDENTIFIERS = Interval(0, 65535)
+_NO_PORTS = NatPorts()
+
+
+class _Range(NamedTuple):
+    """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
+
+    addresses: Interval | None
+    ports: NatPorts
+
+    @property
+    def random(self) -> bool:
+        """``NF_NAT_RANGE_PROTO_RANDOM_ALL``."""
+        return self.ports.random or self.ports.fully_random
+
+
+@dataclass(slots=True)
+class Nat:
+    """The NAT engine over one connection table."""
+
+    conntrack: Conntrack
+    router: AnyRouter
+    ports: Ports
+    recorder: Recorder
+    family: Family = Family.IP
+
+    def asks(self, hook: Hook, skb: Skb) -> bool:
+        """Whether the nat table's chain at this hook decides about a packet (``nf_nat_inet_fn``).
+
+        It does so for the first packet of a connection alone, once for each side of it.
+        """
+        entry = skb.entry
+        if entry is None or skb.state not in _UNBOUND or (skb.state is _RELATED and skb.packet.is_icmp):
+            return False
+        return not (entry.source_done if _manip(hook) is _SOURCE else entry.destination_done)
+
+    def bind(self, hook: Hook, skb: Skb, out: str, decided: NatAction | Accept) -> bool:
+        """Do what the chain decided about a packet of which it was asked; False when it is dropped.
+
+        Accept leaves the address as it is.
+        """
+        entry, manip = skb.entry, _manip(hook)
+        assert entry is not None
+        if isinstance(decided, Accept):
+            self._bind_nothing(hook, entry, manip)
+        elif not self._bind(hook, skb, entry, out, manip, decided):
+            return False
+        return self._rewrite(hook, skb, entry, manip)
+
+    def follow(self, hook: Hook, skb: Skb, out: str) -> bool:
+        """Take a packet through a NAT hook of which the chain is not asked; False when it is dropped."""
+        entry = skb.entry
+        if entry is None:
+            return True
+        if skb.state is _RELATED and skb.packet.is_icmp:
+            return self._translate_error(hook, skb, entry)
+        of_original = hook is Hook.POSTROUTING and skb.direction == ORIGINAL
+        if of_original and entry.masquerade_out not in (None, out):
+            # nf_nat_oif_changed: the route has moved, so the masquerade is void.
+            self.conntrack.kill(entry)
+            return False
+        return self._rewrite(hook, skb, entry, _manip(hook))
+
+    # Binding
+
+    def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, manip: Manip, action: NatAction) -> bool:
+        match action:
+            case Dnat():
+                wanted = _Range(action.addresses, action.ports)
+            case Snat():
+                wanted = _Range(action.addresses, action.ports)
+            case Redirect():
+                packet = skb.packet
+                address = _LOCALHOST[packet.family]
+                if hook is not Hook.OUTPUT:
+                    address = self.router.redirect_address(skb.dev, packet.dst)
+                if not address:
+                    return False
+                wanted = _Range(Interval.point(address), action.ports)
+            case Masquerade():
+                four = skb.packet.family is Family.IP
+                if four and entry.original.src == 0:
+                    self._bind_nothing(hook, entry, manip)
+                    return True
+                assert skb.path is not None
+                # The next hop's neighbour in IPv4, the destination's in IPv6.
+                via = skb.packet.dst if skb.path.via is None or not four else skb.path.via
+                address = self.router.select_address(out, via)
+                if not address:
+                    return False
+                entry.masquerade_out = out
+                wanted = _Range(Interval.point(address), action.ports)
+        self._setup(hook, entry, manip, wanted, null=False)
+        return True
+
+    def _bind_nothing(self, hook: Hook, entry: Entry, manip: Manip) -> None:
+        """``nf_nat_alloc_null_binding``: the address stays; a clashing port may still change."""
+        if entry.confirmed:
+            return
+        if self.conntrack.taken(entry.reply, entry):
+            address = entry.reply.dst if manip is _SOURCE else entry.reply.src
+            self._setup(hook, entry, manip, _Range(Interval.point(address), _NO_PORTS), null=True)
+        else:
+            self._bound(hook, entry, manip, null=True)
+
+    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: _Range, *, null: bool) -> None:
+        """``nf_nat_setup_info``."""
+        if entry.confirmed:
+            return
+        current = invert(entry.reply)
+        assert current is not None
+        chosen = self._unique(current, wanted, entry, manip)
+        if chosen != current:
+            reply = invert(chosen)
+            assert reply is not None
+            entry.reply = reply
+            entry.status |= SNAT if manip is _SOURCE else DNAT
+        self._bound(hook, entry, manip, null=null)
+
+    def _bound(self, hook: Hook, entry: Entry, manip: Manip, *, null: bool) -> None:
+        if manip is _SOURCE:
+            entry.source_done = True
+            self.conntrack.by_source.insert(0, entry)
+        else:
+            entry.destination_done = True
+        if self.recorder.enabled:
+            self.recorder.add(
+                Bound(hook=hook, manip=manip, original=entry.original, reply=entry.reply, null=null)
+            )
+
+    # get_unique_tuple
+
+    def _unique(self, original: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+        if manip is _SOURCE and not wanted.random:
+            if self._in_range(original, wanted):
+                if not self._used(original, entry):
+                    return original
+            else:
+                same = self._same_source(original, wanted, entry)
+                if same is not None and not self._used(same, entry):
+                    return same
+        chosen = _with_address(original, wanted, manip, self.family)
+        given = wanted.ports.interval
+        if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
+            # One port is taken whether it is free or not.
+            return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, given.low)
+        if not wanted.random and wanted.ports.base is None:
+            if given is None:
+                if not self._used(chosen, entry):
+                    return chosen
+            elif self._port_in(chosen, manip, given) and (given.is_point or not self._used(chosen, entry)):
+                return chosen
+        return self._pick(chosen, wanted, entry, manip)
+
+    def _used(self, t: Tuple, entry: Entry) -> bool:
+        """``nf_nat_used_tuple``."""
+        reply = invert(t)
+        assert reply is not None
+        return self.conntrack.taken(reply, entry)
+
+    def _in_range(self, t: Tuple, wanted: _Range) -> bool:
+        """``in_range``, for sources."""
+        if wanted.addresses is not None and t.src not in wanted.addresses:
+            return False
+        given = wanted.ports.interval
+        return given is None or self._port_in(t, Manip.SOURCE, given)
+
+    def _port_in(self, t: Tuple, manip: Manip, given: Interval) -> bool:
+        """``l4proto_in_range``."""
+        if t.proto not in _ICMP and t.proto not in PORT_PROTOCOLS:
+            return True
+        source = manip is _SOURCE or t.proto in _ICMP
+        return self.ports.within(t.sport if source else t.dport, (given,))
+
+    def _same_source(self, original: Tuple, wanted: _Range, entry: Entry) -> Tuple | None:
+        """``find_appropriate_src``: what another connection from the same source was mapped to."""
+        for other in self.conntrack.by_source:
+            o = other.original
+            if other is entry or (o.proto, o.src, o.sport) != (original.proto, original.src, original.sport):
+                continue
+            mapped = invert(other.reply)
+            assert mapped is not None
+            result = Tuple(mapped.src, original.dst, mapped.proto, mapped.sport, original.dport)
+            if self._in_range(result, wanted):
+                return result
+        return None
+
+    def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+        """``nf_nat_l4proto_unique_tuple``."""
+        given = wanted.ports.interval
+        if t.proto in _ICMP:
+            return self._with_pick(t, given or _IDENTIFIERS, wanted, source=True, manip=manip)
+        if t.proto not in PORT_PROTOCOLS:
+            return t
+        source = manip is _SOURCE
+        if given is None:
+            if not source:
+                return t
+            given = self._class(t.sport)
+        return self._with_pick(t, given, wanted, source=source, manip=manip)
+
+    def _class(self, port: Port) -> Interval:
+        if self.ports.within(port, (Interval(0, 511),)):
+            return Interval(1, 511)
+        if self.ports.within(port, (Interval(512, 1023),)):
+            return Interval(600, 1023)
+        return Interval(1024, 65535)
+
+    def _with_pick(self, t: Tuple, given: Interval, wanted: _Range, *, source: bool, manip: Manip) -> Tuple:
+        reply = invert(t)
+        assert reply is not None
+        # Seen from the reply, a source port is the destination port (an identifier stays put).
+        in_reply_source = not source or t.proto in _ICMP
+        taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
+        port = None
+        if wanted.ports.base is not None:
+            port = _shifted(t.sport if source else t.dport, given, wanted.ports.base, taken)
+        if port is None:
+            # Since Linux 6.8 a destination is bound to the first free one, unless chance is asked for.
+            drawn = manip is _SOURCE or wanted.random
+            port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
+        if source:
+            return Tuple(t.src, t.dst, t.proto, port, t.dport)
+        return Tuple(t.src, t.dst, t.proto, t.sport, port)
+
+    # Rewriting
+
+    def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> bool:
+        """``nf_nat_packet``; False when it drops the packet."""
+        if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
+            return True
+        if not can_be_rewritten(skb.packet, source=manip is _SOURCE):
+            return False
+        target = invert(entry.reply if skb.direction == ORIGINAL else entry.original)
+        assert target is not None
+        before = skb.packet
+        rewrite = rewrite_source if manip is _SOURCE else rewrite_destination
+        skb.packet = rewrite(before, target)
+        if self.recorder.enabled and skb.packet != before:
+            self.recorder.add(Rewritten(hook=hook, before=before, after=skb.packet))
+        return True
+
+    def _translate_error(self, hook: Hook, skb: Skb, entry: Entry) -> bool:
+        """``nf_nat_icmp_reply_translation``: the packet inside goes the other way."""
+        packet = skb.packet
+        if packet.bad_checksum:
+            return False
+        if packet.icmp_type == (5 if packet.proto == Protocol.ICMP else ICMP6_REDIRECT):
+            bound = entry.source_done and entry.destination_done
+            if not bound or entry.status & (SNAT | DNAT):
+                return False
+        manip = _manip(hook)
+        if not _applies(entry, manip, skb.direction):
+            return True
+        there = entry.tuple(1 - skb.direction)
+        back = invert(there)
+        assert back is not None
+        assert packet.quoted is not None
+        if not can_be_rewritten(packet.quoted, source=manip is not _SOURCE):
+            return False
+        if manip is _SOURCE:
+            inner = rewrite_destination(packet.quoted, there)
+            skb.packet = packet.changed(src=back.src, quoted=inner)
+        else:
+            inner = rewrite_source(packet.quoted, there)
+            skb.packet = packet.changed(dst=back.dst, quoted=inner)
+        if self.recorder.enabled and skb.packet != packet:
+            self.recorder.add(Rewritten(hook=hook, before=packet, after=skb.packet))
+        return True
+
+
+def _manip(hook: Hook) -> Manip:
+    """``HOOK2MANIP``."""
+    return _SOURCE if hook in _SOURCE_HOOKS else _DESTINATION
+
+
+def _has_plain_port(t: Tuple) -> bool:
+    """Whether the destination is a port, and not one that the kernel picked."""
+    return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
+
+
+def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
+    """Return the first free port of a range, from as far into it as ``port`` is above ``base``, and round.
+
+    None where the kernel begins anew elsewhere; the last one that it tries where all are taken.
+    """
+    if not isinstance(port, int):
+        return None
+    used = set(taken)
+    found = given.low
+    for i in range(min(given.size, _ATTEMPTS)):
+        found = given.low + (port - base + i) % 65536 % given.size
+        if found not in used:
+            return found
+    return found if given.size <= _ATTEMPTS else None
+
+
+_ATTEMPTS = 128
+"""How many ports are tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
+
+
+def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
+    source = (manip is _SOURCE) == (direction == ORIGINAL)
+    return bool(entry.status & (SNAT if source else DNAT))
+
+
+def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tuple:
+    """``find_best_ips_proto``: the address of a range is a hash of source and destination."""
+    if wanted.addresses is None:
+        return t
+    address = wanted.addresses.low
+    if not wanted.addresses.is_point:
+        address = _hashed(t, wanted.addresses, manip, family, persistent=wanted.ports.persistent)
+    if manip is _SOURCE:
+        return Tuple(address, t.dst, t.proto, t.sport, t.dport)
+    return Tuple(t.src, address, t.proto, t.sport, t.dport)
+
+
+def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
+    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
+
+    Between two of them the destination goes into the hash: where that is what is being bound, the 32
+    bits of it that have just been drawn.
+    """
+    words = family.bits // 32
+    source, destination = _words(t.src, words), _words(t.dst, words)
+    low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
+    drawn = jhash2((*source, *[0] * (4 - words)), 0 if persistent else destination[-1])
+    address, whole = 0, False
+    for i in range(words):
+        least, size = (0, _ALL) if whole else (low[i], (high[i] - low[i] + 1) & _ALL)
+        word = (least + reciprocal_scale(drawn, size)) & _ALL
+        whole = whole or word != high[i]
+        address = address << 32 | word
+        if not persistent:
+            drawn ^= destination[i] if manip is _SOURCE else _as_stored(word)
+    return address
+
+
+_ALL = 0xFFFFFFFF
+
+
+def _big_words(address: int, count: int) -> list[int]:
+    return [address >> 32 * (count - 1 - i) & _ALL for i in range(count)]
+
+
+def _words(address: int, count: int) -> list[int]:
+    """An address as a little-endian machine reads its bytes, four at a time."""
+    return [_as_stored(word) for word in _big_words(address, count)]
+
+
+def _as_stored(word: int) -> int:
+    return int.from_bytes(word.to_bytes(4, "big"), "little")

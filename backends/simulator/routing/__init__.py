@@ -1,0 +1,1 @@
+"""Routing of the two families: tables, source addresses, and the packets that are not received."""

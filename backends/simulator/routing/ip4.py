@@ -1,0 +1,329 @@
+"""IPv4 routing: the local and main tables, source validation, source selection.
+
+The tables are those of a namespace without policy routing. There ``fib_lookup`` searches local and main as
+one trie: the longest prefix wins, then local before main, then the route that was added first.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+from backends.model.node import Address, Node
+from backends.simulator.routing.path import LOOPBACK, NoRoute, Path
+from translate.ir import AddressType, Family, Interval
+
+__all__ = ["Router"]
+
+_LOCALHOST = Address(Family.IP, 0x7F000001, 8)
+_BROADCAST = 0xFFFFFFFF
+_MOST_ROUTED = 1 << 16
+_LINK_GROUPS = 0xE00000  # 224.0.0.0/24
+_ALL_HOSTS = 0xE0000001
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    dst: Interval
+    type: AddressType
+    dev: str
+    via: int | None
+    source: int
+    path: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        path = Path(type=self.type, dev=self.dev, via=self.via, source=self.source)
+        object.__setattr__(self, "path", path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    name: str
+    addresses: tuple[Address, ...]
+    primary: tuple[Address, ...]
+
+
+class Router:
+    """The routing tables and address lists of a Node for IPv4; see :class:`Router6` for IPv6's."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        # Asked for every packet, and always the same.
+        self.forwards = functools.cache(self._forwards)
+        self._flag = functools.cache(self._read_flag)
+        self._rp_filter = functools.cache(self._read_rp_filter)
+        # Asked for every way of a flow, of which there are as many as endpoints.
+        self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
+        given = {i.name: i.addresses for i in node.interfaces}
+        self._devices: dict[str, _Device] = {}
+        for name, addresses in {LOOPBACK: (_LOCALHOST,), **given}.items():
+            four = tuple(a for a in addresses if a.family is Family.IP)
+            self._devices[name] = _Device(name, four, _primary(four))
+        self._local = frozenset(a.value for d in self._devices.values() for a in d.addresses)
+        entries = [e for d in self._devices.values() for e in _local_entries(d)]
+        entries += [e for d in self._devices.values() for e in _connected_entries(d)]
+        for r in node.routes:
+            if r.family is Family.IP:
+                source = self.select_address(r.dev, r.via or 0)
+                entries.append(_Entry(r.dst, AddressType.UNICAST, r.dev, r.via, source))
+        self._by_length: list[tuple[int, dict[int, _Entry]]] = []
+        lengths: dict[int, dict[int, _Entry]] = {}
+        for e in entries:
+            lengths.setdefault(e.dst.size, {}).setdefault(e.dst.low, e)
+        self._by_length = sorted(lengths.items())
+
+    # Tables
+
+    def _find(self, address: int) -> _Entry | None:
+        for size, entries in self._by_length:
+            entry = entries.get(address & -size)
+            if entry is not None:
+                return entry
+        return None
+
+    def address_type(self, address: int, dev: str | None = None) -> AddressType:
+        """Return what an address is to this node (``__inet_dev_addr_type``).
+
+        With ``dev``, a local or broadcast address counts only if it belongs to that interface.
+        """
+        if address == 0 or address == _BROADCAST:
+            return AddressType.BROADCAST
+        if _multicast(address):
+            return AddressType.MULTICAST
+        entry = self._find(address)
+        if entry is None or (dev is not None and entry.dev != dev):
+            return AddressType.UNICAST
+        return entry.type
+
+    def select_address(self, dev: str, dst: int) -> int:
+        """Return the source address for sending out of ``dev`` to ``dst`` (``inet_select_addr``).
+
+        The first primary address in the same network as ``dst``, else the first primary address
+        of the device, else that of the first device that has one; 0 when there is none.
+        127.0.0.1 has host scope, and no caller asks for so narrow a scope.
+        """
+        own = [a for a in self._devices[dev].primary if not _loopback(a.value)]
+        for a in own:
+            if dst and dst in a.network:
+                return a.value
+        if own:
+            return own[0].value
+        for d in self._devices.values():
+            for a in d.primary:
+                if not _loopback(a.value):
+                    return a.value
+        return 0
+
+    def redirect_address(self, dev: str, dst: int) -> int:
+        """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv4``)."""
+        addresses = self._devices[dev].addresses
+        return addresses[0].value if addresses else 0
+
+    # Input
+
+    def not_received(self, src: int, dst: int, dev: str) -> str | None:
+        """Say why a packet is gone before any hook; ``ip_rcv`` looks at no address."""
+        return None
+
+    def _route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+        """Route a packet that came in on ``dev`` (``ip_route_input_slow``)."""
+        if _multicast(dst):
+            return self._multicast_input(src, dst, dev)
+        if _multicast(src) or src == _BROADCAST:
+            return NoRoute.MARTIAN
+        if dst == _BROADCAST or (src == 0 and dst == 0):
+            return self._broadcast_input(src, dev)
+        if src == 0 or dst == 0:
+            return NoRoute.MARTIAN
+        if (_loopback(dst) or _loopback(src)) and not self._flag("route_localnet", dev):
+            return NoRoute.MARTIAN
+        entry = self._find(dst)
+        if entry is None:
+            return NoRoute.NET_UNREACHABLE if self.forwards(dev) else NoRoute.NOT_FORWARDING
+        if entry.type is AddressType.BROADCAST:
+            return self._broadcast_input(src, dev)
+        if entry.type is AddressType.LOCAL:
+            if not self._source_valid(src, None, dev):
+                return NoRoute.MARTIAN
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=dst)
+        if not self.forwards(dev):
+            return NoRoute.NOT_FORWARDING
+        if not self._source_valid(src, entry.dev, dev):
+            return NoRoute.MARTIAN
+        return entry.path
+
+    def leads_back(self, src: int, dst: int, dev: str) -> bool:
+        """Whether the way to ``src`` leads out of ``dev``, where the packet came in (``rpfilter_mt``)."""
+        if dev == LOOPBACK:
+            return True
+        if src >> 24 == 0 and (dst == _BROADCAST or dst >> 8 == _LINK_GROUPS):
+            return True
+        entry = self._find(src)
+        return entry is not None and entry.type is AddressType.UNICAST and entry.dev == dev
+
+    def _broadcast_input(self, src: int, dev: str) -> Path | NoRoute:
+        if src and not self._source_valid(src, None, dev):
+            return NoRoute.MARTIAN
+        return Path(type=AddressType.BROADCAST, dev=LOOPBACK)
+
+    def _multicast_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
+        # ip_check_mc_rcu: of all groups, only all-hosts is joined without anyone asking for it.
+        if dst != _ALL_HOSTS or _multicast(src) or src == _BROADCAST:
+            return NoRoute.MARTIAN
+        if _loopback(src) and not self._flag("route_localnet", dev):
+            return NoRoute.MARTIAN
+        if src and not self._source_valid(src, None, dev):
+            return NoRoute.MARTIAN
+        return Path(type=AddressType.MULTICAST, dev=LOOPBACK)
+
+    def _source_valid(self, src: int, out: str | None, dev: str) -> bool:
+        """``fib_validate_source``: the quick check, or the full one of ``__fib_validate_source``."""
+        strict = self._rp_filter(dev)
+        if not strict and (dev != out or not self._flag("send_redirects", dev)):
+            return self._flag("accept_local", dev) or src not in self._local
+        entry = self._find(src)
+        if entry is None:
+            return not strict
+        if entry.type is not AddressType.UNICAST and not (
+            entry.type is AddressType.LOCAL and self._flag("accept_local", dev)
+        ):
+            return False
+        if entry.dev == dev:
+            return True
+        return strict != 1 if self._devices[dev].addresses else not strict
+
+    def _forwards(self, dev: str) -> bool:
+        """Whether packets that come in on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
+        given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
+        return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
+
+    def _read_flag(self, name: str, dev: str) -> bool:
+        """``IN_DEV_ORCONF``: on for all interfaces, or on for this one; off when not said.
+
+        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP
+        redirects would come out beside what is being tested.
+        """
+        get = self._node.sysctls.get
+        of_all = get(f"net.ipv4.conf.all.{name}", "0")
+        of_default = get(f"net.ipv4.conf.default.{name}", "0")
+        return of_all != "0" or get(f"net.ipv4.conf.{dev}.{name}", of_default) != "0"
+
+    def _read_rp_filter(self, dev: str) -> int:
+        """``IN_DEV_MAXCONF(RP_FILTER)``."""
+        node = self._node
+        of_default = node.sysctl("net.ipv4.conf.default.rp_filter")
+        own = node.sysctls.get(f"net.ipv4.conf.{dev}.rp_filter", of_default)
+        return max(int(node.sysctl("net.ipv4.conf.all.rp_filter")), int(own))
+
+    # Output
+
+    def route_output(self, dst: int, src: int = 0, *, any_source: bool = False) -> Path | NoRoute:
+        """Route a packet made on the node (``ip_route_output_key_hash_rcu``).
+
+        ``src`` 0 means that none is chosen yet: a raw socket with its own header asks this way.
+        """
+        if src:
+            if _multicast(src) or src == _BROADCAST:
+                return NoRoute.FAILED
+            if _multicast(dst) or dst == _BROADCAST:
+                owner = self._owner(src)
+                if owner is None:
+                    return NoRoute.FAILED
+                return self._made(
+                    dst, src, _Entry(Interval.point(dst), AddressType.UNICAST, owner, None, src)
+                )
+            if not any_source and self._owner(src) is None:
+                return NoRoute.FAILED
+        if dst == 0:
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or _LOCALHOST.value)
+        entry = self._find(dst)
+        if entry is None:
+            return NoRoute.FAILED
+        if entry.type is AddressType.LOCAL:
+            return Path(type=AddressType.LOCAL, dev=LOOPBACK, source=src or entry.source or dst)
+        return self._made(dst, src, entry)
+
+    def _made(self, dst: int, src: int, entry: _Entry) -> Path | NoRoute:
+        """``__mkroute_output``."""
+        source = src or entry.source
+        if _loopback(source) and entry.dev != LOOPBACK and not self._flag("route_localnet", entry.dev):
+            return NoRoute.FAILED
+        kind = entry.type
+        if dst == _BROADCAST:
+            kind = AddressType.BROADCAST
+        elif _multicast(dst):
+            kind = AddressType.MULTICAST
+        return Path(type=kind, dev=entry.dev, via=entry.via, source=source)
+
+    def reroute(self, dst: int, src: int, dev: str | None = None) -> Path | NoRoute:
+        """Route a packet, bound for ``dev``, again after NAT or a new mark (``ip_route_me_harder``)."""
+        kind = self.address_type(src)
+        if kind in (AddressType.LOCAL, AddressType.UNICAST):
+            return self.route_output(dst, src, any_source=True)
+        return self.route_output(dst)
+
+    def route_reset(self, dst: int, src: int) -> Path | NoRoute:
+        """Route a RST from ``src`` (``nf_send_reset``)."""
+        return self.reroute(dst, src)
+
+    def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
+        """Route an ICMP error to ``dst`` about a packet that goes ``about`` to ``address``.
+
+        Its source is that address if it is the node's (``__icmp_send``).
+        """
+        return self.route_output(dst, address if about.type is AddressType.LOCAL else 0)
+
+    def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
+        """Say why a source must not be forwarded; ``ip_route_input_slow`` has seen to it."""
+        return None
+
+    def _owner(self, address: int) -> str | None:
+        """``__ip_dev_find``: of several devices with an address, the one that got it last."""
+        for d in reversed(self._devices.values()):
+            if any(a.value == address for a in d.addresses):
+                return d.name
+        entry = self._find(address)  # 127.0.0.53 is on no device's list
+        return entry.dev if entry is not None and entry.type is AddressType.LOCAL else None
+
+
+def _multicast(address: int) -> bool:
+    return address >> 28 == 0xE
+
+
+def _loopback(address: int) -> bool:
+    return address >> 24 == 127
+
+
+def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
+    """Without ``IFA_F_SECONDARY``: later addresses of a network that the device is already in."""
+    seen: set[Interval] = set()
+    found = []
+    for a in addresses:
+        if a.network not in seen:
+            seen.add(a.network)
+            found.append(a)
+    return tuple(found)
+
+
+def _local_entries(device: _Device) -> list[_Entry]:
+    """What ``fib_add_ifaddr`` puts into the local table."""
+    entries = []
+    primary = {a.network: a for a in device.primary}
+    for a in device.addresses:
+        source = primary[a.network].value
+        entries.append(_Entry(Interval.point(a.value), AddressType.LOCAL, device.name, None, source))
+        if device.name == LOOPBACK:
+            entries.append(_Entry(a.network, AddressType.LOCAL, device.name, None, a.value))
+        if a.prefix_length < 31 and a is primary[a.network]:
+            last = Interval.point(a.network.high)
+            entries.append(_Entry(last, AddressType.BROADCAST, device.name, None, source))
+    return entries
+
+
+def _connected_entries(device: _Device) -> list[_Entry]:
+    """What ``fib_add_ifaddr`` puts into the main table: the networks the device stands in."""
+    return [
+        _Entry(a.network, AddressType.UNICAST, device.name, None, a.value)
+        for a in device.primary
+        if device.name != LOOPBACK and a.prefix_length < 32
+    ]

@@ -1,0 +1,65 @@
+"""Which of its addresses a node sends from: the rules of RFC 6724 as ``ipv6_dev_get_saddr`` has them.
+
+Of them, those that can tell addresses apart that are static: rules 1 (same address), 2 (scope),
+5 (interface), 6 (label), and 8 (longest match). A tie goes to the one that is looked at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from backends.model.node import Address
+from backends.simulator.routing.scopes import scope_of
+from translate.ir import Family, Interval, parse_address
+
+__all__ = ["select_source"]
+
+
+def _prefix(text: str, length: int) -> Interval:
+    return Interval.prefix(parse_address(Family.IP6, text), length, 128)
+
+
+_LABELS: Final = (
+    (_prefix("::1", 128), 0),
+    (_prefix("::ffff:0:0", 96), 4),
+    (_prefix("::", 96), 3),
+    (_prefix("2001::", 32), 6),
+    (_prefix("2001:10::", 28), 7),
+    (_prefix("3ffe::", 16), 12),
+    (_prefix("2002::", 16), 2),
+    (_prefix("fec0::", 10), 11),
+    (_prefix("fc00::", 7), 5),
+)
+_OTHER_LABEL: Final = 1
+_ORCHID: Final = _prefix("2001:10::", 28)
+
+
+def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str) -> int:
+    """Return the best of ``candidates``, each with its device, for ``dst`` out of ``dev``; 0: none."""
+    best: tuple[int, ...] | None = None
+    found = 0
+    for address, name in candidates:
+        value = address.value
+        score = (
+            value == dst,
+            _scope_score(value, dst),
+            name == dev,
+            _label(value) == _label(dst),
+            (value in _ORCHID) == (dst in _ORCHID),
+            min(128 - (value ^ dst).bit_length(), address.prefix_length),
+        )
+        if best is None or score > best:
+            best, found = score, value
+    return found
+
+
+def _scope_score(source: int, dst: int) -> int:
+    """Rule 2: the smallest scope that reaches, else the largest."""
+    scope = scope_of(source)
+    return -scope if scope >= scope_of(dst) else scope - 128
+
+
+def _label(address: int) -> int:
+    """The default table of ``ip6addrlbl``, longest prefix first."""
+    return next((label for prefix, label in _LABELS if address in prefix), _OTHER_LABEL)

@@ -1,0 +1,45 @@
+"""What rules do to a packet, or to its connection, before the next rule sees it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backends.simulator.conntrack.skb import Skb
+from translate.ir import (
+    Action,
+    ConnectionState,
+    Log,
+    NfLog,
+    NoTrack,
+    RestoreMark,
+    SaveMark,
+    SetConnmark,
+    SetMark,
+)
+
+__all__ = ["EFFECTS", "take_effect"]
+
+EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Log, NfLog)
+"""The actions after which the next rule follows."""
+
+
+def take_effect(action: Action, skb: Skb) -> None:
+    """Do what one of :data:`EFFECTS` does.
+
+    A connection has a mark as soon as a packet has its entry, confirmed or not; a packet without one
+    keeps its own (``connmark_tg``).
+    """
+    entry = skb.entry
+    match action:
+        case SetMark(value=value, mask=mask):
+            skb.mark = skb.mark & ~mask ^ value
+        case SetConnmark(value=value, mask=mask) if entry is not None:
+            entry.mark = entry.mark & ~mask ^ value
+        case SaveMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
+            entry.mark = entry.mark & ~ctmask ^ skb.mark & nfmask
+        case RestoreMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
+            skb.mark = skb.mark & ~nfmask ^ entry.mark & ctmask
+        case NoTrack() if entry is None and not skb.attached:  # xt_ct_target
+            skb.state = ConnectionState.UNTRACKED
+        case _:
+            pass

@@ -1,0 +1,125 @@
+"""The plain walk through a table: every rule in order, as ``ipt_do_table`` visits them.
+
+This walk defines what the simulator computes. :mod:`backends.simulator.walk.fast` is held to it by tests; a
+full trace is made by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from backends.model.outcome import Assumption
+from backends.simulator.matching.conditions import Condition, Memory
+from backends.simulator.matching.fields import View
+from backends.simulator.trace import PolicyApplied, Recorder, RuleVisited
+from backends.simulator.walk.chainmemo import Decision
+from backends.simulator.walk.effects import take_effect
+from backends.simulator.walk.prepare import PreparedChain, PreparedRule, PreparedTable
+from translate.errors import InputError
+from translate.ir import (
+    Accept,
+    Dnat,
+    Drop,
+    Goto,
+    Jump,
+    Masquerade,
+    Policy,
+    Redirect,
+    Reject,
+    Return,
+    Snat,
+    Test,
+)
+
+__all__ = ["Jumps", "PlainWalk"]
+
+_MOST_JUMPS: Final = 500_000
+"""The limit of jumps for one flow: some seconds of work. The kernel has no limit, and would walk on."""
+
+
+@dataclass(slots=True)
+class Jumps:
+    """The number of jumps that the packets of one flow have made, on all of its branches."""
+
+    count: int = 0
+
+    def add(self, rule: PreparedRule) -> None:
+        """Count one jump, made by ``rule``. Raises InputError when there are too many."""
+        self.count += 1
+        if self.count > _MOST_JUMPS:
+            raise InputError(
+                f"{rule.rule.origin.place}: the packets of one flow jump more than {_MOST_JUMPS} times, and"
+                " come here then; chains call each other many times over, and the kernel would walk all of it"
+            )
+
+
+@dataclass(slots=True)
+class PlainWalk:
+    """``ipt_do_table`` over prepared tables, for one run."""
+
+    memory: Memory
+    recorder: Recorder
+    jumps: Jumps = field(default_factory=Jumps)
+
+    def table(self, table: PreparedTable, view: View) -> Decision:
+        """Walk the built-in chain of ``table`` at the view's hook and return the decision."""
+        start = table.chain(view.hook)
+        decision = self._walk(table, start, view)
+        if decision is not None:
+            return decision
+        self.recorder.add(
+            PolicyApplied(table=table.name, hook=view.hook, policy=start.policy, answer=self.recorder.answer)
+        )
+        return Accept() if start.policy is Policy.ACCEPT else Drop()
+
+    def _walk(self, table: PreparedTable, start: PreparedChain, view: View) -> Decision | None:
+        """Visit rules until one decides; None when the walk leaves the built-in chain undecided."""
+        walks = [self._rules(table, start, view)]
+        while walks:
+            for rule in walks[-1]:
+                failed = next((holds for holds in rule.conditions if not holds(view, self.memory)), None)
+                if failed is None and rule.effect is not None:
+                    take_effect(rule.effect, view.skb)
+                self._record(table, view, rule, failed)
+                if failed is not None or rule.control is None:
+                    continue
+                match rule.control:
+                    case Jump(chain=name):
+                        self.jumps.add(rule)
+                        walks.append(self._rules(table, table.chain(name), view))
+                    case Goto(chain=name):
+                        self.jumps.add(rule)
+                        walks[-1] = self._rules(table, table.chain(name), view)
+                    case Return():
+                        walks.pop()
+                    case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
+                        return rule.control
+                    case _:
+                        assert_never(rule.control)
+                break
+            else:
+                walks.pop()
+        return None
+
+    def _rules(self, table: PreparedTable, chain: PreparedChain, view: View) -> Iterator[PreparedRule]:
+        """Yield the rules of a chain that are visited: all."""
+        return iter(chain.rules)
+
+    def _record(self, table: PreparedTable, view: View, rule: PreparedRule, failed: Condition | None) -> None:
+        test: Test | Assumption | None = None
+        if failed is not None:
+            test = rule.tests[rule.conditions.index(failed)] or self.memory.assumptions.denied
+        self.recorder.add(
+            RuleVisited(
+                table=table.name,
+                hook=view.hook,
+                chain=rule.chain,
+                index=rule.number,
+                rule=rule.rule,
+                failed=test,
+                mark=view.skb.mark,
+                answer=self.recorder.answer,
+            )
+        )

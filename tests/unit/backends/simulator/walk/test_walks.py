@@ -1,0 +1,143 @@
+"""The fast walk and the indexed trace against the plain walk, which visits every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from backends.model.contract import Job
+from backends.model.flow import Flow
+from backends.model.node import node_from_json
+from backends.model.outcome import Outcome
+from backends.simulator import Event, RulesSkipped, RuleVisited, Simulation, TracedBranch
+from backends.simulator.walk import index, indexed
+from harness.corpus.cases import read_case
+from harness.corpus.random.flows import random_flows
+from tests.lab.random.rules import random_rules
+from translate.errors import InputError
+from translate.ir import Family, Test
+from translate.read import read_ruleset
+
+CORPUS = Path(__file__).parents[4] / "corpus"
+NODES = {
+    family: node_from_json((CORPUS / "rulesets" / file).read_text(), name=file)
+    for family, file in ((Family.IP, "kind-node/worker.json"), (Family.IP6, "six/node.json"))
+}
+KUBE_PROXY = ("kind-worker-near-misses", "affinity-clients", "external-ips", "aws-vpc-cni", "kube-ipvs")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _every_chain_is_indexed() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "_FEWEST_RULES", 1)
+        patch.setattr(index, "_FEWEST_FILED", 1)
+        yield
+
+
+def outcomes_of(branches: tuple[TracedBranch, ...]) -> dict[tuple[Outcome, ...], Fraction]:
+    shares: dict[tuple[Outcome, ...], Fraction] = {}
+    for branch in branches:
+        outcomes = tuple(s.outcome for s in branch.steps if s.outcome is not None)
+        shares[outcomes] = shares.get(outcomes, Fraction(0)) + branch.probability
+    return shares
+
+
+def events_of(branches: tuple[TracedBranch, ...]) -> list[object]:
+    """All events; visited and skipped rules as their position and that of the test that fails."""
+    return [told for b in branches for s in b.steps for event in s.events for told in _told(event)]
+
+
+def _told(event: Event) -> Iterator[object]:
+    match event:
+        case RuleVisited(failed=failed):
+            side = next((i for i, test in enumerate(event.rule.tests) if test is failed), None)
+            yield event.table, event.hook, event.chain, event.index, side, event.mark, event.answer
+        case RulesSkipped():
+            sides = {place + 1: side for rules, side in event.failed for place in rules.positions}
+            for number in range(event.first, event.last + 1):
+                place = event.table, event.hook, event.chain, number
+                yield *place, sides[number], event.mark, event.answer
+        case _:
+            yield event
+
+
+def differences(job: Job, flows: Iterator[Flow] | tuple[Flow, ...]) -> Iterator[str]:
+    simulation = Simulation(job)
+    for flow in flows:
+        with suppress(InputError):  # more branches than are followed
+            plain = simulation.trace(flow)
+            fast = {b.outcomes: b.probability for b in simulation.simulate(flow).branches}
+            if fast != outcomes_of(plain):
+                yield f"{flow.id}: the fast walk has other outcomes"
+            if events_of(simulation.trace(flow, every_rule=False)) != events_of(plain):
+                yield f"{flow.id}: the indexed trace has other events"
+
+
+def random_differences(seed: int, family: Family) -> list[str]:
+    ruleset = read_ruleset(random_rules(seed, family).encode(), name=f"seed {seed}", family=family)
+    flows = [
+        Flow(id=flow.id, steps=flow.steps[:2])  # each packet multiplies the branches
+        for flow in random_flows(ruleset, NODES[family], seed=seed, count=6)
+    ]
+    return list(differences(Job(ruleset=ruleset, node=NODES[family]), tuple(flows)))
+
+
+@pytest.mark.parametrize("family", Family)
+def test_random_rulesets(family: Family) -> None:
+    assert [d for seed in range(20) for d in random_differences(seed, family)] == []
+
+
+@pytest.mark.parametrize("name", [*(f"cases/{n}" for n in KUBE_PROXY), "cases6/kube-proxy"])
+def test_rulesets_of_kube_proxy(name: str) -> None:
+    case = read_case(CORPUS / name)
+    assert list(differences(Job(ruleset=case.ruleset, node=case.node), case.flows[:40])) == []
+
+
+def test_a_series_that_is_not_visited_is_one_event() -> None:
+    case = read_case(CORPUS / "cases/external-ips")
+    simulation = Simulation(Job(ruleset=case.ruleset, node=case.node))
+    plain, some = (
+        [e for f in case.flows for b in simulation.trace(f, every_rule=r) for s in b.steps for e in s.events]
+        for r in (True, False)
+    )
+    assert any(isinstance(e, RulesSkipped) and e.last > e.first for e in some)
+    assert len(some) < len(plain)
+
+
+def _forgets_the_last(real: Callable) -> Callable:
+    def candidates(self, view):
+        return list(real(self, view))[:-1]
+
+    return candidates
+
+
+def _fails_where_it_is_filed(real: Callable) -> Callable:
+    return lambda self, chain, rules, view: rules.side
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "planted"),
+    [
+        (index.ChainIndex, "candidates", _forgets_the_last),
+        (indexed.IndexedWalk, "_failed", _fails_where_it_is_filed),
+    ],
+)
+def test_a_fault_is_seen(owner: type, name: str, planted: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, name, planted(getattr(owner, name)))
+    with suppress(KeyError):  # a rule that is skipped without being in a file
+        assert any(random_differences(seed, Family.IP) for seed in range(40))
+
+
+def test_the_tests_of_a_group_are_those_of_its_rules() -> None:
+    case = read_case(CORPUS / "cases/external-ips")
+    for table in case.ruleset.tables:
+        for chain in table.chains:
+            made = index.index_of(chain.rules)
+            for rules in () if made is None else made.alike:
+                for place in rules.positions:
+                    tests: tuple[Test, ...] = chain.rules[place].tests
+                    assert (*rules.before, tests[rules.side], *rules.behind) == tests
