@@ -45,16 +45,16 @@ _LOOKUP_BATCH, _UPDATE_BATCH, _DELETE_BATCH = 24, 26, 27
 class MapInfo:
     """A map as the kernel describes it (``struct bpf_map_info``).
 
-    ``kind`` is a number of ``enum bpf_map_type``; sizes are in bytes; ``room`` is the greatest number of
-    entries. ``types`` is the number of the BTF object that describes keys and values by the type numbers
-    ``key_type`` and ``value_type``; all three are 0 for a map without BTF.
+    ``kind`` is a number of ``enum bpf_map_type``; sizes are in bytes. ``types`` is the number of the BTF
+    object that describes keys and values by the type numbers ``key_type`` and ``value_type``; all three are 0
+    for a map without BTF.
     """
 
     kind: int
     number: int
     key_size: int
     value_size: int
-    room: int
+    max_entries: int
     flags: int
     types: int
     key_type: int
@@ -76,14 +76,14 @@ def open_pinned(path: Path) -> int:
 def map_info(descriptor: int) -> MapInfo:
     """Return what is known of a map."""
     found = _info(descriptor)
-    kind, number, key, value, room, flags = struct.unpack_from("=6I", found)
+    kind, number, key, value, size, flags = struct.unpack_from("=6I", found)
     types, key_type, value_type = struct.unpack_from("=3I", found, _TYPES_AT)
     return MapInfo(
         kind=kind,
         number=number,
         key_size=key,
         value_size=value,
-        room=room,
+        max_entries=size,
         flags=flags,
         types=types,
         key_type=key_type,
@@ -112,7 +112,7 @@ def load_types(data: bytes) -> int:
 def create_map(name: str, info: MapInfo, types: int) -> int:
     """Return a descriptor of a new map like ``info``; ``types`` is the descriptor of its BTF object."""
     of_types = (types, info.key_type, info.value_type) if info.types else (0, 0, 0)
-    sizes = (info.kind, info.key_size, info.value_size, info.room, info.flags)
+    sizes = (info.kind, info.key_size, info.value_size, info.max_entries, info.flags)
     return _call(_CREATE, struct.pack("=5III16sI3I", *sizes, 0, 0, name.encode()[:15], 0, *of_types))
 
 

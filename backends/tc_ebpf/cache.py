@@ -27,7 +27,7 @@ from backends.tc_ebpf.compiler import FLAGS
 
 __all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
 
-_FORMAT: Final = "nfparity tc program 1"
+_FORMAT: Final = "nfparity tc program 2"
 _MOST: Final = 512
 """Entries that are kept; the oldest go first. One takes about 100 KB."""
 _DIGEST: Final = 32

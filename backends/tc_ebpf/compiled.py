@@ -55,8 +55,8 @@ class CompiledProgram:
     maps: tuple[CompiledMap, ...]
     types: bytes
 
-    def load(self, rooms: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
-        """Make the maps with these rooms, load the functions, and return descriptors of both.
+    def load(self, sizes: Mapping[str, int], kept: Mapping[str, int]) -> Descriptors:
+        """Make the maps of these sizes, in entries, load the functions, and return descriptors of both.
 
         ``kept`` are descriptors of maps to use instead of new ones; a copy of each is returned. Raises
         OSError with what the kernel said, ValueError for a kept map that does not fit; then nothing stays
@@ -70,7 +70,7 @@ class CompiledProgram:
             with ExitStack() as made:
                 maps: dict[str, int] = {}
                 for one in self.maps:
-                    maps[one.name] = _map(one, rooms, kept, types)
+                    maps[one.name] = _map(one, sizes, kept, types)
                     made.callback(os.close, maps[one.name])
                 descriptors = list(maps.values())
                 functions: dict[str, int] = {}
@@ -82,9 +82,11 @@ class CompiledProgram:
         return Descriptors(maps, functions)
 
 
-def _map(one: CompiledMap, rooms: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:
+def _map(one: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], types: int) -> int:
     if one.name not in kept:
-        return bpfcall.create_map(one.name, replace(one.info, room=rooms.get(one.name, one.info.room)), types)
+        return bpfcall.create_map(
+            one.name, replace(one.info, max_entries=sizes.get(one.name, one.info.max_entries)), types
+        )
     there = bpfcall.map_info(kept[one.name])
     wanted = (one.info.kind, one.info.key_size, one.info.value_size)
     if (there.kind, there.key_size, there.value_size) != wanted:

@@ -19,11 +19,13 @@ from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
 from backends.tc_ebpf.direct import direct_devices
 from backends.tc_ebpf.sources import OwnAddress, select4, sources
+from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError
 from translate.ir import Family
 
 __all__ = ["Facts", "SourceChecks", "read_facts", "settings_of"]
 
+_U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254
 _TABLE_LOCAL: Final = 255
 _IFA_F_SECONDARY: Final = 0x01  # of IPv4; IPv6 calls it temporary
@@ -32,12 +34,6 @@ _IFA_F_DEPRECATED: Final = 0x20
 _IFA_F_TENTATIVE: Final = 0x40
 _RTN_UNICAST: Final = 1
 _RTN_LOCAL: Final = 2
-_ROUTE_LOCALNET: Final = 1
-_RP_STRICT: Final = 2
-_RP_LOOSE: Final = 4
-_ACCEPT_LOCAL: Final = 8
-_BRIDGE: Final = 16
-_DIRECT: Final = 32
 _WITHOUT_ANYCAST: Final = 127
 _MAPPED: Final = 0xFFFF
 _NEAR: Final[tuple[Callable[[int], bool], ...]] = (
@@ -102,8 +98,8 @@ def read_facts(
         "locals": list(reader.locals(local)),
         "routes": list(reader.routes(main)),
         "primary": list(reader.primary()),
-        "settings": [(struct.pack("=I", 0), settings_of(node, family))],
-        "crc_tables": [(struct.pack("=I", 0), _crc_table())],
+        "settings": [(_U32.pack(0), settings_of(node, family))],
+        "crc_tables": [(_U32.pack(0), _crc_table())],
     }
     return Facts(entries, tuple(_attached(links)), names)
 
@@ -121,24 +117,30 @@ class _Reader:
             here = [a.value for a in self.addresses if a.index == index]
             first = next(iter(here), 0)
             near: tuple[int, ...] = (0,)
-            flags = 0
+            flags = DeviceFlag(0)
             if self.family is Family.IP:
                 check = checks.get(name, SourceChecks())
-                flags = {1: _RP_STRICT, 2: _RP_LOOSE}.get(check.rp_filter, 0)
-                flags |= _ACCEPT_LOCAL * check.accept_local
+                modes = {1: DeviceFlag.RP_STRICT, 2: DeviceFlag.RP_LOOSE}
+                flags = modes.get(check.rp_filter, flags)
+                if check.accept_local:
+                    flags |= DeviceFlag.ACCEPT_LOCAL
                 if _conf(name, "route_localnet") or _conf("all", "route_localnet"):
-                    flags |= _ROUTE_LOCALNET
+                    flags |= DeviceFlag.ROUTE_LOCALNET
             else:
                 first = next((a for a in here if a >> 32 != _MAPPED), 0)
                 near = tuple(next((a for a in here if is_near(a)), 0) for is_near in _NEAR)
-            flags |= _BRIDGE * (index in self.bridges) | _DIRECT * (index in self.direct)
-            yield (
-                struct.pack("=I", index),
-                struct.pack("=16s", name.encode())
-                + self._host(first)
-                + b"".join(map(self._host, near))
-                + struct.pack("=II8s", flags, 0, macs[index]),
+            if index in self.bridges:
+                flags |= DeviceFlag.BRIDGE
+            if index in self.direct:
+                flags |= DeviceFlag.DIRECT
+            value = self._structure("device").pack(
+                name=name.encode().ljust(16, b"\0"),
+                address=first,
+                near=near,
+                flags=flags,
+                mac=macs[index],
             )
+            yield _U32.pack(index), value
 
     def locals(self, routes: list[Any]) -> Iterator[Entry]:
         # Of several devices with one IPv4 address, __ip_dev_find finds the one that got it last.
@@ -151,7 +153,9 @@ class _Reader:
             seen.add((address, length))
             mine = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if mine else 0
-            value = struct.pack("=III", route["type"], route.get_attr("RTA_OIF") or 0, home)
+            value = self._structure("local").pack(
+                type=route["type"], oif=route.get_attr("RTA_OIF") or 0, own=home
+            )
             yield self._prefix(address, length), value
 
     def routes(self, routes: list[Any]) -> Iterator[Entry]:
@@ -173,7 +177,7 @@ class _Reader:
             metric = route.get_attr("RTA_PRIORITY") or 0
             known = best.get((address, length))
             if known is None or metric < known[0]:
-                value = self._host(via) + self._host(source) + struct.pack("=I12x", oif)
+                value = self._structure("route").pack(via=via, source=source, oif=oif)
                 best[address, length] = metric, value
         for (address, length), (_, value) in best.items():
             yield self._prefix(address, length), value
@@ -182,18 +186,19 @@ class _Reader:
         """The address to send from, as a trie of device and destination (IPv4: next hop)."""
         for index in self.links:
             for address, length, source in sources(self.family, self.addresses, index):
-                key = struct.pack("=II", 32 + length, index) + address.to_bytes(self._size, "big")
-                yield key, self._host(source)
+                key = self._structure("source_prefix").pack(
+                    length=32 + length, oif=index, address=self._wire(address)
+                )
+                yield key, source.to_bytes(self.family.bits // 8, sys.byteorder)
 
-    @property
-    def _size(self) -> int:
-        return self.family.bits // 8
+    def _structure(self, name: str) -> Structure:
+        return runtime_types(self.family).structures[name]
 
-    def _host(self, address: int) -> bytes:
-        return address.to_bytes(self._size, sys.byteorder)
+    def _wire(self, address: int) -> bytes:
+        return address.to_bytes(self.family.bits // 8, "big")
 
     def _prefix(self, address: int, length: int) -> bytes:
-        return struct.pack("=I", length) + address.to_bytes(self._size, "big")
+        return self._structure("prefix").pack(length=length, address=self._wire(address))
 
     def _destination(self, route: Any) -> tuple[int, int]:
         text = route.get_attr("RTA_DST")
@@ -257,25 +262,34 @@ def _mac(text: str | None) -> bytes:
 def settings_of(node: Node, family: Family) -> bytes:
     """Return ``struct settings``, as the program has it."""
     # From the facts: these sysctls do not exist in a namespace that has no conntrack.
-    names = ("tcp_loose", "tcp_be_liberal", "checksum")
-    switches = [int(node.sysctl(f"net.netfilter.nf_conntrack_{n}") != "0") for n in names]
+    names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
+    switches = {
+        member: int(node.sysctl(f"net.netfilter.nf_conntrack_{name}") != "0")
+        for member, name in names.items()
+        for member, name in names.items()
+    }
     t = timeouts_of(node)
-    seconds = (
-        *t.tcp,
-        t.tcp_retransmitted,
-        t.tcp_unacknowledged,
-        t.udp,
-        t.udp_stream,
-        t.icmp if family is Family.IP else t.icmpv6,
-        t.gre,
-        t.gre_stream,
-        t.generic,
-        t.sctp,
-        t.sctp_established,
-        t.dccp,
-        t.dccp_open,
+    return (
+        runtime_types(family)
+        .structures["settings"]
+        .pack(
+            **switches,
+            tcp_max_retrans=t.tcp_max_retrans,
+            tcp_timeout=t.tcp,
+            tcp_retransmitted=t.tcp_retransmitted,
+            tcp_unacknowledged=t.tcp_unacknowledged,
+            udp=t.udp,
+            udp_stream=t.udp_stream,
+            icmp=t.icmp if family is Family.IP else t.icmpv6,
+            gre=t.gre,
+            gre_stream=t.gre_stream,
+            generic=t.generic,
+            sctp=t.sctp,
+            sctp_established=t.sctp_established,
+            dccp=t.dccp,
+            dccp_open=t.dccp_open,
+        )
     )
-    return struct.pack("=26I", *switches, t.tcp_max_retrans, *seconds)
 
 
 def _crc_table() -> bytes:

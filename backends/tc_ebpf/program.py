@@ -16,7 +16,7 @@ from backends.tc_ebpf.cache import Cache, cache_folder, program_key
 from backends.tc_ebpf.compiled import CompiledProgram, Descriptors
 from backends.tc_ebpf.compiler import compile_program, explain_refusal
 from backends.tc_ebpf.filters import Side
-from translate.bpf import PROGRAMS, BpfOutput, declared_maps
+from translate.bpf import PROGRAMS, BpfOutput
 from translate.errors import MachineError
 
 __all__ = ["LoadedProgram", "compiled"]
@@ -38,7 +38,7 @@ def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None)
         found = cache.get(key)
         if found is not None and _fits(found, output):
             return found
-    made = compile_program(output.shape, _FUNCTIONS, tuple(declared_maps(output.source)), log)
+    made = compile_program(output.shape, _FUNCTIONS, tuple(output.declared), log)
     if cache is not None:
         cache.put(key, made)
     return made
@@ -47,7 +47,7 @@ def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None)
 def _fits(program: CompiledProgram, output: BpfOutput) -> bool:
     maps = tuple(one.name for one in program.maps)
     functions = tuple(one.name for one in program.functions)
-    return (maps, functions) == (tuple(declared_maps(output.source)), _FUNCTIONS)
+    return (maps, functions) == (tuple(output.declared), _FUNCTIONS)
 
 
 def _number(value: int) -> bytes:
@@ -110,7 +110,7 @@ def _insist_on_permission() -> None:
 def _load(
     program: CompiledProgram, output: BpfOutput, kept: Mapping[str, Path], log: Path | None
 ) -> Descriptors:
-    rooms = {name: one.room for name, one in declared_maps(output.source).items() if one.room is not None}
+    sizes = {name: declared.size for name, declared in output.declared.items()}
     with ExitStack() as opened:
         there = {}
         for name, path in kept.items():
@@ -120,7 +120,7 @@ def _load(
                 raise MachineError(f"cannot open {path}: {e.strerror}") from e
             opened.callback(os.close, there[name])
         try:
-            return program.load(rooms, there)
+            return program.load(sizes, there)
         except ValueError as e:
             raise MachineError(f"the tc program does not load: {e}") from e
         except OSError as e:

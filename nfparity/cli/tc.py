@@ -236,7 +236,7 @@ def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
 
 
 def _status_lines(family: Family, status: Status) -> Iterator[str]:
-    from backends.tc_ebpf.counters import COUNTERS
+    from translate.bpf import COUNTERS
 
     record = status.record
     state = "at work" if status.open else "lets everything pass"
@@ -252,7 +252,7 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
             name = f" {other.name}" if other.name else ""
             yield f"           {other.side.word}: {other.kind}{name} is asked first ({other.preference})"
     for table in status.tables:
-        yield f"  table    {table.name}: {table.entries} of {table.room}"
+        yield f"  table    {table.name}: {table.entries} of {table.max_entries}"
     for name, number in status.counters.items():
         if number:
             yield f"  counter  {name}: {number} ({COUNTERS[name]})"

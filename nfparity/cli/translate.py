@@ -111,7 +111,7 @@ def _changed_maps(old: Ruleset, new: Ruleset, level: int) -> str:
 
     wanted = bpf.emit(lower(new, level=level))
     print_notes(wanted.notes)
-    change = wanted.change_from(bpf.emit(lower(old, level=level)))
+    change = bpf.change_between(bpf.emit(lower(old, level=level)), wanted)
     counts = f"{change.written} entries written, {change.deleted} deleted"
     kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
     print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)

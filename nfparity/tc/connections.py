@@ -11,7 +11,7 @@ from nfparity.tc.place import Place
 from nfparity.tc.record import Record
 from translate import bpf
 from translate.errors import MachineError
-from translate.ir import PORT_PROTOCOLS, Family, Program, Protocol, format_address
+from translate.ir import PORT_PROTOCOLS, Family, Protocol, format_address
 
 __all__ = ["Connection", "Tuple", "connections"]
 
@@ -108,11 +108,10 @@ def connections(place: Place, record: Record) -> Iterator[Connection]:
 
     Raises MachineError when the program keeps them in another form than this version knows.
     """
-    # The runtime is the same for all rules.
-    text = bpf.emit(Program(family=place.family, chains=())).source
-    if bpf.layouts(text, {"conns"})["conns"] != record.source.layout.get("conns"):
+    declared = next(one for one in bpf.runtime_maps(place.family) if one.name == "conns")
+    if declared.layout() != record.source.layout.get("conns"):
         raise MachineError("the loaded program keeps connections in another form; another version loaded it")
-    structure = bpf.structures(text)["conn"]
+    structure = bpf.runtime_types(place.family).structures["conn"]
     table = place.map(record.generation, "conns")
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)  # bpf_ktime_get_ns
     for _, value in table.entries():

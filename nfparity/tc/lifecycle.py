@@ -72,7 +72,7 @@ class Rules:
             digest=self.digest,
             level=self.level,
             text=hashlib.sha256(self.output.text.encode()).hexdigest(),
-            layout=bpf.layouts(self.output.source, STATE),
+            layout={name: one.layout() for name, one in self.output.declared.items() if name in STATE},
             lists=self.output.lists,
             direct=self.direct,
         )
@@ -207,7 +207,7 @@ class Installed:
         names = [one.name for one in rules.output.maps] + [one.name for one in rules.output.sets]
         for name in names:
             found = self.place.map(record.generation, name)
-            loaded[name] = bpf.LoadedMap(found.info.room, dict(found.entries()))
+            loaded[name] = bpf.LoadedMap(found.info.max_entries, dict(found.entries()))
             found.close()
         return bpf.change_maps(loaded, rules.output)
 
@@ -259,7 +259,7 @@ class Installed:
         return record
 
     def _pin(self, program: LoadedProgram, rules: Rules, generation: int) -> None:
-        for name in bpf.declared_maps(rules.output.source):
+        for name in rules.output.declared:
             folder = self.place.generation(generation)
             path = self.place.state(name) if name in STATE else folder / name
             if not path.exists():
@@ -270,18 +270,18 @@ class Installed:
     def _room_of(self, record: Record, name: str) -> int:
         table = self.place.map(record.generation, name)
         table.close()
-        return table.info.room
+        return table.info.max_entries
 
     def _other_tables(self, record: Record, rules: Rules) -> str | None:
         """Return why the connections that there are cannot be kept, None if they can."""
         layout = rules.source().layout
         if any(layout[name] != was for name, was in record.source.layout.items() if name in layout):
             return "the loaded program keeps connections in another form"
-        declared = bpf.declared_maps(rules.output.source)
+        declared = rules.output.declared
         for name in _CONNECTIONS:
             was = self._room_of(record, name)
-            if was != declared[name].room:
-                return f"the loaded program's table takes {was} connections, not {declared[name].room}"
+            if was != declared[name].size:
+                return f"the loaded program's table takes {was} connections, not {declared[name].size}"
         return None
 
 

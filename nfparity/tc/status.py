@@ -45,7 +45,7 @@ class TableUse:
 
     name: str
     entries: int
-    room: int
+    max_entries: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,9 @@ class Status:
                 }
                 for one in self.attached
             ],
-            "tables": {one.name: {"entries": one.entries, "room": one.room} for one in self.tables},
+            "tables": {
+                one.name: {"entries": one.entries, "max_entries": one.max_entries} for one in self.tables
+            },
             "counters": dict(self.counters),
             "sysctls": {f"net.ipv4.conf.{d}.{n}": value for (d, n), value in record.sysctls.items()},
         }
@@ -138,5 +140,7 @@ def _uses(place: Place, record: Record) -> Iterator[TableUse]:
     for path in place.maps(record.generation):
         table = BpfMap.pinned(path)
         if table.info.kind in _TABLES:
-            yield TableUse(name=path.name, entries=sum(1 for _ in table.entries()), room=table.info.room)
+            yield TableUse(
+                name=path.name, entries=sum(1 for _ in table.entries()), max_entries=table.info.max_entries
+            )
         table.close()

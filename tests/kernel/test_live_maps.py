@@ -18,7 +18,7 @@ from backends.testbed.tapnode import TapNode
 from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
-from translate.bpf import BpfChange, BpfOutput, emit
+from translate.bpf import BpfChange, BpfOutput, change_between, emit
 from translate.ir import Family, Ruleset
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -96,7 +96,7 @@ def test_every_change_leaves_what_a_fresh_load_would(family: Family) -> None:
     with open_session(cluster.node, WatchedLoader(now)) as session:
         for seed in range(8):
             wanted = changed(cluster, rng)
-            change = output_of(ruleset_of(wanted)).change_from(now)
+            change = change_between(now, output_of(ruleset_of(wanted)))
             if change.replacement:
                 continue  # the last service of a shape has gone
             session.change(change)
@@ -126,7 +126,7 @@ def test_an_established_connection_keeps_its_endpoint(kind_node: Node, flows) ->
     with open_session(kind_node, KeepingLoader(old)) as session:
         asked = flows.udp("10.244.0.5", "10.96.0.10", 53)
         before, _ = flows.run(session, asked, "pod5", Reply())
-        session.change(new.change_from(old))
+        session.change(change_between(old, new))
         same, answered = flows.run(session, asked, "pod5", Reply())
         (other,) = flows.run(session, asked.changed(sport=40001), "pod5")
     assert [before.out, same.out, other.out] == ["dns3", "dns3", "dns4"]
@@ -135,12 +135,12 @@ def test_an_established_connection_keeps_its_endpoint(kind_node: Node, flows) ->
 
 def test_a_program_that_would_have_to_be_another_is_not_changed(kind_node: Node) -> None:
     old, new = output_of(read_ruleset(b"", name="old")), output_of(read_ruleset(_DROP, name="new"))
-    change = new.change_from(old)
+    change = change_between(old, new)
     assert change.replacement
     with pytest.raises(ValueError, match="another program is needed"):
         change.live()
     with pytest.raises(ValueError, match="nothing is loaded"):
-        TcEbpfLoader(old).change(old.change_from(old).live())
+        TcEbpfLoader(old).change(change_between(old, old).live())
 
 
 _DROP = b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -j DROP\nCOMMIT\n"

@@ -11,9 +11,9 @@ import pytest
 from backends.model.packet import Packet
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
-from backends.tc_ebpf.counters import COUNTERS
 from backends.wire.frames import build
 from tests.kernel.tcnode import Server, tc_node
+from translate.bpf import COUNTERS
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 
 MASQUERADE = ("*nat", ":POSTROUTING ACCEPT [0:0]", "-A POSTROUTING -o eth0 -j MASQUERADE", "COMMIT")

@@ -213,11 +213,11 @@ def test_another_number_of_connections(scene: Scene) -> None:
     assert "takes 1000 connections, not 2000; --flush forgets" in done.err
     assert scene.load(SECOND) == "changed"
     tables = scene.status()["ip"]["tables"]
-    assert tables["conns"] == {"entries": 1, "room": 1000}
+    assert tables["conns"] == {"entries": 1, "max_entries": 1000}
     assert scene.status()["ip"]["counters"]["entered"] == 1
     assert "counter  entered: 1 (connections entered)" in scene.run("nfparity", "tc", "status")
     assert scene.load(SECOND, "--connections", "2000", "--flush") == "replaced"
-    assert scene.status()["ip"]["tables"]["conns"] == {"entries": 0, "room": 2000}
+    assert scene.status()["ip"]["tables"]["conns"] == {"entries": 0, "max_entries": 2000}
     assert scene.client.ask(Say("b", "hello", SERVICE)) == "10.2.0.3 hello"
     scene.run("nfparity", "tc", "load", "-", "--connections", "0", text=FIRST, status=2)
 

@@ -2,42 +2,41 @@
 
 :func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` render C as
 :class:`~translate.bpf.code.Code`: lines, and everything they need from the rest of the program. ``emit`` puts
-chains between the hand-written C of ``runtime``; ``change`` compares two translations; ``structures``
-reads the structures and maps that a program's text declares.
+chains between the hand-written C of ``runtime``; ``tables`` declares the structures and maps that C shares
+with Python, ``structures`` their layout; ``change`` compares two translations.
 """
 
-from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_maps
+from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_between, change_maps
+from translate.bpf.counters import COUNTERS
 from translate.bpf.emit import BACKEND, emit
-from translate.bpf.maps import BpfOutput, MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.maps import MapContents, MapEntry, SetContents, SetEntry
+from translate.bpf.output import BpfOutput
 from translate.bpf.programs import PROGRAMS
 from translate.bpf.refusals import REFUSED
-from translate.bpf.structures import (
-    DeclaredMap,
-    Member,
-    Structure,
-    declared_maps,
-    layouts,
-    structures,
-)
+from translate.bpf.structures import DeclaredMap, Structure
+from translate.bpf.tables import CONNECTIONS, U32, DeviceFlag, runtime_maps, runtime_types
 
 __all__ = [
     "BACKEND",
+    "CONNECTIONS",
+    "COUNTERS",
     "PROGRAMS",
     "REFUSED",
+    "U32",
     "BpfChange",
     "BpfOutput",
     "DeclaredMap",
+    "DeviceFlag",
     "LoadedMap",
     "MapChange",
     "MapContents",
     "MapEntry",
-    "Member",
     "SetContents",
     "SetEntry",
     "Structure",
+    "change_between",
     "change_maps",
-    "declared_maps",
     "emit",
-    "layouts",
-    "structures",
+    "runtime_maps",
+    "runtime_types",
 ]

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from translate.bpf.maps import BpfOutput, MapContents, SetContents
+from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.output import BpfOutput
 
-__all__ = ["BpfChange", "LoadedMap", "MapChange", "change", "change_maps"]
+__all__ = ["BpfChange", "LoadedMap", "MapChange", "change_between", "change_maps"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,25 +76,27 @@ class BpfChange:
 class LoadedMap:
     """What a map of a loaded program holds, and how many entries it takes."""
 
-    room: int
+    max_entries: int
     entries: Mapping[bytes, bytes]
 
 
-def change(old: BpfOutput, new: BpfOutput) -> BpfChange:
-    """Return what makes the maps of ``old`` those of ``new``."""
+def change_between(old: BpfOutput, new: BpfOutput) -> BpfChange:
+    """Return the change that turns the maps of ``old``, as they are loaded, into those of ``new``."""
     if old.text != new.text:
         return BpfChange(output=new, replacement=True)
-    return change_maps({one.name: LoadedMap(one.room, dict(one.packed())) for one in _contents(old)}, new)
+    return change_maps(
+        {one.name: LoadedMap(one.max_entries, dict(one.packed())) for one in _contents(old)}, new
+    )
 
 
 def change_maps(loaded: Mapping[str, LoadedMap], new: BpfOutput) -> BpfChange:
-    """Return what makes the maps of a program with the same text those of ``new``, by name."""
+    """Return the change that turns the maps of a loaded program with the same text into those of ``new``."""
     written: list[MapChange] = []
     deleted: list[MapChange] = []
     for now in _contents(new):
         was, after = loaded[now.name], dict(now.packed())
         before = was.entries
-        if len(before.keys() | after.keys()) > was.room:  # what is deleted is deleted last
+        if len(before.keys() | after.keys()) > was.max_entries:  # what is deleted is deleted last
             return BpfChange(output=new, replacement=True)
         fresh = _difference(after, before)
         stale = tuple(key for key in before if key not in after)
@@ -103,8 +106,8 @@ def change_maps(loaded: Mapping[str, LoadedMap], new: BpfOutput) -> BpfChange:
             deleted.append(MapChange(name=now.name, deleted=stale))
     output = replace(
         new,
-        maps=tuple(replace(now, room=loaded[now.name].room) for now in new.maps),
-        sets=tuple(replace(now, room=loaded[now.name].room) for now in new.sets),
+        maps=tuple(replace(now, max_entries=loaded[now.name].max_entries) for now in new.maps),
+        sets=tuple(replace(now, max_entries=loaded[now.name].max_entries) for now in new.sets),
     )
     return BpfChange(output=output, steps=(*written, *reversed(deleted)))
 

@@ -8,8 +8,10 @@ from enum import Enum
 from typing import Final, Self
 
 from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.structures import DeclaredMap, Structure
+from translate.bpf.tables import RuntimePart
 
-__all__ = ["NO_NEEDS", "Code", "Condition", "Declaration", "Feature", "Needs", "RuntimePart", "Variable"]
+__all__ = ["NO_NEEDS", "Code", "Condition", "Declaration", "Feature", "Needs", "Variable"]
 
 
 class Variable(Enum):
@@ -17,14 +19,6 @@ class Variable(Enum):
 
     VERDICT = "int verdict;"
     DRAWN = "u32 drawn;"
-
-
-class RuntimePart(Enum):
-    """A part of the runtime that only some programs contain; the value is the name of its file."""
-
-    RECENT = "recent"
-    IPSET = "ipset"
-    NTH = "nth"
 
 
 class Feature(Enum):
@@ -41,6 +35,12 @@ class Declaration:
     """Lines of C before the chains: a structure with its map, or a function."""
 
     lines: tuple[str, ...]
+
+    @classmethod
+    def of_map(cls, declared: DeclaredMap, comment: str) -> Self:
+        """Return the declarations of a map and of its key, with a comment above."""
+        key = declared.key.inline() if isinstance(declared.key, Structure) else ""
+        return cls((f"/* {comment} */", *([key] if key else []), *declared.declaration().splitlines()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from translate.bpf.code import Condition, Needs, RuntimePart
+from translate.bpf.code import Condition, Needs
 from translate.bpf.context import Context
 from translate.bpf.refusals import CannotExpress
+from translate.bpf.tables import RuntimePart
 from translate.ir import (
     Account,
     AddressType,

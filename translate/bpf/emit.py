@@ -15,14 +15,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from translate.bpf.code import Code, Feature, Needs, RuntimePart, Variable
+from translate.bpf.code import Code, Feature, Needs, Variable
 from translate.bpf.context import Context
 from translate.bpf.ipsets import set_maps
-from translate.bpf.maps import ARGUMENTS, BpfOutput, remark
-from translate.bpf.programs import program_entries, program_numbers
+from translate.bpf.output import BpfOutput, remark
+from translate.bpf.programs import program_entries
 from translate.bpf.refusals import BACKEND, CannotExpress, refusal
-from translate.bpf.runtime import after_chains, before_chains, runtime_text
+from translate.bpf.runtime import after_chains, before_chains
 from translate.bpf.statements import called_chains, statement_code
+from translate.bpf.tables import RECENT_SIZE
 from translate.bpf.untranslated_effects import untranslated_effects
 from translate.collector import collector_paused
 from translate.errors import Note, Refusal, UnsupportedError
@@ -38,17 +39,13 @@ from translate.ir import (
 )
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
-__all__ = ["BACKEND", "MOST_STATEMENTS", "RECENT_SIZE", "emit"]
+__all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
 
 MOST_STATEMENTS: Final = 4096
 """The greatest number of statements in a hook, counted once per place where their chain is expanded.
 
 The verifier gives up after a million instructions; a statement costs it some tens.
 """
-
-
-RECENT_SIZE: Final = 65536
-"""Addresses that all lists of ``-m recent`` hold together (``recent.h``)."""
 
 
 @collector_paused()
@@ -73,15 +70,15 @@ def emit(program: Program) -> BpfOutput:
     needs = body.needs
     declared = [line for declaration in needs.declarations for line in declaration.lines]
     text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases)))
-    parts = (*before_chains(program.family), *(part.value for part in RuntimePart if part in needs.parts))
     return BpfOutput(
-        before="\n".join((*_macros(needs), program_numbers(), *map(runtime_text, parts))),
+        before="\n".join((*_macros(needs), before_chains(program.family, needs.parts, needs.counters))),
         chains=f"{text}\n",
-        after="\n".join((*map(runtime_text, after_chains(program.family)), program_entries())),
+        after="\n".join((after_chains(program.family), program_entries())),
         maps=needs.maps,
-        family=program.family,
         sets=needs.sets,
-        lists=RuntimePart.RECENT in needs.parts,
+        family=program.family,
+        parts=needs.parts,
+        counters=needs.counters,
         notes=(*(_note(known) for known in lists.values() if known.limited), *untranslated_effects(program)),
     )
 
@@ -103,9 +100,7 @@ def _context(program: Program, order: Iterable[LoweredChain], lists: Mapping[str
 
 
 def _macros(needs: Needs) -> list[str]:
-    features = [f"#define {feature.value} {int(feature in needs.features)}" for feature in Feature]
-    counters = [f"#define NTH_COUNTERS {needs.counters}"] if needs.counters else []
-    return [*features, *counters]
+    return [f"#define {feature.value} {int(feature in needs.features)}" for feature in Feature]
 
 
 def _note(known: RecentList) -> Note:
@@ -126,7 +121,6 @@ _PRELUDE: Final = (
     "#define NAME(x) __builtin_bswap64(x##ULL)",
     "#endif",
     "",
-    f"struct entry {{ u32 code; u32 argument[{ARGUMENTS}]; }};",
 )
 
 

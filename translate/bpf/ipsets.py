@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from translate.bpf.code import Condition, Declaration, Needs, RuntimePart
-from translate.bpf.maps import SetContents, SetEntry, room_for
+from translate.bpf.code import Condition, Declaration, Needs
+from translate.bpf.maps import SetContents, SetEntry, max_entries_for
+from translate.bpf.structures import Declarator, Structure
+from translate.bpf.tables import U32, RuntimePart
 from translate.ir import Cell, Family, Interval, IpSet, SetDirection, SetElement, SetTest, SetType
 
 __all__ = ["SetMap", "set_maps"]
@@ -47,24 +49,18 @@ def _map(number: int, known: IpSet, family: Family) -> SetMap:
     tree = Cell.NET in known.type.cells
     order = _key_order(known)
     cells = [known.type.cells[at] for at in order]
+    words = sum(_words(cell, family) for cell in cells)
+    length = (Declarator(U32, "length"),) if tree else ()
     contents = SetContents(
         name=name,
         fields=tuple(cell.value for cell in cells),
-        tree=tree,
+        key=Structure(f"{name}_key", (*length, Declarator(U32, "word", words))),
         entries=tuple(_entry(element, order, cells, family) for element in known.elements),
-        room=room_for(len(known.elements)),
+        trie=tree,
+        max_entries=max_entries_for(len(known.elements)),
         origin=known.origin,
     )
-    words = sum(_words(cell, family) for cell in cells)
-    key = f"{'u32 length; ' if tree else ''}u32 word[{words}];"
-    leaf = f"struct {name}_key, u32, {name}, {contents.size}"
-    declaration = Declaration(
-        (
-            f"/* ipset {_safe(known.name)} {known.type} */",
-            f"struct {name}_key {{ {key} }};",
-            f'BPF_F_TABLE("{"lpm_trie" if tree else "hash"}", {leaf}, BPF_F_NO_PREALLOC);',
-        )
-    )
+    declaration = Declaration.of_map(contents.declared, f"ipset {_safe(known.name)} {known.type}")
     return SetMap(known, contents, declaration)
 
 
@@ -106,16 +102,16 @@ def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], fa
         guards += ["\tif (p->proto != PROTO_TCP && p->proto != PROTO_UDP)", "\t\treturn 0;"]
     if guards:
         guards += ["\tif (port < 0)", "\t\treturn 0;"]
-    if contents.tree:
+    if contents.trie:
         values = [f"bpf_htonl({value})" for value in values]
     return Declaration(
         (
             f"INLINE int {name}(struct pkt *p)",
             "{",
-            f"\tstruct {contents.name}_key key = {{}};",
+            f"\t{contents.key.text} key = {{}};",
             "\tu32 *found;",
             *guards,
-            *(["\tkey.length = 8 * sizeof(key.word);"] if contents.tree else []),
+            *(["\tkey.length = 8 * sizeof(key.word);"] if contents.trie else []),
             *(f"\tkey.word[{i}] = {value};" for i, value in enumerate(values)),
             f"\tfound = {contents.name}.lookup(&key);",
             "\treturn found && *found;",

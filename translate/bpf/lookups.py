@@ -8,8 +8,10 @@ from translate.bpf.actions import Number, action_code
 from translate.bpf.code import Code, Condition, Declaration, Needs
 from translate.bpf.conditions import conditions, equals, in_key, present, refuse_type
 from translate.bpf.context import Context
-from translate.bpf.maps import ARGUMENTS, MapContents, MapEntry, room_for
+from translate.bpf.maps import MapContents, MapEntry, max_entries_for
 from translate.bpf.refusals import CannotExpress
+from translate.bpf.structures import Declarator, Structure
+from translate.bpf.tables import ARGUMENTS, ENTRY, U32, runtime_types
 from translate.ir import Entry, Family, Field, Interval, Lookup, Value
 
 __all__ = ["lookup_code"]
@@ -69,43 +71,33 @@ def _map(statement: Lookup, net: int | None, context: Context) -> Code:
         )
         for entry, (body, arguments) in zip(statement.entries, rows, strict=True)
     )
-    length = () if net is None else ("length",)
+    wire = runtime_types(context.family).structures["wire"]
+    length = () if net is None else (Declarator(U32, "length"),)
+    parts = [Declarator(wire if field.is_address else U32, f"k{i}") for i, field in enumerate(fields)]
     contents = MapContents(
         name=f"lookup_{number}",
-        fields=(*length, *(field.text for field in fields)),
-        addresses=(*(0 for _ in length), *widths),
+        fields=(*(one.name for one in length), *(field.text for field in fields)),
+        key=Structure(f"key_{number}", (*length, *parts)),
         entries=entries,
-        room=room_for(len(entries)),
+        trie=net is not None,
+        max_entries=max_entries_for(len(entries)),
     )
     values = (
-        *(f".{name} = {before + bits}" for name in length),
+        *(f".{one.name} = {before + bits}" for one in length),
         *(f".k{i} = {in_key(field)}" for i, field in enumerate(fields)),
     )
     lines = (
-        f"struct key_{number} key = {{ {', '.join(values)} }};",
-        f"struct entry *e = {contents.name}.lookup(&key);",
+        f"{contents.key.text} key = {{ {', '.join(values)} }};",
+        f"{ENTRY.text} *e = {contents.name}.lookup(&key);",
     )
     cases: list[str] = []
     for code, body in bodies.values():
         cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *body.indented()]
     found = Condition("e").guarding(Code((*cases, "}") if cases else ()))
-    declared = Needs(declarations=(_declaration(contents, number, fields),), maps=(contents,))
+    declared = Needs(
+        declarations=(Declaration.of_map(contents.declared, " . ".join(contents.fields)),), maps=(contents,)
+    )
     return Code((*lines, *found.lines), Needs.of_all((declared, *(body.needs for body in distinct.values()))))
-
-
-def _declaration(contents: MapContents, number: int, fields: Sequence[Field]) -> Declaration:
-    net = len(contents.fields) > len(fields)
-    members = (
-        *(("u32 length;",) if net else ()),
-        *(f"{'struct wire' if field.is_address else 'u32'} k{i};" for i, field in enumerate(fields)),
-    )
-    return Declaration(
-        (
-            f"struct key_{number} {{ {' '.join(members)} }}; /* {' . '.join(contents.fields)} */",
-            f'BPF_F_TABLE("{"lpm_trie" if net else "hash"}", struct key_{number}, struct entry, '
-            f"{contents.name}, {contents.size}, BPF_F_NO_PREALLOC);",
-        )
-    )
 
 
 def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, ...]:

@@ -1,35 +1,97 @@
-"""The structures and maps that a program's text declares, read from the text itself.
+"""Types of C that the tc program shares with Python: their declaration, their layout, and their bytes.
 
-What a loaded program keeps is read and handed on without compiling anything: this says where the members
-of its structures lie, as C has them on 64-bit machines, and which maps hold them.
+The layout is that of 64-bit machines: a number is aligned to its size, a structure to its widest member.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-__all__ = ["DeclaredMap", "Member", "Structure", "declared_maps", "layouts", "structures"]
+__all__ = [
+    "CType",
+    "Declarator",
+    "DeclaredMap",
+    "Member",
+    "Number",
+    "Opaque",
+    "Structure",
+]
 
-_NUMBERS: Final = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "unsigned __int128": 16}
-_OPAQUE: Final = {"struct bpf_spin_lock": 4}
 
-_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
-_DEFINE: Final = re.compile(r"^#define (\w+) (\d+)\b", re.MULTILINE)
-_TYPEDEF: Final = re.compile(r"^typedef ([\w ]+?) (\w+);", re.MULTILINE)
-_STRUCTURE: Final = re.compile(r"^struct (\w+) \{(.*?)\};", re.MULTILINE | re.DOTALL)
-_MAP: Final = re.compile(
-    r'^BPF_(?:F_)?TABLE\("(\w+)", ([\w ]+), ([\w ]+), (\w+), (\w+)[^;]*\);', re.MULTILINE
-)
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An unsigned integer of ``size`` bytes; ``definition`` is the type that a typedef renames."""
+
+    text: str
+    size: int
+    definition: str = ""
+
+    @property
+    def align(self) -> int:
+        """The alignment in bytes."""
+        return self.size
+
+    def declaration(self) -> str:
+        """Return the typedef of a number that has a definition."""
+        return f"typedef {self.definition} {self.text};\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A type of which Python knows the size alone, in bytes, if that."""
+
+    text: str
+    size: int = 0
+    align: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Declarator:
+    """A member as C declares it, an array if it has a ``length``."""
+
+    type: CType
+    name: str
+    length: int | None = None
+    comment: str = ""
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return 1 if self.length is None else self.length
+
+    @property
+    def size(self) -> int:
+        """The size of all values in bytes."""
+        return self.type.size * self.count
+
+    def declaration(self) -> str:
+        """Return the declaration without its comment."""
+        array = "" if self.length is None else f"[{self.length}]"
+        return f"{self.type.text} {self.name}{array};"
+
+    def bytes_of(self, value: int | bytes | Sequence[int]) -> bytes:
+        """Return a value as C has it in memory: numbers in this machine's byte order, bytes as they are.
+
+        Raises ValueError for bytes of another size, OverflowError for a number that does not fit.
+        """
+        match value:
+            case bytes():
+                data = value
+            case int():
+                data = value.to_bytes(self.type.size, sys.byteorder)
+            case _:
+                data = b"".join(number.to_bytes(self.type.size, sys.byteorder) for number in value)
+        if len(data) != self.size:
+            raise ValueError(f"{self.name} has {self.size} bytes, not {len(data)}")
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member that is a number (or ``count`` of them): where it begins and how long one is, in bytes.
+    """A number, or ``count`` of them, inside a structure: its offset, and the size of one, in bytes.
 
     Members of members have names with dots.
     """
@@ -40,17 +102,54 @@ class Member:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Structure:
-    """A structure and its members, in order; ``align`` is what its offset is a multiple of."""
+    """A structure of C."""
 
     name: str
-    members: tuple[Member, ...]
-    size: int
-    align: int
+    declarators: tuple[Declarator, ...]
+    comment: str = ""
+
+    @property
+    def text(self) -> str:
+        """The type as declarations name it."""
+        return f"struct {self.name}"
+
+    @property
+    def align(self) -> int:
+        """The alignment in bytes."""
+        return max(one.type.align for one in self.declarators)
+
+    @property
+    def size(self) -> int:
+        """The size in bytes, with the padding at the end."""
+        *_, (last, offset) = self.offsets()
+        return -(-(offset + last.size) // self.align) * self.align
+
+    def offsets(self) -> Iterator[tuple[Declarator, int]]:
+        """Yield the declarators with their offsets in bytes."""
+        offset = 0
+        for one in self.declarators:
+            offset = -(-offset // one.type.align) * one.type.align
+            yield one, offset
+            offset += one.size
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The numbers in the structure, those of inner structures included, in order."""
+        return tuple(self._members())
+
+    def _members(self) -> Iterator[Member]:
+        for one, offset in self.offsets():
+            if isinstance(one.type, Structure) and one.count == 1:
+                for inner in one.type.members:
+                    name = f"{one.name}.{inner.name}"
+                    yield Member(name=name, offset=offset + inner.offset, size=inner.size, count=inner.count)
+            else:
+                yield Member(name=one.name, offset=offset, size=one.type.size, count=one.count)
 
     def numbers(self, data: bytes) -> dict[str, int]:
-        """Return the members that stand alone, by name. Raises ValueError when ``data`` has another size."""
+        """Return the members that are single numbers, by name. Raises ValueError for data of another size."""
         if len(data) != self.size:
             raise ValueError(f"struct {self.name} has {self.size} bytes, not {len(data)}")
         return {
@@ -59,130 +158,61 @@ class Structure:
             if m.count == 1
         }
 
+    def pack(self, **values: int | bytes | Sequence[int]) -> bytes:
+        """Return the structure with these values by member, and zeros for the others.
+
+        Raises ValueError for an unknown member or for a value of another size.
+        """
+        data = bytearray(self.size)
+        for one, offset in self.offsets():
+            if one.name in values:
+                data[offset : offset + one.size] = one.bytes_of(values.pop(one.name))
+        if values:
+            raise ValueError(f"struct {self.name} has no {', '.join(values)}")
+        return bytes(data)
+
+    def declaration(self) -> str:
+        """Return the declaration in C, one member per line."""
+        lines = [f"/* {self.comment} */"] if self.comment else []
+        lines.append(f"{self.text} {{")
+        for one in self.declarators:
+            comment = f" /* {one.comment} */" if one.comment else ""
+            lines.append(f"\t{one.declaration()}{comment}")
+        return "".join(f"{line}\n" for line in (*lines, "};"))
+
+    def inline(self) -> str:
+        """Return the declaration in C on one line, without comments."""
+        return f"{self.text} {{ {' '.join(one.declaration() for one in self.declarators)} }};"
+
+
+CType = Number | Opaque | Structure
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredMap:
-    """A map: its kind as BCC calls it, the C types of keys and values, how many entries it takes.
+    """A map as BCC declares it: its kind, the types of keys and values, and how many entries it takes.
 
-    ``room`` is None where the text has it by another name than that of a number.
+    ``size_macro`` stands for that number in the text where the number is no part of the program.
     """
 
     name: str
     kind: str
-    key: str
-    value: str
-    room: int | None
+    key: CType
+    value: CType
+    size: int
+    size_macro: str = ""
+    flags: str = ""
+    comment: str = ""
 
+    def declaration(self) -> str:
+        """Return the declaration in C."""
+        macro, flags = ("BPF_F_TABLE", f", {self.flags}") if self.flags else ("BPF_TABLE", "")
+        size = self.size_macro or str(self.size)
+        comment = f"/* {self.comment} */\n" if self.comment else ""
+        types = f"{self.key.text}, {self.value.text}"
+        return f'{comment}{macro}("{self.kind}", {types}, {self.name}, {size}{flags});\n'
 
-def structures(text: str) -> dict[str, Structure]:
-    """Return the structures of a text, without those that have members of types that are not known."""
-    plain = _COMMENT.sub("", text)
-    constants = _constants(plain)
-    types = {word: (size, size) for word, size in (*_NUMBERS.items(), *_OPAQUE.items())}
-    for known, word in _TYPEDEF.findall(plain):
-        if known in types:
-            types[word] = types[known]
-    found: dict[str, Structure] = {}
-    for name, body in _STRUCTURE.findall(plain):
-        try:
-            made = _structure(name, body, types, found, constants)
-        except ValueError:
-            continue
-        found[name] = made
-        types[f"struct {name}"] = made.size, made.align
-    return found
-
-
-def declared_maps(text: str) -> dict[str, DeclaredMap]:
-    """Return the maps of a text by name."""
-    constants = _constants(text)
-    return {
-        name: DeclaredMap(name=name, kind=kind, key=key, value=value, room=_room(room, constants))
-        for kind, key, value, name, room in _MAP.findall(text)
-    }
-
-
-def layouts(text: str, names: Collection[str]) -> dict[str, str]:
-    """Return, for each of these maps that there is, what differs when its entries mean something else.
-
-    Raises ValueError where their structure is not known.
-    """
-    known = structures(text)
-    found = {}
-    for name, one in declared_maps(text).items():
-        if name in names:
-            kinds = [_members(known, kind) for kind in (one.key, one.value)]
-            found[name] = hashlib.sha256(f"{one.kind} {kinds}".encode()).hexdigest()[:16]
-    return found
-
-
-def _members(known: Mapping[str, Structure], kind: str) -> object:
-    if not kind.startswith("struct "):
-        return kind
-    structure = known.get(kind.removeprefix("struct "))
-    if structure is None:
-        raise ValueError(f"unknown structure: {kind}")
-    return structure.members
-
-
-def _structure(
-    name: str,
-    body: str,
-    types: Mapping[str, tuple[int, int]],
-    known: Mapping[str, Structure],
-    constants: Mapping[str, int],
-) -> Structure:
-    members: list[Member] = []
-    offset, widest = 0, 1
-    for declaration in (" ".join(d.split()) for d in body.split(";")):
-        if not declaration:
-            continue
-        kind, declared = _kind(declaration, types)
-        size, align = types[kind]
-        widest = max(widest, align)
-        for one in declared.split(","):
-            word, count = _declarator(one, constants)
-            offset = -(-offset // align) * align
-            inner = known.get(kind.removeprefix("struct ")) if kind.startswith("struct ") else None
-            if inner is not None and count == 1:
-                members += [
-                    Member(name=f"{word}.{m.name}", offset=offset + m.offset, size=m.size, count=m.count)
-                    for m in inner.members
-                ]
-            else:
-                members.append(Member(name=word, offset=offset, size=size, count=count))
-            offset += size * count
-    return Structure(name=name, members=tuple(members), size=-(-offset // widest) * widest, align=widest)
-
-
-def _kind(declaration: str, types: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
-    for kind in sorted(types, key=len, reverse=True):
-        if declaration.startswith(f"{kind} "):
-            return kind, declaration[len(kind) + 1 :]
-    raise ValueError(f"unknown type: {declaration}")
-
-
-def _declarator(text: str, constants: Mapping[str, int]) -> tuple[str, int]:
-    match = re.fullmatch(r"(\w+)(?:\[(\w+)(?: - (\w+))?\])?", text.strip())
-    if match is None:
-        raise ValueError(f"unknown declarator: {text}")
-    if not match[2]:
-        return match[1], 1
-    less = _number(match[3], constants) if match[3] else 0
-    return match[1], _number(match[2], constants) - less
-
-
-def _constants(text: str) -> dict[str, int]:
-    return {name: int(value) for name, value in _DEFINE.findall(text)}
-
-
-def _room(word: str, constants: Mapping[str, int]) -> int | None:
-    return int(word) if word.isdigit() else constants.get(word)
-
-
-def _number(word: str, constants: Mapping[str, int]) -> int:
-    if word.isdigit():
-        return int(word)
-    if word not in constants:
-        raise ValueError(f"unknown number: {word}")
-    return constants[word]
+    def layout(self) -> str:
+        """Return a digest that differs wherever the bytes of entries mean something else."""
+        types = [one.members if isinstance(one, Structure) else one.text for one in (self.key, self.value)]
+        return hashlib.sha256(f"{self.kind} {types}".encode()).hexdigest()[:16]

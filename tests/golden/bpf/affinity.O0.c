@@ -6,7 +6,6 @@
 #define NAME(x) __builtin_bswap64(x##ULL)
 #endif
 
-struct entry { u32 code; u32 argument[12]; };
 
 /* nat/KUBE-MARK-MASQ */
 INLINE int c0_nat_KUBE_MARK_MASQ(struct __sk_buff *skb, struct pkt *p)

@@ -6,9 +6,9 @@
 #define NAME(x) __builtin_bswap64(x##ULL)
 #endif
 
-struct entry { u32 code; u32 argument[12]; };
-struct key_0 { struct wire k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
-BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, ROOM_OF_lookup_0, BPF_F_NO_PREALLOC);
+/* ip.daddr . l4.proto . l4.dport */
+struct key_0 { struct wire k0; u32 k1; u32 k2; };
+BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, MAX_ENTRIES_OF_lookup_0, BPF_F_NO_PREALLOC);
 
 /* nat/KUBE-SEP-A */
 INLINE int c0_nat_KUBE_SEP_A(struct __sk_buff *skb, struct pkt *p)

@@ -6,7 +6,6 @@
 #define NAME(x) __builtin_bswap64(x##ULL)
 #endif
 
-struct entry { u32 code; u32 argument[12]; };
 
 /* mangle/PREROUTING */
 INLINE int c0_mangle_PREROUTING(struct __sk_buff *skb, struct pkt *p)

@@ -6,15 +6,18 @@
 #define NAME(x) __builtin_bswap64(x##ULL)
 #endif
 
-struct entry { u32 code; u32 argument[12]; };
-struct key_0 { struct wire k0; u32 k1; u32 k2; }; /* ip.daddr . l4.proto . l4.dport */
-BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, ROOM_OF_lookup_0, BPF_F_NO_PREALLOC);
-struct key_1 { u32 k0; }; /* l4.proto */
-BPF_F_TABLE("hash", struct key_1, struct entry, lookup_1, ROOM_OF_lookup_1, BPF_F_NO_PREALLOC);
-struct key_2 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_F_TABLE("hash", struct key_2, struct entry, lookup_2, ROOM_OF_lookup_2, BPF_F_NO_PREALLOC);
-struct key_3 { u32 k0; u32 k1; }; /* l4.proto . l4.dport */
-BPF_F_TABLE("hash", struct key_3, struct entry, lookup_3, ROOM_OF_lookup_3, BPF_F_NO_PREALLOC);
+/* ip.daddr . l4.proto . l4.dport */
+struct key_0 { struct wire k0; u32 k1; u32 k2; };
+BPF_F_TABLE("hash", struct key_0, struct entry, lookup_0, MAX_ENTRIES_OF_lookup_0, BPF_F_NO_PREALLOC);
+/* l4.proto */
+struct key_1 { u32 k0; };
+BPF_F_TABLE("hash", struct key_1, struct entry, lookup_1, MAX_ENTRIES_OF_lookup_1, BPF_F_NO_PREALLOC);
+/* l4.proto . l4.dport */
+struct key_2 { u32 k0; u32 k1; };
+BPF_F_TABLE("hash", struct key_2, struct entry, lookup_2, MAX_ENTRIES_OF_lookup_2, BPF_F_NO_PREALLOC);
+/* l4.proto . l4.dport */
+struct key_3 { u32 k0; u32 k1; };
+BPF_F_TABLE("hash", struct key_3, struct entry, lookup_3, MAX_ENTRIES_OF_lookup_3, BPF_F_NO_PREALLOC);
 
 /* mangle/PREROUTING */
 INLINE int c0_mangle_PREROUTING(struct __sk_buff *skb, struct pkt *p)

@@ -17,7 +17,7 @@ from backends.testbed.command import find_tool
 from tests.lab.bench.kubelayout import kube_proxy_nftables, service_again
 from tests.lab.bench.node import Change, LiveChange
 from tests.lab.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
-from translate.bpf import BpfOutput, MapChange
+from translate.bpf import BpfOutput, MapChange, change_between
 from translate.bpf import emit as emit_bpf
 from translate.errors import MachineError
 from translate.ir import Program
@@ -198,7 +198,7 @@ def _between(old: _Output | None, new: _Output | None) -> str | tuple[MapChange,
         case NftOutput(), NftOutput():
             return new.change_from(old).text
         case BpfOutput(), BpfOutput():
-            return new.change_from(old).live()
+            return change_between(old, new).live()
     raise TypeError(f"two outputs of one kind are compared, not {old!r} and {new!r}")
 
 

@@ -149,7 +149,7 @@ class BpfPlanter(Planter[BpfPlanting]):
         """Return the entries that differ; None for another program."""
         if before.together != after.together:
             return None
-        change = after.output.change_from(before.output)
+        change = translate.bpf.change_between(before.output, after.output)
         return None if change.replacement else change.live()
 
     def unchanged(self, fault: Fault) -> str | None:

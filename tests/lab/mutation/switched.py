@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from tests.lab.mutation.fault import Fault
-from translate.bpf import BpfOutput, SetContents, SetEntry
+from translate.bpf import U32, BpfOutput, SetContents, SetEntry
 
 __all__ = ["can_switch", "switched", "turned"]
 
@@ -22,7 +22,7 @@ _CONDITION: Final = re.compile(r"^(\t*(?:\} else )?if \()(.*)(\)(?: \{)?)$")
 _STATEMENT: Final = re.compile(r"^\t+(?:return\b|p->|bit |RUN|set_).*;$")
 _AFTER: Final = "#define INLINE static __always_inline\n"
 _SWITCH: Final = """\
-BPF_TABLE("hash", u32, u32, planted, ROOM_OF_planted);
+BPF_TABLE("hash", u32, u32, planted, MAX_ENTRIES_OF_planted);
 INLINE int is_planted(u32 fault) { return planted.lookup(&fault) != 0; }
 """
 
@@ -72,5 +72,5 @@ def _line(line: str, faults: Sequence[tuple[int, Fault]]) -> str:
 def turned(output: BpfOutput, number: int | None) -> BpfOutput:
     """Return a program of :func:`switched` text with this switch turned on, or none."""
     entries = () if number is None else (SetEntry(words=(number,), length=32, member=True),)
-    planted = SetContents(name="planted", fields=("fault",), tree=False, entries=entries)
+    planted = SetContents(name="planted", fields=("fault",), key=U32, entries=entries)
     return replace(output, sets=(*output.sets, planted))

@@ -18,8 +18,8 @@ from nfparity.tc import Rules as Installable
 from nfparity.tc.place import here
 from nfparity.tc.record import Record
 from tests.lab.traffic.host import Host, Request
+from translate.bpf import CONNECTIONS
 from translate.bpf import emit as emit_bpf
-from translate.bpf.maps import CONNECTIONS
 from translate.errors import MachineError
 from translate.ir import Family
 from translate.nft import NftOutput

@@ -1,17 +1,21 @@
 """The hand-written half of the tc program, as C text that ``translate.bpf.emit`` puts together.
 
-Read in this order: ``base``, ``ipv4/address``, ``types``, ``counters``, ``ipv4/header``, ``sctp``,
-``packet``, ``tcp``, ``conntrack``, ``nat``, ``route``, ``ipv4/route``, the parts that only some rules
-need (``recent``, ``ipset``, ``nth``), then the generated chains, then ``slot``, ``binding``,
-``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. For IPv6, ``ipv6/`` has the same parts with the
-same names in them; everything else serves both families.
+The order of its parts: ``base``, the structures of :mod:`translate.bpf.tables`, ``ipv4/address``, ``types``,
+the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``, ``conntrack``, ``nat``,
+``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``), then the
+generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. For
+IPv6, ``ipv6/`` has the same parts with the same names in them; everything else serves both families.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.resources import files
 from typing import Final
 
+from translate.bpf.counters import counter_numbers
+from translate.bpf.programs import program_numbers
+from translate.bpf.tables import RuntimePart, runtime_maps, runtime_types
 from translate.ir import Family
 
 __all__ = ["after_chains", "before_chains", "runtime_text"]
@@ -19,28 +23,30 @@ __all__ = ["after_chains", "before_chains", "runtime_text"]
 _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 
 
-def before_chains(family: Family) -> tuple[str, ...]:
-    """Return the names of the parts that the chains of a family use."""
+def before_chains(family: Family, parts: Collection[RuntimePart], counters: int) -> str:
+    """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
-    return (
-        "base",
-        f"{own}/address",
-        "types",
-        "counters",
-        f"{own}/header",
-        "sctp",
-        "packet",
-        "tcp",
-        "conntrack",
-        "nat",
-        "route",
-        f"{own}/route",
+    common = ("sctp", "packet", "tcp", "conntrack", "nat", "route")
+    optional = (part.value for part in RuntimePart if part in parts)
+    maps = (one.declaration() for one in runtime_maps(family, parts, counters=counters))
+    return "\n".join(
+        (
+            runtime_text("base"),
+            runtime_types(family).declarations(parts),
+            runtime_text(f"{own}/address"),
+            runtime_text("types"),
+            "".join(maps),
+            program_numbers(),
+            counter_numbers(),
+            *map(runtime_text, ("counters", f"{own}/header", *common, f"{own}/route", *optional)),
+        )
     )
 
 
-def after_chains(family: Family) -> tuple[str, ...]:
-    """Return the names of the parts that use the chains."""
-    return ("slot", "binding", "forward", "hooks", f"{_FOLDERS[family]}/answer", "reject")
+def after_chains(family: Family) -> str:
+    """Return the runtime that uses the chains."""
+    parts = ("slot", "binding", "forward", "hooks", f"{_FOLDERS[family]}/answer", "reject")
+    return "\n".join(map(runtime_text, parts))
 
 
 def runtime_text(name: str) -> str:

@@ -297,20 +297,12 @@ INLINE void refresh(struct pkt *p, struct conn *c, struct settings *s, u64 now)
 /* A connection's packets may be on several CPUs at once, above all those of its two directions: what is
  * known of it is changed by one at a time. An entry of an LRU map cannot hold a lock of its own, so that
  * connections share some, by a hash of the original tuple. */
-#define LOCKS 1024
-
-struct lock {
-	struct bpf_spin_lock lock;
-};
-
-BPF_TABLE("array", u32, struct lock, locks, LOCKS);
-
 INLINE struct lock *lock_of(struct conn *c)
 {
 	u32 hash = (u32)c->orig.src * 0x9e3779b1u ^ (u32)c->orig.dst;
 
 	hash = (hash ^ (c->orig.sport << 16 | c->orig.dport)) * 0x85ebca6bu;
-	hash >>= 22; /* LOCKS */
+	hash >>= 22; /* there are 1024 */
 	return locks.lookup(&hash);
 }
 

@@ -1,11 +1,5 @@
 /* statistic --mode nth: a counter per rule, which starts anew after `every` packets (xt_statistic). */
 
-struct turn {
-	struct bpf_spin_lock lock;
-	u32 next;
-};
-BPF_TABLE("array", u32, struct turn, turns, NTH_COUNTERS);
-
 INLINE u32 count_up(u32 number, u32 every)
 {
 	struct turn *c = turns.lookup(&number);

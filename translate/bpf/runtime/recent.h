@@ -2,15 +2,6 @@
  *
  * One map holds all lists. When it is full the kernel forgets addresses not used for long.
  */
-struct recent_key {
-	u32 list;
-	struct wire address;
-	/* Of lists that are told apart by these; otherwise zero. */
-	struct wire saddr, daddr;
-	u32 proto, sport, dport;
-};
-
-BPF_TABLE("lru_hash", struct recent_key, u64, recents, 65536);
 
 enum { RECENT_SET, RECENT_RCHECK, RECENT_UPDATE, RECENT_REMOVE };
 

@@ -76,12 +76,6 @@ INLINE void set_sctp_checksum(struct __sk_buff *skb, struct pkt *p)
 #define MOST_VERIFIED 4096
 #define CRC_CHUNK 64
 
-/* The CRC of one byte after another: the 256 values, filled in by the loader. */
-struct crc_table {
-	u32 after[256];
-};
-BPF_TABLE("array", u32, struct crc_table, crc_tables, 1);
-
 INLINE u32 crc_add(struct crc_table *t, u32 crc, u8 byte)
 {
 	u32 index = crc ^ byte;

@@ -1,4 +1,4 @@
-/* What a packet, a connection and a route are, and the maps that hold them. */
+/* A packet under way, and the numbers that are stored with it and with its connection. */
 
 #define ETH_LENGTH 14
 #define FOR_THIS_HOST 0 /* PACKET_HOST */
@@ -21,43 +21,6 @@ enum {
 	ST_DST_NAT = 1 << 5,
 	ST_SRC_NAT_DONE = 1 << 7,
 	ST_DST_NAT_DONE = 1 << 8,
-};
-
-/* One direction of a connection. For ICMP sport is the identifier, dport type << 8 | code. A key of maps:
- * the types of its members leave no hole. */
-struct tuple {
-	addr src;
-	addr dst;
-	tuple_port sport;
-	tuple_port dport;
-	tuple_proto proto;
-};
-
-/* What is known of one end of a TCP connection (struct ip_ct_tcp_state). */
-struct side {
-	u32 end;
-	u32 maxend;
-	u32 maxwin;
-	u32 maxack;
-	u8 scale, flags;
-	u16 spare;
-};
-
-struct conn {
-	struct tuple orig;
-	struct tuple reply;
-	u64 expires; /* ns of coarse_now() */
-	u64 since;   /* when a UDP stream began */
-	u32 status;
-	u32 mark;
-	struct side client, server;
-	u32 last_seq, last_ack, last_end;
-	u16 last_win;
-	u8 last_index, last_dir; /* of the last segment, as tcp_index() */
-	u8 last_scale, last_flags;
-	u8 tcp_state, retransmissions;
-	u8 simultaneous, challenge;
-	u16 touched; /* when its entry of `replies` was last seen, as touch_time() */
 };
 
 /* What conntrack makes of a GRE header: too short a one, one without a key, one whose key tells its connection,
@@ -124,78 +87,3 @@ struct pkt {
 #define BIND_MASQUERADE 16
 #define BIND_REDIRECT 32
 #define BIND_SHIFT 64 /* the port moves as far into the range as it is above bind_base */
-
-struct device {
-	u64 name[2];
-	addr address;     /* what REDIRECT binds; 0: none */
-	addr near[REACHES]; /* and for what is sent to an address that reaches less far (IPv6) */
-	u32 flags;
-	u32 spare;
-	u8 mac[8];        /* its hardware address, in six bytes */
-};
-#define DEVICE_ROUTE_LOCALNET 1
-#define DEVICE_RP_STRICT 2
-#define DEVICE_RP_LOOSE 4
-#define DEVICE_ACCEPT_LOCAL 8 /* a source may be an address of the node */
-#define DEVICE_BRIDGE 16 /* what comes in has passed br_netfilter */
-#define DEVICE_DIRECT 32 /* the program may forward from and to it by itself; see forward.h */
-
-struct prefix {
-	u32 length;
-	struct wire address; /* the trie compares from the first byte */
-};
-
-struct local {
-	u32 type; /* RTN_* */
-	u32 oif;
-	u32 own; /* an interface's own address: the one that was given it last; otherwise 0 */
-};
-
-struct route {
-	addr via;    /* 0: the destination is on the link */
-	addr source; /* what packets made here use, by preference; in IPv6 the network's anycast address, 0: none */
-	u32 oif;
-	u32 spare[3];
-};
-
-struct source_prefix {
-	u32 length; /* at least 32: the interface counts in full */
-	u32 oif;
-	struct wire address;
-};
-
-/* The sysctls net.netfilter.nf_conntrack_*; timeouts are seconds. */
-struct settings {
-	u32 tcp_loose;
-	u32 tcp_liberal;
-	u32 checksum;
-	u32 tcp_max_retrans;
-	u32 tcp_timeout[10]; /* by state */
-	u32 tcp_retransmitted, tcp_unacknowledged;
-	u32 udp, udp_stream;
-	u32 icmp; /* of this family's */
-	u32 gre, gre_stream;
-	u32 generic;
-	u32 sctp, sctp_established;
-	u32 dccp, dccp_open;
-};
-
-struct bytes {
-	u8 data[256];
-};
-
-/* CONNECTIONS: how many are remembered (BpfOutput.connections). */
-BPF_TABLE("lru_hash", struct tuple, struct conn, conns, CONNECTIONS);
-BPF_TABLE("lru_hash", struct tuple, struct tuple, replies, CONNECTIONS);
-BPF_TABLE("lru_hash", struct tuple, struct tuple, sources, CONNECTIONS);
-/* SLOTS: SLOTS_EACH for each processor (BpfOutput.processors). */
-BPF_TABLE("array", u32, struct pkt, slots, SLOTS);
-BPF_TABLE("percpu_array", u32, u32, slot_counter, 1);
-BPF_TABLE("percpu_array", u32, struct bytes, scratch, 1);
-BPF_TABLE("hash", u32, struct device, devices, 1024);
-BPF_F_TABLE("lpm_trie", struct prefix, struct local, locals, 4096, BPF_F_NO_PREALLOC);
-BPF_F_TABLE("lpm_trie", struct prefix, struct route, routes, 4096, BPF_F_NO_PREALLOC);
-BPF_F_TABLE("lpm_trie", struct source_prefix, addr, primary, 4096, BPF_F_NO_PREALLOC);
-BPF_TABLE("array", u32, struct settings, settings, 1);
-BPF_TABLE("array", u32, u32, gate, 1); /* not 0: open */
-BPF_TABLE("prog", u32, u32, programs, 16);

@@ -13,7 +13,7 @@ from backends.tc_ebpf.cache import Cache, cache_folder, decode, encode, program_
 from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
 
 INFO = MapInfo(
-    kind=9, number=7, key_size=16, value_size=120, room=1, flags=0, types=3, key_type=1, value_type=11
+    kind=9, number=7, key_size=16, value_size=120, max_entries=1, flags=0, types=3, key_type=1, value_type=11
 )
 PROGRAM = CompiledProgram(
     functions=(

@@ -111,4 +111,4 @@ def test_dividing_ends_with_the_fault_itself(program: Program) -> None:
 def test_nothing_is_turned_at_first(program: Program) -> None:
     output = translate.bpf.emit(program)
     assert turned(output, None).sets[-1].entries == ()
-    assert re.search(r"#define ROOM_OF_planted \d+\n", turned(output, 3).source)
+    assert re.search(r"#define MAX_ENTRIES_OF_planted \d+\n", turned(output, 3).source)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
-from translate.bpf import BpfOutput, emit
-from translate.bpf.maps import LEAST_ROOM, room_for
+from translate.bpf import BpfOutput, change_between, emit
+from translate.bpf.maps import LEAST_ENTRIES, max_entries_for
 from translate.ir import Family
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -64,13 +64,13 @@ def test_remarks_are_in_what_is_shown_and_not_in_what_is_compiled() -> None:
 
 def test_what_is_the_same_needs_nothing() -> None:
     one = _services("10.244.0.1:80", "10.244.0.2:80")
-    change = one.change_from(one)
+    change = change_between(one, one)
     assert (change.steps, change.replacement, change.render()) == ((), False, "")
 
 
 def test_another_endpoint_is_one_entry_written() -> None:
-    change = _services("10.244.0.1:80", "10.244.0.3:80").change_from(
-        _services("10.244.0.1:80", "10.244.0.2:80")
+    change = change_between(
+        _services("10.244.0.1:80", "10.244.0.2:80"), _services("10.244.0.1:80", "10.244.0.3:80")
     )
     assert (change.written, change.deleted, change.replacement) == (1, 0, False)
     (line,) = change.render().splitlines()
@@ -80,7 +80,7 @@ def test_another_endpoint_is_one_entry_written() -> None:
 def test_what_is_called_is_written_first_and_what_calls_is_deleted_first() -> None:
     cluster = draw_cluster(_SHAPE)
     less = replace(cluster, services=tuple(s for s in cluster.services if s is not _plain(cluster)))
-    there, back = _of(cluster).change_from(_of(less)), _of(less).change_from(_of(cluster))
+    there, back = change_between(_of(less), _of(cluster)), change_between(_of(cluster), _of(less))
     assert not there.replacement
     written, deleted = [s.name for s in there.steps], [s.name for s in back.steps]
     assert written == sorted(written, key=lambda name: int(name.removeprefix("lookup_")))
@@ -95,23 +95,23 @@ def _plain(cluster: Cluster) -> object:
 
 def test_another_shape_needs_another_program() -> None:
     plain = _services("10.244.0.1:80", "10.244.0.2:80")
-    assert _services("10.244.0.1:80", "10.244.0.2-10.244.0.9:80").change_from(plain).replacement
-    whole = _services("10.244.0.1:80", "10.244.0.2-10.244.0.9:80").change_from(plain).render()
-    assert "int nfparity_ingress(" in whole
+    change = change_between(plain, _services("10.244.0.1:80", "10.244.0.2-10.244.0.9:80"))
+    assert change.replacement
+    assert "int nfparity_ingress(" in change.render()
 
 
 def test_a_map_that_would_overflow_needs_another_program_and_one_with_room_keeps_its_own() -> None:
     old, new = _services("10.244.0.1:80", "10.244.0.2:80"), _services("10.244.0.1:80", "10.244.0.3:80")
-    full = replace(old, maps=tuple(replace(m, room=2) for m in old.maps))
-    change = new.change_from(full)
+    full = replace(old, maps=tuple(replace(m, max_entries=2) for m in old.maps))
+    change = change_between(full, new)
     assert not change.replacement
-    assert [m.room for m in change.output.maps] == [2]
+    assert [m.max_entries for m in change.output.maps] == [2]
     other = _services(*(f"10.244.0.{n}:80" for n in range(1, 4)))
-    assert other.change_from(full).replacement
-    assert not other.change_from(old).replacement
+    assert change_between(full, other).replacement
+    assert not change_between(old, other).replacement
 
 
 def test_a_map_takes_twice_what_is_in_it() -> None:
-    assert [room_for(n) for n in (0, 1, LEAST_ROOM // 2)] == [LEAST_ROOM] * 3
-    assert room_for(LEAST_ROOM // 2 + 1) == 2 * LEAST_ROOM
-    assert room_for(30_000) == 65536
+    assert [max_entries_for(n) for n in (0, 1, LEAST_ENTRIES // 2)] == [LEAST_ENTRIES] * 3
+    assert max_entries_for(LEAST_ENTRIES // 2 + 1) == 2 * LEAST_ENTRIES
+    assert max_entries_for(30_000) == 65536

@@ -7,11 +7,12 @@ import pytest
 from tests.unit.translate.rules import program
 from translate.bpf import emit
 from translate.bpf.actions import action_code
-from translate.bpf.code import Code, Condition, Declaration, Feature, Needs, RuntimePart, Variable
+from translate.bpf.code import Code, Condition, Declaration, Feature, Needs, Variable
 from translate.bpf.conditions import conditions
 from translate.bpf.context import Context
 from translate.bpf.ipsets import set_maps
 from translate.bpf.statements import statement_code
+from translate.bpf.tables import RuntimePart
 from translate.ir import (
     Accept,
     Action,

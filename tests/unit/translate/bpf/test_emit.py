@@ -9,7 +9,7 @@ import pytest
 
 from translate.bpf import BACKEND, BpfOutput, emit
 from translate.bpf.emit import MOST_STATEMENTS
-from translate.bpf.maps import ARGUMENTS
+from translate.bpf.tables import ARGUMENTS
 from translate.errors import UnsupportedError
 from translate.ir import (
     Accept,
@@ -100,7 +100,7 @@ def test_every_counting_rule_has_its_own_counter() -> None:
     output = rules("filter", rule, rule)
     assert "if (count_up(0, 0x2) == 0x0) {" in output.chains
     assert "if (count_up(1, 0x2) == 0x0) {" in output.chains
-    assert "#define NTH_COUNTERS 2\n" in output.source
+    assert 'BPF_TABLE("array", u32, struct turn, turns, 2);' in output.source
 
 
 def test_an_absent_port_fails_a_negated_test_too() -> None:

@@ -4,19 +4,9 @@
 #define PROTO_ICMP 1
 #define LOCALHOST 0x7f000001
 
-typedef u32 addr;
-#define ADDRESS_WORDS 1
-#define REACHES 1 /* unused */
-typedef u16 tuple_port;
-typedef u32 tuple_proto;
 
 /* An address that an entry of a lookup carries as numbers from the n-th on. */
 #define ADDRESS_AT(entry, n) ((entry)->argument[n])
-
-/* An address in network byte order, as packets and the keys of maps have it. */
-struct wire {
-	u32 word[ADDRESS_WORDS];
-};
 
 INLINE struct wire to_wire(addr a)
 {

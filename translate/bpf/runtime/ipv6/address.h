@@ -4,13 +4,6 @@
 #define PROTO_ICMP 58
 #define LOCALHOST 1
 
-/* Compared, masked and shifted whole. BCC compiles for this machine and lowers for BPF, which only agree
- * on where such a number lies in a structure when it lies at a multiple of 16; see struct tuple. */
-typedef unsigned __int128 addr;
-#define ADDRESS_WORDS 4
-#define REACHES 4
-typedef u32 tuple_port;
-typedef u64 tuple_proto;
 #define ADDRESS(high, low) ((addr)(high##ULL) << 64 | (low##ULL))
 
 /* An address that an entry of a lookup carries as numbers from the n-th on. */
@@ -22,11 +15,6 @@ INLINE addr from_words(u32 a, u32 b, u32 c, u32 d)
 {
 	return (addr)((u64)a << 32 | b) << 64 | ((u64)c << 32 | d);
 }
-
-/* An address in network byte order, as packets and the keys of maps have it. */
-struct wire {
-	u32 word[ADDRESS_WORDS];
-};
 
 INLINE struct wire to_wire(addr a)
 {

@@ -1,0 +1,133 @@
+"""A translation to a tc program: C text, the maps it declares, and their contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from translate.bpf.maps import MapContents, SetContents
+from translate.bpf.structures import DeclaredMap
+from translate.bpf.tables import CONNECTIONS, RuntimePart, runtime_maps, slot_sizes
+from translate.errors import Note
+from translate.ir import Family, Origin
+
+__all__ = ["BpfOutput", "remark"]
+
+PROCESSORS: Final = 16
+"""The number of processors that a program has slots for by default."""
+
+_REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
+
+
+def remark(origin: Origin) -> str:
+    """Return the comment with the line of a rule; :attr:`BpfOutput.source` has none of these."""
+    return f"/* line {origin.line} */" if origin.line else "/* generated */"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BpfOutput:
+    """A translation: C text for BCC, and the contents of its maps.
+
+    ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` but for its optional
+    ``parts``; ``chains`` is generated, with comments that name the lines of the rules. ``sets`` are the
+    ipsets; ``counters`` is the number of counters of ``statistic --mode nth``. At most ``connections`` are
+    remembered, then the least recently used are forgotten; as many ``processors`` have slots of their own
+    for packets under way; ``notes`` describe limits that iptables does not have.
+    """
+
+    before: str
+    chains: str
+    after: str
+    maps: tuple[MapContents, ...]
+    sets: tuple[SetContents, ...] = ()
+    family: Family = Family.IP
+    parts: frozenset[RuntimePart] = frozenset()
+    counters: int = 0
+    notes: tuple[Note, ...] = ()
+    connections: int = CONNECTIONS
+    processors: int = PROCESSORS
+
+    @property
+    def lists(self) -> bool:
+        """Whether rules use lists of ``-m recent``, which the map ``recents`` holds."""
+        return RuntimePart.RECENT in self.parts
+
+    @property
+    def declared(self) -> dict[str, DeclaredMap]:
+        """All maps of the program, by name."""
+        runtime = runtime_maps(
+            self.family,
+            self.parts,
+            counters=self.counters,
+            connections=self.connections,
+            slots=slot_sizes(self.processors)["SLOTS"],
+        )
+        return {
+            one.name: one
+            for one in (*runtime, *(c.declared for c in self.maps), *(c.declared for c in self.sets))
+        }
+
+    @property
+    def source(self) -> str:
+        """The whole program, as BCC compiles it.
+
+        Rulesets that differ in entries of maps alone have the same, but for the sizes of maps.
+        """
+        return self._program(_REMARK.sub("", self.chains), self._sizes())
+
+    @property
+    def text(self) -> str:
+        """The program without the sizes of its maps."""
+        return "\n".join((self.before, _REMARK.sub("", self.chains), self.after))
+
+    @property
+    def shape(self) -> str:
+        """The program as ``source``, with one entry in each map that holds rules or connections.
+
+        Rulesets that differ in entries of maps alone have the same. Maps are made with their own sizes later.
+        """
+        return self._program(_REMARK.sub("", self.chains), {**dict.fromkeys(self._sizes(), 1), **self._slots})
+
+    def render(self) -> str:
+        """Return the program, with remarks on where it comes from, and the maps' contents as comments."""
+        return f"{self._program(self.chains, self._sizes())}\n{self._contents()}"
+
+    @property
+    def _slots(self) -> dict[str, int]:
+        return slot_sizes(self.processors)
+
+    def _sizes(self) -> dict[str, int]:
+        """The macros for sizes of maps, and their values."""
+        macros = {one.size_macro: one.size for one in self.declared.values() if one.size_macro}
+        return {**macros, **self._slots}
+
+    def _program(self, chains: str, sizes: Mapping[str, int]) -> str:
+        macros = "".join(f"#define {macro} {size}\n" for macro, size in sizes.items())
+        return "\n".join((macros, self.before, chains, self.after))
+
+    def render_rules(self) -> str:
+        """Return the part that is generated from the rules: chains and contents, without the runtime."""
+        return f"{self.chains}\n{self._contents()}"
+
+    def _contents(self) -> str:
+        lines = []
+        for contents in self.maps:
+            lines.append(f"/* {contents.name}: {' . '.join(contents.fields)}")
+            for entry in contents.entries:
+                key = " . ".join(f"{part:#x}" for part in entry.key)
+                arguments = " ".join(f"{number:#x}" for number in entry.arguments)
+                line = f" *   {key} : {entry.code} {arguments}".rstrip()
+                lines.append(f"{line} (line {entry.origin.line})" if entry.origin.line else line)
+            lines.append(" */")
+        for members in self.sets:
+            where = f" (line {members.origin.line} of its file)" if members.origin.line else ""
+            lines.append(f"/* {members.name}: {' . '.join(members.fields)}{where}")
+            for element in members.entries:
+                line = " *   " + " . ".join(f"{word:#x}" for word in element.words)
+                line += f" /{element.length}" if members.trie else ""
+                line += "" if element.member else " nomatch"
+                lines.append(f"{line} (line {element.origin.line})" if element.origin.line else line)
+            lines.append(" */")
+        return "".join(f"{line}\n" for line in lines)
