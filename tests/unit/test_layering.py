@@ -17,7 +17,6 @@ PRODUCT = (*ROOMS, "vm")
 WORDS = ("backends.model",)
 
 CYCLES_LEFT: tuple[tuple[str, ...], ...] = (
-    ("translate.bpf.change", "translate.bpf.maps"),
     ("translate.ir.families", "translate.ir.ruleset"),
     ("translate.nft.members", "translate.nft.printer"),
 )
