@@ -84,7 +84,7 @@ fleet-bench: ## 1,000 snapshots assessed in dask workers, one of which is killed
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.bench.fleet $(FLEET)
 
-golden: ## write the expected outputs under tests/golden anew; review the change as a diff
+golden: ## write the expected outputs (tests/golden, cases of passes) anew; review the change as a diff
 	@vm/setup.sh check
 	$(PYTHON_RUN) -m pytest -q tests/unit -k golden --golden-write
 

@@ -1,4 +1,4 @@
-"""Actions: what a rule does to a packet that matches.
+"""Actions: the effects and verdicts of a rule on a packet that matches.
 
 *Verdicts* end the rule, the chain or the table; *effects* change the packet, its mark or its
 connection. A rule of x_tables has at most one action; lowered rules may have several effects and
@@ -39,35 +39,35 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The packet passes this table's hook; later tables still see it."""
+    """Let the packet pass this table's hook; later tables still see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The packet is gone."""
+    """Discard the packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Back to the rule after the jump; from a built-in chain, its policy."""
+    """Continue behind the rule that jumped here; in a built-in chain, apply its policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Go through ``chain``, and come back here when it ends or returns."""
+    """Go through ``chain``, and come back behind this rule when it ends or returns."""
 
     chain: str
 
 
 @dataclass(frozen=True, slots=True)
 class Goto:
-    """Go through ``chain``, and return from it to where *this* chain was jumped to from."""
+    """Go through ``chain``, and return from it to the caller of *this* chain."""
 
     chain: str
 
 
 class RejectKind(StrEnum):
-    """What REJECT answers with, spelled as ``--reject-with`` prints it."""
+    """The answers of REJECT, spelled as ``--reject-with`` prints them."""
 
     ICMP_NET_UNREACHABLE = "icmp-net-unreachable"
     ICMP_HOST_UNREACHABLE = "icmp-host-unreachable"
@@ -87,7 +87,7 @@ class RejectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Answer with an error and drop; where no answer is due, just drop (``nf_reject_ipv4``)."""
+    """Answer with an error and drop; where no answer is due, only drop (``nf_reject_ipv4``)."""
 
     kind: RejectKind
 
@@ -129,13 +129,13 @@ class RestoreMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatPorts:
-    """How a port is chosen: the range given, if any, and the randomness asked for.
+    """The choice of a port by NAT: its range and its randomness.
 
     ``interval`` is None when no port was given. Without ``random`` or ``fully_random`` the
-    kernel keeps the port that the packet has if it is in range and free
-    (``get_unique_tuple``, ``nf_nat_core.c``). ``persistent`` picks the address by source alone.
-    With a ``base``, which a range alone has, the port moves as far into the range as it is above the base,
-    and round where the range ends (``NF_NAT_RANGE_PROTO_OFFSET``). Of ICMP the identifier is meant.
+    kernel keeps the packet's port if it is in range and free (``get_unique_tuple``, ``nf_nat_core.c``).
+    ``persistent`` picks the address by the source alone. With a ``base``, which requires a range, the new
+    port is as far into the range as the old one is above the base, modulo the length of the range
+    (``NF_NAT_RANGE_PROTO_OFFSET``). For ICMP the port is the identifier.
     """
 
     interval: Interval | None = None
@@ -185,7 +185,7 @@ class NoTrack:
 
 
 class LogDetail(StrEnum):
-    """What else LOG writes of a packet, spelled as the option behind ``--log-``."""
+    """Details of a packet that LOG can add, spelled as the option behind ``--log-``."""
 
     TCP_SEQUENCE = "tcp-sequence"
     TCP_OPTIONS = "tcp-options"
@@ -196,7 +196,7 @@ class LogDetail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Write the packet to the kernel's log at ``level`` (0 to 7); it goes on as it is (``log_tg``)."""
+    """Write the packet to the kernel's log at ``level`` (0 to 7), and go on (``log_tg``)."""
 
     prefix: str
     level: int
@@ -205,10 +205,10 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NfLog:
-    """Send the packet to listeners of a netlink ``group``; it goes on as it is (``nflog_tg``).
+    """Send the packet to the listeners of a netlink ``group``, and go on (``nflog_tg``).
 
-    ``size`` is how many bytes of it are sent, ``threshold`` how many packets are gathered; None when
-    not given.
+    ``size`` is the number of bytes that are sent, ``threshold`` the number of packets that are sent
+    together; both are None when not given.
     """
 
     prefix: str

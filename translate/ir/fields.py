@@ -1,4 +1,4 @@
-"""The table of fields: everything a packet can be tested on, one row each."""
+"""The table of fields: everything that a test can read of a packet, one row each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Row:
 
 
 class Field(Enum):
-    """A thing that a packet can be tested on.
+    """A field of a packet that tests can read.
 
     A field can be *absent* from a packet: ports of ICMP or of a later fragment, conntrack data of
     a packet without an entry. A test of an absent field never holds, negated or not
@@ -68,8 +68,8 @@ class Field(Enum):
     FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
-    REVERSE_PATH = _Row("fib.saddr.back", 1)  # 1: the way to the source leads out of the in-device
-    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the way that the packet's mark leads
+    REVERSE_PATH = _Row("fib.saddr.back", 1)  # 1: the route to the source leaves by the in-device
+    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the same, routed by the packet's mark
     BRIDGED = _Row("meta.bridged", 1)  # 1: the packet came in by a port of a bridge (br_netfilter)
 
     text: str
@@ -84,14 +84,14 @@ class Field(Enum):
     """Whether the field is absent from a packet that has no conntrack entry."""
 
     def __init__(self, row: _Row) -> None:
-        # Plain attributes: ``value`` of an Enum costs more than most of what is asked here.
+        # Plain attributes: reading ``value`` of an Enum costs more than most uses of it.
         self.text = row.text
         self.bits = row.bits
         self.is_name = row.bits == 0
         self.is_address = row.bits is None
         self.is_connection = row.connection
 
-    # Members are compared by identity; Enum would hash their names, in Python, at every look into a dict.
+    # Members are compared by identity; Enum would hash their names, in Python, at every dict lookup.
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ def field_bits(field: Field, family: Family) -> int:
 
 
 class ConnectionState(IntEnum):
-    """What conntrack says of a packet; values are nftables' ``ct state`` bits."""
+    """The conntrack state of a packet; values are the bits of nftables' ``ct state``."""
 
     INVALID = 1
     ESTABLISHED = 2
@@ -125,7 +125,7 @@ class ConnectionStatus(IntFlag):
 
 
 class AddressType(IntEnum):
-    """What the routing table says an address is (``RTN_*`` of rtnetlink)."""
+    """The type of an address in the routing table (``RTN_*`` of rtnetlink)."""
 
     UNSPEC = 0
     UNICAST = 1

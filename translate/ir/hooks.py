@@ -56,10 +56,10 @@ TABLE_HOOKS: Final = MappingProxyType(
 """The built-in chains of each table and their hook priorities (``enum nf_ip_hook_priorities``)."""
 
 CONNTRACK_PRIORITY: Final = -200
-"""Where connection tracking looks at a packet (``NF_IP_PRI_CONNTRACK``, PREROUTING and OUTPUT)."""
+"""The priority of connection tracking (``NF_IP_PRI_CONNTRACK``, at PREROUTING and OUTPUT)."""
 
 
 def tables_at(hook: Hook) -> tuple[tuple[TableName, int], ...]:
     """Return the tables with a built-in chain at ``hook`` and its priority, in the kernel's order."""
-    found = [(t, hooks[hook]) for t, hooks in TABLE_HOOKS.items() if hook in hooks]
-    return tuple(sorted(found, key=lambda pair: pair[1]))
+    tables = [(t, hooks[hook]) for t, hooks in TABLE_HOOKS.items() if hook in hooks]
+    return tuple(sorted(tables, key=lambda pair: pair[1]))

@@ -1,8 +1,8 @@
-"""What of a table the kernel looks at when it is loaded: rules that a hook leads to.
+"""Live rules: those that the kernel checks when a table is loaded, because a hook leads to them.
 
-``mark_source_chains`` of x_tables walks from each hook through the rules and into the chains that they call,
-and stops in a chain behind a rule that ends it for every packet. Whatever it does not come to is dead: chains
-may call each other in a loop there, and a target may stand where it is not valid.
+``mark_source_chains`` of x_tables walks from each hook through the rules and into the chains that they call.
+It stops in a chain behind a rule that ends it for every packet. Rules that it does not reach are dead:
+dead chains may call each other in a loop, and may have targets that are not valid there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
 
 
 def _is_end(rule: Rule) -> bool:
-    """Whether the walk stops behind the rule: it has no match at all, and one of the verdicts of x_tables."""
+    """Whether the walk stops behind the rule: it has no match, and a verdict of x_tables."""
     if rule.tests or rule.matches or rule.unknown or not rule.actions:
         return False
     if not isinstance(rule.actions[-1], Accept | Drop | Return):
@@ -43,18 +43,18 @@ def _is_end(rule: Rule) -> bool:
 def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
     """Return the chains of a table that a hook leads to, with their live rules, in the order of the table."""
     known = {chain.name: chain for chain in chains}
-    found = {chain.name: live_rules(chain) for chain in known.values() if chain.hook is not None}
-    todo = list(found)
+    live = {chain.name: live_rules(chain) for chain in known.values() if chain.hook is not None}
+    todo = list(live)
     while todo:
-        for name, _ in calls(found[todo.pop()]):
-            if name in known and name not in found:
-                found[name] = live_rules(known[name])
+        for name, _ in calls(live[todo.pop()]):
+            if name in known and name not in live:
+                live[name] = live_rules(known[name])
                 todo.append(name)
-    return {name: found[name] for name in known if name in found}
+    return {name: live[name] for name in known if name in live}
 
 
 def has_loop(chains: Iterable[Chain]) -> bool:
-    """Whether a chain of the table reaches itself; where the table can be loaded, only dead ones do."""
+    """Whether a chain of the table reaches itself; in a table that can be loaded, only dead chains do."""
     callers: dict[str, list[str]] = {}
     waits: dict[str, int] = {}
     for chain in chains:

@@ -78,7 +78,7 @@ class Nth:
 
 
 class SetDirection(StrEnum):
-    """Which side of the packet a dimension of an ipset is looked up with."""
+    """The side of the packet that a dimension of an ipset is compared with."""
 
     SRC = "src"
     DST = "dst"
@@ -94,7 +94,7 @@ class SetTest:
 
 
 class RecentMode(StrEnum):
-    """What ``-m recent`` does with the list, spelled as its option."""
+    """The operations of ``-m recent`` on its list, spelled as the option."""
 
     SET = "set"
     RCHECK = "rcheck"

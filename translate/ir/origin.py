@@ -1,4 +1,4 @@
-"""Where a node comes from: file, line, column and the text of the line."""
+"""Origins: the file, line, column and text that a node comes from."""
 
 from __future__ import annotations
 

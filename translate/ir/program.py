@@ -1,4 +1,4 @@
-"""The Program: the same rules lowered, in a form that maps and programs can be emitted from."""
+"""The Program: rules lowered to a form from which nftables text and tc programs are emitted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key of a lookup (one value per field) and what to do when the packet has it."""
+    """One key of a lookup (one value per field), and the actions for packets that have it."""
 
     key: tuple[Value, ...]
     actions: tuple[Action, ...]
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """If all ``tests`` hold, look ``fields`` up and do the entry's actions; no entry: go on.
+    """If all ``tests`` hold, look ``fields`` up and do the actions of the entry, if there is one.
 
     Keys are pairwise disjoint, so at most one entry applies. A packet on which a field is absent
     has no entry. ``entries`` is a tuple, or :class:`MemberEntries`, which is made one when looked at.

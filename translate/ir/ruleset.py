@@ -1,4 +1,4 @@
-"""The Ruleset: what was written, in the order it was written."""
+"""The Ruleset: rules as written, in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Policy(StrEnum):
-    """What happens to a packet that leaves a built-in chain undecided."""
+    """The verdict on packets that reach the end of a built-in chain."""
 
     ACCEPT = "ACCEPT"
     DROP = "DROP"
@@ -65,12 +65,12 @@ class Spelled:
 
 
 class Hidden(StrEnum):
-    """What an input hides."""
+    """The part of a rule that is not known."""
 
     TESTS = "tests"
     """Tests that the rule may have besides those given."""
     ACTION = "action"
-    """What the rule does."""
+    """The action of the rule."""
     RULES = "rules"
     """Any number of rules, for which this one stands."""
     EFFECT = "effect"
@@ -79,7 +79,7 @@ class Hidden(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something that is not known of a rule, and why. ``fields`` are those that hidden tests may read.
+    """A part of a rule that is not known, and why. ``fields`` are those that hidden tests may read.
 
     ``extension`` names the match or target that is not modelled and that the rule keeps as spelled; it is
     empty where the input does not show what the rule has.
@@ -98,15 +98,15 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule: how it was spelled, what it means, and where it stands.
+    """One rule: its spelling, its meaning and its origin.
 
     ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the
     spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
     ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
     ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
-    ``unknown`` says, reason by reason, what is not known of the rule: what the input hides (``iptables -L``
-    without ``-v`` hides interfaces), and matches and targets that are not modelled. Whoever translates the
-    rule refuses it with these reasons; the simulator follows both ways.
+    ``unknown`` lists the parts of the rule that are not known: those that the input hides (``iptables -L``
+    without ``-v`` hides interfaces), and matches and targets that are not modelled. Translation refuses the
+    rule with these reasons; the simulator follows both branches.
     """
 
     tests: tuple[Test, ...]
@@ -148,7 +148,7 @@ class Chain:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the input does not show the chain: its one rule says so, and nothing else."""
+        """Whether the input does not show the chain: its only rule stands for hidden ones."""
         if len(self.rules) != 1:
             return False
         rule = self.rules[0]
@@ -248,7 +248,7 @@ class Ruleset:
                             yield rule, test
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
-        """Yield every rule that asks an ipset whose members are not known, with the set's name."""
+        """Yield every rule that tests an ipset whose members were not given, with the set's name."""
         given = {one.name for one in self.sets}
         for rule, test in self.set_tests():
             if test.name not in given:

@@ -1,4 +1,4 @@
-"""ipsets: named sets of addresses and ports that rules ask with ``-m set``."""
+"""ipsets: named sets of addresses and ports that rules test with ``-m set``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PORT: Final = (Cell.PROTOCOL, Cell.PORT)
 
 
 class SetType(StrEnum):
-    """The types that are read, spelled as ``ipset create`` spells them."""
+    """The types of ipsets that can be read, spelled as ``ipset create`` spells them."""
 
     BITMAP_PORT = "bitmap:port"
     HASH_IP = "hash:ip"
@@ -47,10 +47,10 @@ class SetType(StrEnum):
 
     @property
     def dimensions(self) -> tuple[tuple[Cell, ...], ...]:
-        """The cells of each dimension, which is what a rule gives a direction for.
+        """The cells of each dimension; a rule gives one direction for each dimension.
 
-        A port comes with its protocol, but for ``bitmap:port``, which holds ports of TCP and UDP
-        alike and knows no other protocol (``ip_set_get_ip_port`` of ``ip_set_bitmap_port.c``).
+        A port comes with its protocol, except in ``bitmap:port``, which holds ports of TCP and UDP
+        without distinction and no other protocol (``ip_set_get_ip_port`` of ``ip_set_bitmap_port.c``).
         """
         return _DIMENSIONS[self]
 
@@ -83,7 +83,7 @@ class SetOption:
 class SetElement:
     """One element: an interval per cell, a point but for :attr:`Cell.NET`, where it is a prefix.
 
-    A ``nomatch`` element keeps the packets that it fits best out of the set.
+    A ``nomatch`` element excludes the packets for which it is the most specific element.
     """
 
     key: tuple[Interval, ...]
@@ -96,11 +96,11 @@ class SetElement:
 class IpSet:
     """A set with its elements, as they stood when it was read; rules do not change it.
 
-    ``family`` is None for ``bitmap:port``, which both families may ask. ``options`` are those of its
-    creation, in order, ``family`` among them. No two elements have the same key.
+    ``family`` is None for ``bitmap:port``, which rules of both families may test. ``options`` are those
+    of its creation, in order, ``family`` among them. No two elements have the same key.
 
-    A packet is in the set when an element has its key; with nets, what the element with the longest
-    prefix says (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``).
+    A packet is in the set when an element has its key; among nets, the element with the longest prefix
+    decides (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``).
     """
 
     name: str
@@ -112,15 +112,15 @@ class IpSet:
 
     def fields(self, directions: tuple[SetDirection, ...]) -> tuple[Field, ...]:
         """Return the field of each cell; for a port that of the protocols that have ports."""
-        found: list[Field] = []
+        fields: list[Field] = []
         for cells, side in zip(self.type.dimensions, directions, strict=True):
             src = side is SetDirection.SRC
             for cell in cells:
                 match cell:
                     case Cell.ADDRESS | Cell.NET:
-                        found.append(Field.SADDR if src else Field.DADDR)
+                        fields.append(Field.SADDR if src else Field.DADDR)
                     case Cell.PROTOCOL:
-                        found.append(Field.L4PROTO)
+                        fields.append(Field.L4PROTO)
                     case Cell.PORT:
-                        found.append(Field.SPORT if src else Field.DPORT)
-        return tuple(found)
+                        fields.append(Field.SPORT if src else Field.DPORT)
+        return tuple(fields)

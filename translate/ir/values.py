@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def size(self) -> int:
-        """How many values the interval holds."""
+        """The number of values in the interval."""
         return self.high - self.low + 1
 
     def prefix_length(self, bits: int) -> int | None:
@@ -55,7 +55,7 @@ class Name:
     wildcard: bool = False
 
     def matches(self, name: str) -> bool:
-        """Whether ``name`` is meant; the empty name is the interface a hook does not have."""
+        """Whether ``name`` matches; the empty name is the interface that a hook does not have."""
         return name.startswith(self.text) if self.wildcard else name == self.text
 
 

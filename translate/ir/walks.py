@@ -1,4 +1,4 @@
-"""How many rules one packet can meet, where chains call each other many times over."""
+"""Upper bounds for the number of rules that one packet can meet."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["longest_walk"]
 def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
     """Return the most rules that a packet can meet from one built-in chain on, and that chain.
 
-    A bound from above: as if every rule that jumps matched, and none ended the walk. Of a condensed ruleset
+    The bound assumes that every jump matches and that no rule ends the walk. Of a condensed ruleset
     the sample counts, in which chains call each other as in the whole.
     """
     tables = ruleset.tables if ruleset.families is None else ruleset.families.sample.tables
-    found: tuple[int, Chain | None] = 0, None
+    longest: tuple[int, Chain | None] = 0, None
     for table in tables:
         visits: dict[str, int] = {}
         for chain in table.chains:
             if chain.hook is not None:
-                found = max(found, (_visits(table, chain, visits), chain), key=lambda one: one[0])
-    return found
+                longest = max(longest, (_visits(table, chain, visits), chain), key=lambda entry: entry[0])
+    return longest
 
 
 def _visits(table: Table, base: Chain, visits: dict[str, int]) -> int:
@@ -33,10 +33,10 @@ def _visits(table: Table, base: Chain, visits: dict[str, int]) -> int:
         chain = pending[-1]
         if chain.name not in visits:
             visits[chain.name] = 0  # also where a chain that no packet comes to calls itself
-            pending += [one for one in _callees(table, chain) if one.name not in visits]
+            pending += [callee for callee in _callees(table, chain) if callee.name not in visits]
         else:
             pending.pop()
-            below = sum(visits[one.name] for one in _callees(table, chain))
+            below = sum(visits[callee.name] for callee in _callees(table, chain))
             visits[chain.name] = len(chain.rules) + below
     return visits[base.name]
 

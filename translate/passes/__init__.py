@@ -1,9 +1,9 @@
-"""From the rules as written to the Program that the emitters read.
+"""Lowering: passes that turn the rules as written into the Program that emitters read.
 
-:func:`lower` is the only door. Each pass is a file named after it, whose docstring says what must
-hold before, what holds after, and why the meaning is preserved; ``verify`` checks what every
-Program must satisfy between two passes. Imports ``translate.ir`` alone; the emitters and the
-harness import this package.
+:func:`lower` is the entry point. Each pass is a module named after it, whose docstring states what must
+hold before, what holds after, and why the meaning is preserved. ``verify`` checks the invariants of a
+Program between two passes. Imports ``translate.ir`` and ``translate.errors``; the emitters, the
+harness and the application import this package.
 """
 
 from translate.passes.pipeline import LEVELS, lower, pass_names

@@ -9,10 +9,10 @@ __all__ = ["account_origins"]
 
 def account_origins(program: Program) -> dict[str, Origin]:
     """Return the objects by name, each with the first rule that counts in it."""
-    found: dict[str, Origin] = {}
+    first: dict[str, Origin] = {}
     for chain in program.chains:
         for statement in chain.statements:
             for test in statement.tests:
                 if isinstance(test, Account):
-                    found.setdefault(test.name, statement.origin)
-    return found
+                    first.setdefault(test.name, statement.origin)
+    return first

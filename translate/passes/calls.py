@@ -1,4 +1,4 @@
-"""Who calls whom among the chains of a Program."""
+"""The call graph of the chains of a Program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from translate.ir import (
 __all__ = ["CALLS", "action_lists", "called", "callee", "callees_first", "reachable"]
 
 CALLS: Final = (Jump, Goto)
-"""The actions that lead to another chain; nothing stands behind them in an action list."""
+"""The actions that call another chain; they are always last in an action list."""
 
 
 def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
@@ -35,7 +35,7 @@ def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
 
 
 def callee(actions: tuple[Action, ...]) -> str | None:
-    """Return the chain that an action list leads to, or None."""
+    """Return the chain that an action list calls, or None."""
     if actions:
         last = actions[-1]
         if isinstance(last, CALLS):
@@ -45,21 +45,21 @@ def callee(actions: tuple[Action, ...]) -> str | None:
 
 def called(chain: LoweredChain) -> list[str]:
     """Return the chains that ``chain`` jumps or goes to, in order, once per place."""
-    found = []
+    names = []
     for statement in chain.statements:
         if isinstance(statement, Apply):
             name = callee(statement.actions)
             if name is not None:
-                found.append(name)
+                names.append(name)
         else:
-            found += [name for actions in action_lists(statement) if (name := callee(actions)) is not None]
-    return found
+            names += [name for actions in action_lists(statement) if (name := callee(actions)) is not None]
+    return names
 
 
 def callees_first(program: Program, starts: Iterable[LoweredChain] | None = None) -> tuple[LoweredChain, ...]:
     """Return chains so that each comes after every chain that it calls (no chain reaches itself).
 
-    They are all chains, or with ``starts`` those and what they reach.
+    Without ``starts`` these are all chains; with it, those chains and the ones they reach.
     """
     chains = {chain.name: chain for chain in program.chains}
     done: dict[str, LoweredChain] = {}
@@ -88,10 +88,10 @@ def reachable(program: Program) -> frozenset[str]:
     """Return the names of base chains and of all chains that they reach."""
     chains = {chain.name: chain for chain in program.chains}
     todo = [chain for chain in program.chains if chain.hook is not None]
-    seen = {chain.name for chain in todo}
+    names = {chain.name for chain in todo}
     while todo:
         for target in called(todo.pop()):
-            if target not in seen:
-                seen.add(target)
+            if target not in names:
+                names.add(target)
                 todo.append(chains[target])
-    return frozenset(seen)
+    return frozenset(names)

@@ -1,24 +1,25 @@
 """``choose``: a ladder of ``statistic --mode random`` rules becomes one draw.
 
-*Before*: a normalised Program without unreachable chains (what is known at a chain's entry is what
-all its callers agree on).
+*Before*: a normalised Program without unreachable chains, because what is known at the entry of a chain
+is what all its callers agree on.
 
-*After*: where two or more consecutive statements share their tests and differ in one ``Random``
-each, the last perhaps without one, stands one :class:`Choose` with those tests.
+*After*: two or more consecutive statements that share their tests and have one ``Random`` each, the last
+perhaps none, are replaced by one :class:`Choose` with those tests.
 
-*Why the meaning is preserved*: rung *k* is drawn with probability ``p_k`` by packets that no rung
-before it took, so it has the share ``(1-p_1)…(1-p_(k-1)) p_k`` of all. The shared tests see the same
-packet at every rung, because a rung that was not drawn did nothing. After a rung was drawn, the
-ladder goes on with the next rung, and draws *again*, if control comes back from its actions; a
-Choose goes on behind all of them. So every rung but the last must be proven to leave the chain or
-to end the table (``control.leaves``), from what the callers have tested: the DNAT of a KUBE-SEP chain
-asks for the protocol that KUBE-SERVICES looked up. Without a proof the ladder is cut there.
+*Why the meaning is preserved*: rung *k* is drawn with probability ``p_k`` for packets that no rung
+before it took, so its share of all packets is ``(1-p_1)…(1-p_(k-1)) p_k``. The shared tests see the same
+packet at every rung, because a rung that was not drawn did nothing. If control comes back from the
+actions of a rung, the ladder goes on with the next rung and draws *again*, while a Choose goes on behind
+all of them. So every rung but the last must be proven to leave the chain or to end the table
+(``control.leaves``). The proof uses what the callers have tested: the DNAT of a KUBE-SEP chain tests for
+the protocol that KUBE-SERVICES looked up. Behind a rung without a proof the ladder is cut.
 
-Shares are exact parts of 2**31, or the ladder stays. The one exception is kube-proxy's equal split,
+Shares are whole parts of 2**31, or the ladder stays. The one exception is kube-proxy's equal split,
 ``1/n, 1/(n-1), …, 1/2`` and a last rung without a draw, each rounded to an integer over 2**31. There
 every branch's share is within two parts in 2**31 of ``1/n`` (rounding shifts rung *k* by less than
 ``(n-k)/n`` parts by itself and by less than ``(k + ln n)/n`` through the rungs before it), and
-``equal`` says so. No test of reasonable size can tell it: a bias of 2**-30 shows after 2**58 draws.
+``equal`` marks it. No test of reasonable size can detect the difference: a bias of 2**-30 shows after
+2**58 draws.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Rung:
 
 
 def choose(program: Program) -> Program:
-    """Return the Program with provable ladders as single draws."""
+    """Return the Program with each ladder that can be proven as one draw."""
     chains = {chain.name: chain for chain in program.chains}
     facts = entry_facts(program)
     return replace(
@@ -114,7 +115,7 @@ def _ladder(statements: Sequence[Statement], start: int) -> list[_Rung]:
 
 def _draws(statement: Statement) -> bool:
     """Whether a ladder may begin here."""
-    for test in statement.tests:  # noqa: SIM110  # asked of every statement: a generator costs as much again
+    for test in statement.tests:  # noqa: SIM110  # called for every statement: a generator doubles the cost
         if isinstance(test, Random):
             return True
     return False
@@ -155,7 +156,7 @@ def _draw(ladder: Sequence[_Rung]) -> Choose | None:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """How a ladder shares out 2**31: the weight of each rung, and what no rung takes."""
+    """The shares of a ladder in 2**31: the weight of each rung, and what no rung takes (``left``)."""
 
     weights: tuple[int, ...]
     left: int

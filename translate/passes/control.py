@@ -1,4 +1,4 @@
-"""Where control goes after actions: does it come back, and with which fields changed?"""
+"""Control flow behind actions: proofs that it does not come back, and the fields that may change."""
 
 from __future__ import annotations
 
@@ -38,28 +38,29 @@ from translate.ir import (
 from translate.passes.calls import CALLS, action_lists, callees_first
 from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
 
-__all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "never_comes_back", "plain", "terminal"]
+__all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "plain", "terminal"]
 
 _PLAIN = (FieldTest, SetTest)
 _TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
 _DECISIVE = (*_TERMINAL, Return, *CALLS)
-"""What says, as the last action, where control goes."""
+"""Actions that, as the last of a list, decide where control goes."""
 
 
 def terminal(action: Action) -> bool:
     """Whether no later rule of the table sees the packet.
 
-    NAT targets are among them: they return what ``nf_nat_setup_info`` says, accept or drop, and
+    NAT targets are terminal: they return the verdict of ``nf_nat_setup_info``, accept or drop, and
     never ``XT_CONTINUE``.
     """
     return isinstance(action, _TERMINAL)
 
 
 def plain(tests: Iterable[Test]) -> bool:
-    """Whether the tests can be evaluated once or often and say the same, in a single condition.
+    """Whether the tests have no state, and each is a single condition in nftables.
 
-    A negated :class:`SetTest` is true of a packet without ports, a test for no bridge of one whose device has
-    no kind, and one for no way back of two kinds of routes, which takes nftables two conditions.
+    These take two conditions: a negated :class:`SetTest`, which also holds for a packet without ports; a test
+    for no bridge, which also holds for a device without a kind; and a test for no route back, which holds for
+    two kinds of routes.
     """
     return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
 
@@ -77,30 +78,30 @@ def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:
     """Return, for each chain, the fields that it or a chain it calls may change."""
     changed: dict[str, frozenset[Field]] = {}
     for chain in callees_first(program):
-        found = _NONE
+        fields = _NONE
         for statement in chain.statements:
             for actions in action_lists(statement):
-                found |= changed_by(actions, changed)
-        changed[chain.name] = found
+                fields |= changed_by(actions, changed)
+        changed[chain.name] = fields
     return changed
 
 
 def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]]) -> frozenset[Field]:
     """Return the fields that ``actions`` may change before control comes back from them."""
-    found = _NONE
+    fields = _NONE
     for action in actions:
         match action:
             case SetMark() | RestoreMark():
-                found |= _MARK
+                fields |= _MARK
             case SetConnmark() | SaveMark():
-                found |= _CONNMARK
+                fields |= _CONNMARK
             case NoTrack():
-                found |= _STATE
+                fields |= _STATE
             case Jump(chain=name) | Goto(chain=name):
-                found |= changed[name]
+                fields |= changed[name]
             case _:
                 pass
-    return found
+    return fields
 
 
 _NONE: Final[frozenset[Field]] = frozenset()
@@ -113,16 +114,16 @@ CHANGEABLE: Final = _MARK | _CONNMARK | _STATE
 
 
 _DEPTH = 4
-"""How many jumps deep a proof looks: kube-proxy's ladders need one, and the cost stays linear."""
+"""The most jumps that a proof follows: kube-proxy's ladders need one, and the cost stays linear."""
 
 
 def leaves(
     actions: tuple[Action, ...], facts: Facts, chains: Mapping[str, LoweredChain], family: Family
 ) -> bool:
-    """Whether the statement after these actions is surely not reached.
+    """Whether the statement behind these actions is proven not to be reached.
 
     True when they end the table for the packet, leave this chain, or jump to a chain that is
-    proven to do so for every packet of which ``facts`` are true.
+    proven to do so for every packet of which ``facts`` are true. False means that no proof was found.
     """
     if not actions:
         return False
@@ -133,16 +134,6 @@ def leaves(
             return _ends(last, facts, _Proof(chains, family), _DEPTH)
 
 
-def never_comes_back(
-    chain: LoweredChain, facts: Facts, chains: Mapping[str, LoweredChain], family: Family
-) -> bool:
-    """Whether the table surely ends inside ``chain`` for every packet of which ``facts`` are true.
-
-    A proof, not a search: False means only that none was found.
-    """
-    return _stays(chain, facts, _Proof(chains, family), _DEPTH)
-
-
 @dataclass(frozen=True, slots=True)
 class _Proof:
     chains: Mapping[str, LoweredChain]
@@ -150,7 +141,7 @@ class _Proof:
 
 
 def _ends(last: Action, facts: Facts, proof: _Proof, depth: int) -> bool:
-    """Whether the table surely ends in an action list whose last action is ``last``."""
+    """Whether an action list with this last action is proven to end the table."""
     if isinstance(last, CALLS):
         return depth > 0 and _stays(proof.chains[last.chain], facts, proof, depth - 1)
     return terminal(last)
@@ -163,7 +154,7 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
         if isinstance(statement, Apply) and not (
             statement.actions and isinstance(statement.actions[-1], _DECISIVE)
         ):
-            continue  # after it the next one comes, whether it matches or not
+            continue  # the next statement is reached whether this one matches or not
         here = refine(facts, statement.tests, proof.family)
         ways = [] if impossible(here) else list(_ways(statement, here, proof.family))
         for actions, known in ways:
@@ -171,7 +162,7 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
             back = isinstance(last, Goto) and not _ends(last, known, proof, depth)
             if back or isinstance(last, Return):
                 return False
-        # A lookup may find nothing, so it never is the end by itself.
+        # A lookup may find nothing, so it alone never ends the table.
         certain = not isinstance(statement, Lookup) and all(
             implied(test, facts, proof.family) for test in statement.tests
         )

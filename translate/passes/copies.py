@@ -1,10 +1,9 @@
-"""A chain as the packets of one key go through it: what the key decides is decided.
+"""Copies of a chain, each specialised for the packets of one lookup key.
 
-A :class:`Copy` is the chain with the tests left out that hold for every packet of the key, and without
-the statements that none of them passes; and so are the chains that it calls, each a copy of its own.
-Every statement is taken apart into its *outline*, which is what copies of equal shape have in common,
-and its *rows*, which are the constants that they may differ in. ``template`` makes one chain of copies
-that have the same shape at the same place.
+A :class:`Copy` leaves out the tests that hold for every packet with the key, and the statements that no
+such packet passes. The chains that it calls are copied in the same way. Every statement is split into
+its *outline*, which copies of equal shape have in common, and its *rows*, the constants in which they
+may differ. ``template`` makes one chain of the copies that have the same shape at the same place.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ from translate.passes.structural_sharing import is_same
 __all__ = ["Copier", "Copy", "CopyError", "Part", "Row", "renamed"]
 
 HOLES: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
-"""The fields whose constants copies may differ in: those that a key of several fields can hold."""
+"""The fields in whose constants copies may differ: those that a key of several fields can hold."""
 
 _MOST_ROWS: Final = 64
 """The most rows that one rule with several lists of values is spread over."""
 
 _DEEPEST: Final = 16
-"""How many calls deep chains are copied; deeper ones are called as they are."""
+"""The most calls to follow when copying; deeper chains are called as they are."""
 
 _Outline = tuple[object, ...]
 
@@ -68,7 +67,7 @@ class CopyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Constants of one statement, and what it does to a packet that has them."""
+    """The constants of one statement, and its actions for a packet that has them."""
 
     key: tuple[Value, ...]
     actions: tuple[Action, ...]
@@ -77,9 +76,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One statement, taken apart.
+    """One statement, split into outline and rows.
 
-    ``statement`` is what is left of it; ``tests`` and ``fields`` are what its ``rows`` have in common.
+    ``statement`` is what is left of it; ``tests`` and ``fields`` are common to its ``rows``.
     A draw has no rows.
     """
 
@@ -94,7 +93,7 @@ class Part:
 class Copy:
     """A chain for the packets of one key. ``callees`` are the copies that it calls, by original name.
 
-    ``shape`` is equal for copies that differ in constants alone, with all that they call.
+    ``shape`` is equal for copies that differ only in constants, themselves and in the chains they call.
     """
 
     chain: LoweredChain
@@ -103,7 +102,7 @@ class Copy:
     shape: str = ""
 
     def places(self, place: tuple[int, ...] = ()) -> Iterable[tuple[tuple[int, ...], Copy]]:
-        """Yield this copy and all below it, each with the way to it: which callee, where there are more."""
+        """Yield this copy and all below it, each with its path: the numbers of callees that have siblings."""
         yield place, self
         for index, below in enumerate(self.callees.values()):
             yield from below.places(place if len(self.callees) == 1 else (*place, index))
@@ -113,9 +112,9 @@ class Copy:
 class Copier:
     """Makes the copies for one dispatcher.
 
-    ``as_they_are`` are the chains to call instead of copying; ``key`` the dispatcher's fields;
-    ``list_name`` names the list that a list of ``-m recent`` becomes part of, given its place among those
-    of its tree. ``budget`` is how many statements may yet be copied.
+    ``as_they_are`` are the chains to call instead of copying, and ``key`` the dispatcher's fields.
+    ``list_name`` returns the common list for a list of ``-m recent``, given its number in its tree.
+    ``budget`` is the number of statements that may still be copied.
     """
 
     chains: Mapping[str, LoweredChain]
@@ -168,7 +167,7 @@ class Copier:
             self.shapes[outline] = shape
         return shape
 
-    # What the key decides.
+    # Tests that the key decides.
 
     def _left(self, statement: Statement, facts: Facts, lists: dict[str, int]) -> Statement | None:
         """Return the statement without what ``facts`` decide, or None when no packet passes it."""
@@ -235,24 +234,24 @@ class _Calls:
     inner: dict[str, LoweredChain] = field(default_factory=dict)
 
     def outline(self, actions: tuple[Action, ...]) -> _Outline:
-        """What actions have in common with another copy's, whatever chain or address they name."""
-        found: list[object] = []
+        """Return the actions without the chains and addresses that they name."""
+        parts: list[object] = []
         for action in actions:
             match action:
                 case Jump(chain=name) | Goto(chain=name) if not self.deep and name not in self.as_they_are:
                     number = self.names.setdefault(name, len(self.names))
-                    found.append(("jump" if isinstance(action, Jump) else "goto", number))
+                    parts.append(("jump" if isinstance(action, Jump) else "goto", number))
                 case Dnat(addresses=addresses, ports=ports) if _is_point(addresses) and _is_point(
                     ports.interval
                 ):
                     rest = _without_interval(ports)
-                    found.append(("dnat", addresses is None, ports.interval is None, rest))
+                    parts.append(("dnat", addresses is None, ports.interval is None, rest))
                 case _:
-                    found.append(action)
-        return tuple(found)
+                    parts.append(action)
+        return tuple(parts)
 
     def chain_for(self, branch: Branch) -> Branch:
-        """A branch of a draw with constants of its own: it jumps to a chain that has them."""
+        """Return the jump to a new chain for a branch of a draw that has constants of its own."""
         if self.deep or not branch.actions or not isinstance(branch.actions[-1], Dnat):
             return branch
         name = f"{self.chain.name} {len(self.inner)}"
@@ -285,7 +284,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[Part]:
     done: list[Part] = []
     written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
     if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
-        # The list first, and then the same without it: what stands before it says the same again.
+        # First the list, then the rest with the same tests in front, which hold again.
         first = replace(apply, tests=apply.tests[: written + 1], actions=())
         done.append(_constant(first, ()))
         if not apply.actions:
@@ -308,7 +307,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[Part]:
 
 
 def _constant(apply: Apply, outline: _Outline) -> Part:
-    """A rule in which copies do not differ but for the chains that they call."""
+    """A rule that is the same in all copies, except for the chains that it calls."""
     row = Row((), apply.actions, apply.origin)
     return Part(("constant", apply.tests, outline), apply, apply.tests, (), (row,))
 

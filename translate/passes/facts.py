@@ -1,8 +1,8 @@
-"""What is known of a packet at a place in the Program: fields that are there, and their values.
+"""Facts about a packet at a place in the Program: the fields that are present, and their values.
 
-Only fields that no action changes before control can come back are kept: addresses, ports and the
-rest of the header change by NAT alone, which ends the table for the packet. Marks and conntrack
-data are left out.
+Facts are about header fields alone: addresses, ports and the rest of the header change only by NAT,
+which ends the table for the packet. Marks and conntrack data are left out, because actions change
+them before control comes back.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ An empty set of values means that no packet comes here.
 """
 
 NOTHING: Final[Facts] = MappingProxyType({})
-"""What is known of any packet."""
+"""The facts about any packet."""
 
 ALWAYS_PRESENT: Final = frozenset(
     {
@@ -103,7 +103,7 @@ def everything(field: Field, family: Family) -> IntervalSet:
 
 @cache
 def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...]:
-    """What the presence of ``field`` says: its header is there, whole, and of the right protocol."""
+    """Return the facts that follow from the presence of ``field``: no fragment, and the right protocol."""
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
     match field:
         case Field.SPORT | Field.DPORT:
@@ -144,14 +144,14 @@ def _values(test: FieldTest, family: Family) -> IntervalSet:
 
 
 def impossible(facts: Facts) -> bool:
-    """Whether no packet can come here."""
+    """Whether no packet satisfies the facts."""
     return () in facts.values()
 
 
 def implied(test: Test, facts: Facts, family: Family) -> bool:
     """Whether ``test`` holds for every packet of which ``facts`` are true.
 
-    ``-m recent --set`` and ``-m nfacct`` do; that they hold does not mean that they can be left out.
+    ``-m recent --set`` and ``-m nfacct`` always hold, but they have effects and must not be left out.
     """
     if isinstance(test, Recent):
         return test.mode is RecentMode.SET and not test.negated
@@ -175,8 +175,8 @@ def implied(test: Test, facts: Facts, family: Family) -> bool:
 def entry_facts(program: Program) -> dict[str, Facts]:
     """Return, for each chain, what is known of every packet that enters it.
 
-    It is what all callers agree on, each with what it knows itself. Of base chains and of chains
-    that nobody calls nothing is known.
+    These are the facts on which all calls agree. Nothing is known at base chains and at chains that
+    no rule calls.
     """
     joined: dict[str, Facts] = {}
     for chain in reversed(callees_first(program)):

@@ -4,11 +4,11 @@
 
 *After*: it does not call that chain any more.
 
-*Why the meaning is preserved*: each statement of the chain asks the tests of the call before its own. Those
-tests can be asked often (``plain``), and nothing that the chain does, or the call before it, changes a field
-that they ask, so that they hold for all of its statements or for none. Where the chain ends after a goto,
-control returns from the caller, too: a statement behind it says so, with the same tests. A chain that is
-jumped to must come back at its end alone, unless the jump is the last statement of the caller, where
+*Why the meaning is preserved*: the tests of the call stand before those of each statement of the chain. They
+can be evaluated repeatedly (``plain``), and neither the chain nor the call changes a field that they read,
+so they hold for all of its statements or for none. At the end of a chain that was reached by a goto,
+control returns from the caller as well, so a ``Return`` with the same tests is added there. A chain that is
+reached by a jump must come back only at its end, unless the jump is the last statement of the caller, where
 ``Return`` and ``Goto`` lead to the same place.
 """
 
@@ -66,7 +66,7 @@ def _written_out(
 
 
 def _called(call: Apply, chain: LoweredChain) -> Iterator[Statement]:
-    """The statements that do what a call does."""
+    """Yield the statements that replace a call."""
     if call.actions[:-1]:
         yield replace(call, actions=call.actions[:-1])
     if not call.tests:
@@ -80,7 +80,7 @@ def _called(call: Apply, chain: LoweredChain) -> Iterator[Statement]:
 
 
 def _holds_on(call: Apply, changed: Mapping[str, frozenset[Field]]) -> bool:
-    """Whether the tests of a call say the same after what it does."""
+    """Whether the tests of a call have the same result after its effects."""
     after = changed_by(call.actions, changed)
     return plain(call.tests) and not any(_reads(test, after) for test in call.tests)
 
@@ -94,7 +94,7 @@ def _reads(test: Test, changed: frozenset[Field]) -> bool:
 
 
 def _comes_back(chain: LoweredChain) -> bool:
-    """Whether a packet that leaves the chain has been through all of it."""
+    """Whether packets come back from the chain only at its end."""
     return not any(
         actions and isinstance(actions[-1], Return | Goto)
         for statement in chain.statements

@@ -14,11 +14,11 @@ IntervalSet = tuple[Interval, ...]
 
 def union(values: Iterable[Interval]) -> IntervalSet:
     """Return the set of all numbers in ``values``, which may overlap and come in any order."""
-    found = tuple(values)
-    if len(found) == 1:
-        return found
+    given = tuple(values)
+    if len(given) == 1:
+        return given
     merged: list[Interval] = []
-    for value in sorted(found):
+    for value in sorted(given):
         if merged and value.low <= merged[-1].high + 1:
             if value.high > merged[-1].high:
                 merged[-1] = Interval(merged[-1].low, value.high)
@@ -43,33 +43,33 @@ def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:
     """Return the numbers in both."""
     if a == b:
         return a
-    found: list[Interval] = []
+    common: list[Interval] = []
     i = j = 0
     while i < len(a) and j < len(b):
         low, high = max(a[i].low, b[j].low), min(a[i].high, b[j].high)
         if low <= high:
-            found.append(Interval(low, high))
+            common.append(Interval(low, high))
         if a[i].high < b[j].high:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(common)
 
 
 def subtraction(a: IntervalSet, b: IntervalSet) -> IntervalSet:
     """Return the numbers in ``a`` that are not in ``b``."""
-    found: list[Interval] = []
+    left: list[Interval] = []
     for interval in a:
         low = interval.low
         for hole in b:
             if hole.high < low or hole.low > interval.high:
                 continue
             if hole.low > low:
-                found.append(Interval(low, hole.low - 1))
+                left.append(Interval(low, hole.low - 1))
             low = hole.high + 1
         if low <= interval.high:
-            found.append(Interval(low, interval.high))
-    return tuple(found)
+            left.append(Interval(low, interval.high))
+    return tuple(left)
 
 
 def covers(outer: IntervalSet, inner: IntervalSet) -> bool:

@@ -2,19 +2,19 @@
 
 *Before*: a normalised Program (each field tested once per statement, values canonical).
 
-*After*: where two or more consecutive statements test the same fields with ``==``, share their
-remaining tests and have distinct constants, stands one :class:`Lookup`. A field of which all of them
-ask the same value is no key but a test; protocol and ports stay together.
+*After*: two or more consecutive statements that test the same fields with ``==``, share their
+remaining tests and have distinct constants are replaced by one :class:`Lookup`. A field that all of them
+compare with the same value is a test and no part of the key, but protocol and ports stay together.
 
 *Why the meaning is preserved*: distinct constants cannot both match, so the order of the rules does
 not matter, *provided the packet still has the same key when the rules after the matching one are
 reached*. So no action of the run, with all chains that it may call, changes a key's field before
 control comes back (``nft -o`` gets this wrong with marks). Then every later rule of the run fails on
-the key, whatever became of the fields in the shared tests, and the lookup goes on behind the run as
+the key, even if fields of the shared tests have changed, and the lookup goes on behind the run as
 the rules do. Of two rules with the same key the second is dead if the first is proven to leave the
 chain or to end the table (``control.leaves``); otherwise the run ends before it. Tests with state or
-chance are not shared, nor is an ``AnyOf``, which emitters put in a chain of its own, from which a map's
-``return`` would not return far enough. A packet that lacks a field fails every rule, and has no entry.
+chance are not shared. Nor is an ``AnyOf``, for which emitters use a separate chain: a ``return`` in a map
+would only return from that chain. A packet that lacks a field fails every rule, and has no entry.
 
 Keys of several fields are points, so that emitters can hash them; a key of one field may be
 intervals, which must be disjoint.
@@ -65,7 +65,7 @@ KEY_FIELDS: Final = (
     Field.FIB_SADDR_TYPE,
     Field.FIB_DADDR_TYPE,
 )
-"""The fields that may be keys, in the order in which they stand in one."""
+"""The fields that may be part of a key, in the order in which they stand in it."""
 
 _PORTS: Final = (Field.SPORT, Field.DPORT)
 
@@ -78,7 +78,7 @@ Key = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What statements of one run have in common."""
+    """The key fields and shared tests of the statements of one run."""
 
     fields: tuple[Field, ...]
     shared: frozenset[Test]
@@ -86,7 +86,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule that may be part of a lookup: the keys that it would add, and what it shares with others."""
+    """A rule that may be part of a lookup: the keys that it would add, and its shared tests."""
 
     shape: _Shape
     shared: tuple[Test, ...]
@@ -96,7 +96,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class _Run:
-    """A run as it grows: entries so far, and which keys they take."""
+    """A growing run: its entries, and the keys that are taken."""
 
     first: Candidate
     entries: dict[Key, Entry] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class _Run:
     rules: int = 0
 
     def clash(self, key: Key) -> Entry | bool:
-        """The entry with the same key, True when ``key`` overlaps another one, or False."""
+        """Return the entry with the same key, True when ``key`` overlaps another one, or False."""
         same = self.entries.get(key)
         if same is not None:
             return same
@@ -115,14 +115,14 @@ class _Run:
         return any(other.low <= key[0].high and key[0].low <= other.high for other in around)
 
     def add(self, entry: Entry) -> None:
-        """Take ``entry``, whose key clashes with none."""
+        """Add ``entry``, whose key clashes with no other."""
         self.entries[entry.key] = entry
         if len(entry.key) == 1 and isinstance(entry.key[0], Interval):
             insort(self.intervals, entry.key[0])
 
 
 class Context:
-    """What is known of the whole Program."""
+    """Facts about the whole Program, computed when first needed."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -136,7 +136,7 @@ class Context:
 
     @cached_property
     def facts(self) -> Mapping[str, Facts]:
-        """What is known at the entry of each chain; only proofs about equal keys ask."""
+        """The facts at the entry of each chain; only proofs about equal keys need them."""
         return entry_facts(self.program)
 
 
@@ -149,9 +149,9 @@ def lookup(program: Program) -> Program:
 def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
     if len(chain.statements) < 2:
         return chain
-    asked = [_asked(statement) for statement in chain.statements]
-    if not any(map(eq, asked, islice(asked, 1, None))):
-        return chain  # no two statements in a row that one lookup could hold
+    tested = [_tested_fields(statement) for statement in chain.statements]
+    if not any(map(eq, tested, islice(tested, 1, None))):
+        return chain  # no two consecutive statements fit into one lookup
     kept: list[Statement] = []
     run: _Run | None = None
     for statement in chain.statements:
@@ -171,8 +171,8 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
     return holding(chain, kept)
 
 
-def _asked(statement: Statement) -> frozenset[Field] | None:
-    """The fields that the statement tests: statements of one run test the same. None of no rule."""
+def _tested_fields(statement: Statement) -> frozenset[Field] | None:
+    """Return the fields that the statement tests, None if it is no rule; one run tests the same fields."""
     if not isinstance(statement, Apply):
         return None
     return frozenset([test.field for test in statement.tests if isinstance(test, FieldTest)])
@@ -216,17 +216,17 @@ def _spread(test: FieldTest) -> int:
 
 def _values(test: FieldTest, *, single: bool) -> list[Value]:
     """The values as keys: points, and in keys of one field wider intervals too."""
-    found: list[Value] = []
+    key_values: list[Value] = []
     for value in test.values:
         if isinstance(value, Name) or value.is_point or (single and value.size > 2):
-            found.append(value)
+            key_values.append(value)
         else:
-            found.extend(Interval.point(n) for n in range(value.low, value.high + 1))
-    return found
+            key_values.extend(Interval.point(n) for n in range(value.low, value.high + 1))
+    return key_values
 
 
 def _extend(run: _Run, candidate: Candidate, chain: str, context: Context) -> bool:
-    """Add the candidate's keys to the run; False, and nothing done, when that would be unsound."""
+    """Add the candidate's keys to the run; when that is unsound, return False and change nothing."""
     if run.first.shape != candidate.shape:
         return False
     new: list[Entry] = []

@@ -9,11 +9,11 @@ does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there inst
 
 *Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
 may be intersected; a test is dropped only where the others imply it, and a statement only where no
-packet can pass. A test on a field that may be absent says that it is there, and so is never taken
-for one that always holds. Draws are never merged, each is its own. Tests cross no ``Recent`` or ``Account``,
-and those beside an ``Nth`` keep their order: what stands before such a test decides which packets it sees.
-A chain without tests does the same to each packet; a jump to it goes on after it (unless its last
-action ends the table), a goto to it returns to the caller.
+packet can pass. A test on a field that may be absent also tests that the field is present, so it
+never counts as a test that always holds. Draws are independent and never merged. Tests are not moved
+across a ``Recent`` or ``Account``, and those beside an ``Nth`` keep their order: the tests before it decide
+which packets it sees. A chain without tests does the same to each packet: behind a jump to it control
+goes on (unless its last action ends the table), behind a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ _HEADER_FIELDS: Final = frozenset(
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _REPEATABLE: Final = (FieldTest, AnyOf, SetTest)
 _MOST_ACTIONS: Final = 64
-"""Of a chain that is written out where it is called: each level of chains may double them."""
+"""The most actions of an inlined chain: each level of chains may double them."""
 
 
 def normalise(program: Program) -> Program:
-    """Return the Program with canonical tests and without jumps to chains of mere effects."""
+    """Return the Program with canonical tests and with chains of effects inlined."""
     bodies: dict[str, tuple[Action, ...]] = {}
     changed: dict[str, LoweredChain] = {}
     for chain in callees_first(program):
@@ -92,7 +92,7 @@ def _statements(
 def _rebuilt(
     statement: Statement, tests: tuple[Test, ...], bodies: dict[str, tuple[Action, ...]]
 ) -> Statement:
-    """Return the statement with these tests and with ``bodies`` in the place of jumps to them."""
+    """Return the statement with these tests and with calls of chains replaced by their ``bodies``."""
     match statement:
         case Apply():
             actions = _inlined(statement.actions, bodies)
@@ -108,7 +108,7 @@ def _rebuilt(
 
 
 def _body(statements: list[Statement]) -> tuple[Action, ...] | None:
-    """The actions of a chain that does a few things to every packet and does not branch; else None."""
+    """Return the actions of a chain that does the same few actions to every packet; else None."""
     actions: list[Action] = []
     for statement in statements:
         if not isinstance(statement, Apply) or statement.tests:
@@ -146,12 +146,12 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     for test in tests:
-        found = _field_test(test, family) if isinstance(test, FieldTest) else _single(test, family)
-        if found is False:
+        simplified = _field_test(test, family) if isinstance(test, FieldTest) else _single(test, family)
+        if simplified is False:
             return None
-        if found is True or (flat and isinstance(found, _REPEATABLE) and found in flat):
+        if simplified is True or (flat and isinstance(simplified, _REPEATABLE) and simplified in flat):
             continue
-        flat.append(found)
+        flat.append(simplified)
     if len(flat) > 1 and not any(isinstance(test, Nth) for test in flat):
         merged = _merge(flat, family)
         if merged is not None and _headers(merged):
@@ -178,7 +178,7 @@ def _consistent(tests: list[Test], family: Family) -> list[Test] | None:
 
 @lru_cache(maxsize=4096)
 def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ...] | None:
-    """Return those that the others do not imply, or None when no packet can pass them all."""
+    """Return the tests that the others do not imply, or None when no packet can pass them all."""
     if impossible(refine(NOTHING, tests, family)):
         return None
     index = 0
@@ -192,22 +192,22 @@ def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ..
 
 
 def _headers(tests: Iterable[Test]) -> bool:
-    """Whether one of the tests says something of other fields: that a header is there."""
+    """Whether one of the tests implies that a header is present, a fact about other fields."""
     return any(isinstance(test, FieldTest) and test.field in _HEADER_FIELDS for test in tests)
 
 
 def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, ...] | None:
-    """What stands before and behind the first test that leaves a trace, each canonical by itself."""
+    """Canonicalise separately the tests before and behind the first test that has an effect."""
     before, behind = canonical(tests[:index], family), canonical(tests[index + 1 :], family)
     if before is None:
         return None
     if behind is None:
-        return (*before, *tests[index:])  # never passed, but the list changes, or the object counts
+        return (*before, *tests[index:])  # no packet passes, but the list changes or the object counts
     return (*before, tests[index], *behind)
 
 
 def _single(test: Test, family: Family) -> Test | bool:
-    """One test in canonical form; True or False when it holds for every packet or for none."""
+    """Return a test in canonical form; True or False when it holds for every packet or for none."""
     match test:
         case FieldTest():
             return _field_test(test, family)
@@ -263,11 +263,11 @@ def _possible(values: IntervalSet, mask: int | None, whole: IntervalSet) -> Inte
 def _any_of(test: AnyOf, family: Family) -> Test | bool:
     parts: list[FieldTest] = []
     for part in test.tests:
-        found = _field_test(part, family)
-        if found is True:
+        simplified = _field_test(part, family)
+        if simplified is True:
             return not test.negated
-        if isinstance(found, FieldTest) and found not in parts:
-            parts.append(found)
+        if isinstance(simplified, FieldTest) and simplified not in parts:
+            parts.append(simplified)
     parts = _united(parts)
     if not parts:
         return test.negated

@@ -1,16 +1,16 @@
-"""The optimisation levels: which passes run, in which order.
+"""The optimisation levels: their passes, in order.
 
 Level 0
     ``flatten``: rule by rule, for reading side by side with the input.
 Level 1
     ``prune``, ``normalise``, ``choose``, ``lookup``, ``prune``: runs of rules become lookups and
-    random ladders become draws, chain by chain. Pruning first removes callers that no packet comes
-    from, which lets ``choose`` prove more; ``choose`` runs before ``lookup``, which could take a
-    ladder's last rung for the beginning of a run.
+    random ladders become draws, chain by chain. The first ``prune`` removes unreachable callers, so that
+    ``choose`` can prove more. ``choose`` runs before ``lookup``, which could take the last rung of a
+    ladder as the beginning of a run.
 Level 2
     The same with ``gather`` before ``lookup``, for longer runs, and then ``template`` and ``prune``: chains
-    of equal shape become one, whose constants are looked up. A ruleset with families of rules is lowered
-    by its sample, and then ``expand`` makes of that what becomes of the whole.
+    of equal shape become one, whose constants are looked up. Of a ruleset with families of rules, the sample
+    is lowered, and ``expand`` extends the result to all members.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""``prune``: what no packet can reach or notice goes away.
+"""``prune``: statements and chains without effect are removed.
 
 *Before*: any verified Program.
 
-*After*: no statement does nothing; none stands behind one that surely leaves the chain; no chain is
-unreachable (``KUBE-KUBELET-CANARY``) or empty, except base chains that decide something.
+*After*: every statement has an effect, and none stands behind one that always leaves the chain. No chain is
+unreachable (``KUBE-KUBELET-CANARY``) or empty, except base chains that matter by themselves.
 
 *Why the meaning is preserved*: a jump to an empty chain comes straight back, a goto to one is a
-return, and a return at the end of a chain says what its end says. A base chain without statements
+return, and a return at the end of a chain is the same as its end. A base chain without statements
 lets everything pass when its policy is ACCEPT; with policy DROP it stays. Base chains of nat always
-stay: that they exist makes the kernel give every connection a NAT binding at their hooks, which
-settles clashing tuples even where no rule matches (``nf_nat_alloc_null_binding``).
+stay: because they exist, the kernel gives every connection a NAT binding at their hooks, which
+resolves clashing tuples even where no rule matches (``nf_nat_alloc_null_binding``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def prune(program: Program) -> Program:
     """Return the Program without what has no effect."""
     slim: dict[str, LoweredChain] = {}
     empty: set[str] = set()
-    # What no packet reaches now it does not reach later: after ``template`` that is nearly everything.
+    # Chains that are unreachable now stay so; after ``template`` these are nearly all.
     for chain in callees_first(program, [chain for chain in program.chains if chain.hook is not None]):
         statements = _statements(chain, empty)
         slim[chain.name] = holding(chain, statements)
@@ -80,7 +80,7 @@ def _statements(chain: LoweredChain, empty: set[str]) -> list[Statement]:
 
 
 def _slim(statement: Statement, empty: set[str]) -> Statement | None:
-    """Return the statement without jumps to empty chains, itself if it has none, None if it is idle."""
+    """Return the statement without jumps to empty chains, itself if it has none, None if nothing is left."""
     match statement:
         case Apply():
             actions = _without_empty(statement.actions, empty)
@@ -107,7 +107,7 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
 
 
 def _leaves_traces(statement: Statement) -> bool:
-    """Whether the tests may change a list of ``-m recent`` or count, so that they matter by themselves."""
+    """Whether the tests have an effect: they may change a list of ``-m recent``, or count."""
     return any(isinstance(test, (Recent, Account)) for test in statement.tests)
 
 

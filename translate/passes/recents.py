@@ -1,12 +1,12 @@
-"""What the rules of a Program ask of each list of ``-m recent``, taken together.
+"""The lists of ``-m recent`` in a Program, each with the requirements of all its rules.
 
-Emitters keep no times per address but only the last one, which is exact where nobody counts
-(``--hitcount`` above 1) or compares TTLs (``--rttl``). Then a list is a map from address to the time
-at which it was last seen, and a rule with ``--seconds N`` asks whether that was N seconds ago at most.
+xt_recent keeps several times for each address; emitters keep only the last one. That is exact when no
+rule counts packets (``--hitcount`` above 1) or compares TTLs (``--rttl``). Then a list is a map from address
+to the time at which it was last seen, and ``--seconds N`` tests whether that was at most N seconds ago.
 
-``--reap`` then only removes what no rule can tell from an absent address, provided that every check
-of the list has the same ``--seconds``, and that nobody asks whether an address is there at all:
-``--remove`` does, and a negated ``--update``, which refreshes what is there but too old
+``--reap`` removes addresses that are too old. No rule can tell such an address from an absent one if every
+check of the list has the same ``--seconds`` and no rule tests for mere presence. ``--remove`` does, and so
+does a negated ``--update``, which refreshes an address that is present but too old
 (``recent_mt``, ``recent_entry_reap``).
 """
 
@@ -26,11 +26,11 @@ _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentList:
-    """One list. ``origin`` is the first rule that puts addresses into it, or else that names it.
+    """One list. ``origin`` is the first rule that adds addresses to it, or else the first that names it.
 
-    With fields in ``key`` it is one list for each value that these have. ``filled`` says whether there is a
-    rule that fills it. ``seconds`` are the different timeouts that its checks
-    ask for, None for "ever", in order. ``reaped`` says that one of them has ``--reap``.
+    With fields in ``key`` there is one list for each value of these fields. ``filled``: a rule adds
+    addresses. ``seconds``: the distinct timeouts of its checks, in order, None for no timeout. ``reaped``: a
+    check has ``--reap``. ``asks_presence``: a rule tests whether an address is present, however old.
     """
 
     name: str
@@ -44,12 +44,12 @@ class RecentList:
 
     @property
     def limited(self) -> bool:
-        """Whether a packet can tell how many addresses the list holds."""
+        """Whether the capacity of the list can affect a packet."""
         return self.filled and bool(self.seconds)
 
     @property
     def reaping_shows(self) -> bool:
-        """Whether a packet can tell that ``--reap`` removed an address."""
+        """Whether the removal of an address by ``--reap`` can affect a packet."""
         return self.reaped and (self.asks_presence or len(self.seconds) > 1)
 
 
@@ -86,7 +86,7 @@ def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
 
 
 def changes_list(test: Recent) -> bool:
-    """Whether the test has an effect besides saying yes or no; ``--reap`` has none that shows."""
+    """Whether the test changes the list; ``--reap`` has no effect that a rule can detect."""
     return test.mode is not RecentMode.RCHECK
 
 

@@ -2,42 +2,44 @@
 
 *Before*: a Program of lookups and draws (``lookup``, ``choose``), pruned.
 
-*After*: below a lookup (the *dispatcher*) whose entries jump to chains of their own, every entry jumps
-to a copy of its chain in which all that the key decides is decided, and copies of equal *shape* are one
-chain. What they differ in (an address compared, the target of a DNAT, a chain of ``-m recent``'s lists)
-is found by the dispatcher's own fields, once more. So the number of chains, rules and maps grows with
-the number of shapes, and services and endpoints are entries. Nothing here knows a name or a comment.
+*After*: every entry of a *dispatcher* (a lookup whose entries jump to separate chains) jumps to a copy of
+its chain that is specialised for the key (``copies``), and copies of equal *shape* are one chain. Where they
+differ (an address compared, the target of a DNAT, a list of ``-m recent``), a lookup by the
+dispatcher's fields finds the constant. So the number of chains, rules and maps grows with
+the number of shapes, and services and endpoints are entries. The pass uses no names and no comments.
 
-*Why the meaning is preserved.* A copy for key *k* is reached through the entry of *k* alone, so that
+*Why the meaning is preserved.* A copy for key *k* is reached only through the entry of *k*, so
 every packet in it has the key *k* **as long as the fields of the key do not change** before control
-comes back: they are header fields, which only NAT changes, and NAT ends the table for the packet. (A
-lookup by mark or by conntrack state is no dispatcher.) Then, inside the copy,
+comes back. They are header fields, which only NAT changes, and NAT ends the table for the packet. (A
+lookup by mark or by conntrack state is no dispatcher.) Inside the copy,
 
-* a test that holds for every packet with the key is left out, and a statement that none can pass;
-* an entry keyed by *k* holds for just the packets of this copy, so that ``Lookup(F, {k: A, k': A'})`` in
-  the chain that stands for the copies of *k* and *k'* does *A* in the one and *A'* in the other, **provided
-  that no key has two copies in one chain**. A copy's place is its shape and the way to it from the
-  dispatcher (which callee of which callee, where there is a choice); two copies of one key at the same
-  place would be callee and caller, and then the shape of one contains the other's.
+* a test that holds for every packet with the key is left out, and so is a statement that no such packet
+  passes;
+* an entry keyed by *k* applies exactly to the packets of this copy. So ``Lookup(F, {k: A, k': A'})`` in
+  the chain that replaces the copies of *k* and *k'* does *A* for the one and *A'* for the other, **provided
+  that no key has two copies in one chain**. The place of a copy is its shape and the path to it from the
+  dispatcher (the number of the callee, where there are several). Two copies of one key at the same
+  place would be callee and caller, but the shape of a caller contains that of its callee.
 
-Marks stay where they are: the endpoint that was drawn is known by the chain that the packet is in, so
-that the hairpin mark is set before the DNAT, as it was, and no reader in between can tell (policy
-routing by mark, a rule in another table, another program). Draws stay what ``choose`` made of them.
+Marks stay where they are: the chain that the packet is in determines the endpoint that was drawn. So the
+hairpin mark is still set before the DNAT, and nothing that reads the mark in between sees a difference
+(policy routing, a rule in another table, another program). Draws are left as ``choose`` made them.
 
-What does not qualify stays as it was, entry by entry:
+Entries that do not qualify are left as they were:
 
 * **state that belongs to a rule**: copies of a rule with a counter (``statistic --mode nth``, and every
   test that this pass does not know) would each count for themselves, and rules that become one would
   count together;
-* **lists of** ``-m recent`` **that two keys reach**: the lists of a shape become one with the dispatcher's
-  fields in front of the address (:attr:`Recent.key`), which are lists apart only if every rule that names
-  a list is reached by one key and through this dispatcher. A service with a cluster address and a
-  node port has one list per endpoint for both, and keeps its chains;
-* keys that are no points, and entries that do not end in a jump or goto;
-* trees that share no place with another key's: nothing would become less.
+* **lists of** ``-m recent`` **that two keys reach**: the lists of a shape become one list with the
+  dispatcher's fields in front of the address (:attr:`Recent.key`). Its parts are separate lists only if every
+  rule that names a list is reached by one key and through this dispatcher. A service with a cluster address
+  and a node port has one list per endpoint for both, and keeps its chains;
+* keys that are not points, and entries that do not end in a jump or goto;
+* trees that share no place with another key's: nothing would be saved.
 
-A chain that nearly all keys reach and that asks nothing of them (a chain that logs and drops) is not
-copied but called, which is always sound; so are chains with a dispatcher of their own, treated before.
+A chain that nearly all keys reach and that does not test the fields of the key (a chain that logs and drops)
+is called instead of copied, which is always sound. So are chains with a dispatcher of their own, which was
+treated before.
 """
 
 from __future__ import annotations
@@ -76,11 +78,11 @@ _DISPATCHING: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.
 """The fields of a dispatcher: header fields, which nothing but NAT changes."""
 
 _SHARED: Final = 64
-"""A chain that asks nothing of the key is called as it is when more keys than this reach it, or all."""
+"""A chain that does not test the key is called as it is when more keys than this reach it, or all."""
 
 _Key = tuple[Value, ...]
 _Place = tuple[str, tuple[int, ...]]
-"""A shape and the way to it: the copies there become one chain."""
+"""A shape and the path to it: the copies there become one chain."""
 
 
 def template(program: Program) -> Program:
@@ -99,7 +101,7 @@ def template(program: Program) -> Program:
 
 
 def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
-    """The entries that a template may stand for: the chain that each ends in, by their numbers."""
+    """Return the entries that a template may replace: the chain that each calls, by its number."""
     return {
         index: entry.actions[-1].chain
         for index, entry in enumerate(lookup.entries)
@@ -121,9 +123,9 @@ class _Tree:
 
 @dataclass(slots=True)
 class _Work:
-    """The Program as it was, and what becomes of it.
+    """The Program before the pass, and its changes so far.
 
-    ``covered`` are the chains that templates stand for; ``kept`` those that are called and not copied,
+    ``covered`` are the chains that templates replace. ``kept`` are those that are called and not copied,
     because a dispatcher in them or below them has been treated.
     """
 
@@ -162,7 +164,7 @@ class _Work:
     # One dispatcher.
 
     def treat(self, name: str, index: int, jumps: Mapping[int, str]) -> None:
-        """Put templates in the place of the chains that one lookup jumps to, where that makes less."""
+        """Replace the chains that one lookup jumps to by templates, where that saves chains."""
         lookup = self.original[name].statements[index]
         assert isinstance(lookup, Lookup)
         identity = f"{name} {index}"
@@ -211,7 +213,7 @@ class _Work:
         self._keep(name)
 
     def _shared(self, fields: tuple[Field, ...], roots: Iterable[str]) -> set[str]:
-        """The chains that ask nothing of these fields and that very many of the roots reach."""
+        """Return the chains that do not test these fields and that very many of the roots reach."""
         reached: dict[str, int] = {}
         count = 0
         for root in roots:
@@ -232,7 +234,7 @@ class _Work:
         }
 
     def _keep(self, name: str) -> None:
-        """Note that this chain, and all that can come to it, are not copied."""
+        """Exclude this chain, and all chains that reach it, from copying."""
         todo = [name]
         while todo:
             name = todo.pop()
@@ -243,7 +245,7 @@ class _Work:
     # Lists of -m recent.
 
     def _profile(self, name: str) -> tuple[str, ...]:
-        """What rules ask of a list, whatever its name is."""
+        """Return the requirements of rules on a list, without its name."""
         return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
 
     def _is_its_own(self, name: str, tree: _Tree) -> bool:
@@ -280,7 +282,7 @@ def _merged(
     members: list[tuple[_Key, Copy]],
     fields: tuple[Field, ...],
 ) -> LoweredChain:
-    """The chain that stands for all copies at one place."""
+    """Return the chain that replaces all copies at one place."""
     first = members[0][1]
     way = place[1]
     below = [
@@ -323,9 +325,9 @@ def _same(rows: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _is_own(row: Row) -> bool:
-    """Whether the row names one address or port, which is looked up even where all happen to agree.
+    """Whether the row names one address or port; that is looked up even if all copies agree on it.
 
-    Else a first service with another endpoint would change the chain and not an entry.
+    Otherwise the first service with another endpoint would change the chain instead of an entry.
     """
     return any(isinstance(v, Interval) and v.is_point for v in row.key) or any(
         isinstance(action, Dnat) for action in row.actions

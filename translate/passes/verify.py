@@ -1,7 +1,7 @@
-"""What every Program satisfies, checked: for tests, and between two passes.
+"""The invariants of every Program, checked by the tests after each pass.
 
-A pass that breaks one of these has a bug; input can never be the reason. ``translate.passes``
-therefore does not call :func:`verify` on the way; the tests do, after every pass.
+A pass that breaks one of these has a bug; no input can be the reason. So :func:`lower` does not call
+:func:`verify`; the tests do.
 """
 
 from __future__ import annotations
