@@ -1,6 +1,6 @@
-"""The words that all backends share: packets, flows, outcomes, nodes, and the Backend protocol.
+"""Types shared by all backends: packets, flows, outcomes, nodes, and the Backend protocol.
 
-Imports ``translate.ir`` alone; every backend and everything above imports it.
+The package imports ``translate.ir`` alone; every backend and every later package imports it.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The Backend protocol: what the harness may ask of anything that carries packets."""
+"""The Backend protocol, by which the harness drives everything that carries packets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Availability", "Backend", "Job", "Session"]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a backend can run here; ``reason`` says what is missing, and what to install."""
+    """The answer of a backend's probe: ``reason`` names what is missing, and what to install."""
 
     ok: bool
     reason: str = ""
@@ -26,7 +26,7 @@ class Availability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to run packets through: the rules as read, the node, and the optimisation level.
+    """The input of a backend: the rules as read, the node, and the optimisation level.
 
     ``level`` (0 to 2) matters only to backends that run a translation.
     """
@@ -41,19 +41,20 @@ class Session(Protocol):
 
     @property
     def limits(self) -> tuple[Note, ...]:
-        """Rules that this backend is known to carry with another limit than they have in iptables."""
+        """Notes about rules whose limits differ in this backend from those in iptables."""
         ...
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-        """Run the flows in order and yield one result each, as they come: every way that a repeated one went.
+        """Run the flows in order and yield the result of each as soon as it is known.
 
-        Nothing of one run is left when the next begins, as between flows.
+        The result of a repeated flow has every branch that its runs took. No state is left between two
+        runs of a flow, as between two flows.
         """
         ...
 
 
 class Backend(Protocol):
-    """Something that carries packets as a ruleset says."""
+    """An implementation that loads a ruleset and sends packets through it."""
 
     @property
     def name(self) -> str:
@@ -61,7 +62,7 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> Availability:
-        """Say whether this backend can run here; cheap, changes nothing, never raises."""
+        """Return whether this backend can run here; cheap, changes nothing, never raises."""
         ...
 
     def open(self, job: Job) -> AbstractContextManager[Session]:

@@ -1,4 +1,4 @@
-"""A flow: packets of one or a few connections, in order, with what is said in between."""
+"""Flows: the packets of one or a few connections in order, with answers and pauses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Whoever got the last :class:`Send` or :class:`Again` answers it.
+    """The receiver of the last :class:`Send` or :class:`Again` answers it.
 
-    The answer is built from what actually came out: its tuple swapped, entering at the interface
-    where it left, or made on the node if it was delivered there. ``flags`` is for TCP; None means
-    SYN+ACK to a SYN, and ACK otherwise. Unsent when nothing came out.
+    The answer is built from the packet that came out: its tuple is swapped, and it enters where that
+    packet left, or is made on the node if that packet was delivered there. ``flags`` is for TCP; None
+    means SYN+ACK to a SYN, and ACK otherwise. Nothing is sent when nothing came out.
     """
 
     flags: TcpFlag | None = None
@@ -32,10 +32,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """Another packet of the last :class:`Send`'s connection, as its sender sends it.
+    """Another packet from the sender of the last :class:`Send`, in the same connection.
 
-    ``flags`` None means ACK for TCP. The same addresses, ports and entry as that Send; TCP
-    sequence numbers follow what both sides have sent.
+    It has the addresses, ports and entry of that Send. ``flags`` None means ACK for TCP. TCP sequence
+    numbers continue those of both sides.
     """
 
     flags: TcpFlag | None = None
@@ -43,10 +43,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcmpError:
-    """Whoever got the last packet that came out answers with an ICMP error quoting it.
+    """The receiver of the last packet that came out answers with an ICMP error that quotes it.
 
-    ``type`` and ``code`` are ICMP's, or ICMPv6's in a flow of IPv6. ``source`` is the error's sender
-    (a router on the way, say); None means the address that the quoted packet was sent to. Unsent
+    ``type`` and ``code`` are those of ICMP, or of ICMPv6 in a flow of IPv6. ``source`` is the sender of the
+    error, for example a router; None means the address that the quoted packet was sent to. Nothing is sent
     when nothing came out.
     """
 
@@ -57,7 +57,7 @@ class IcmpError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Let ``seconds`` pass (on the simulator's clock; really, on a kernel)."""
+    """Wait ``seconds``: on the simulator's clock, or in real time on a kernel."""
 
     seconds: float
 
@@ -71,8 +71,8 @@ class Flow:
     """A named sequence of steps that starts with a :class:`Send`.
 
     Flows do not influence each other: a backend forgets all connections between two flows that
-    could meet. What must interact (clashing tuples, affinity) is one flow with several Sends.
-    ``why`` says what the flow is there to show.
+    could meet. Packets that must interact (clashing tuples, affinity) belong to one flow with several
+    Sends. ``why`` states the purpose of the flow, ``source`` the file and line it was read from.
     """
 
     id: str
@@ -82,7 +82,7 @@ class Flow:
 
     @property
     def first(self) -> Send:
-        """The flow's first packet and where it enters."""
+        """The flow's first packet and its entry."""
         step = self.steps[0]
         assert isinstance(step, Send)
         return step
@@ -95,9 +95,9 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A flow that is to be run ``times`` times, each time as if it were the first.
+    """A flow to run ``times`` times, each time without state of the runs before.
 
-    With ``lists`` it leaves something in a list of addresses, which has to be emptied between two runs.
+    With ``lists``, it adds to lists of addresses (``-m recent``), which must be emptied between two runs.
     """
 
     flow: Flow

@@ -1,4 +1,4 @@
-"""The node's facts: interfaces, addresses, routes, sysctls. Shared by simulator and kernels."""
+"""Facts about a node: interfaces, addresses, routes, sysctls."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ DEFAULT_SYSCTLS: Final = MappingProxyType(
         "net.netfilter.nf_conntrack_checksum": "1",
     }
 )
-"""What holds on a node where the facts say nothing else; simulator and kernels both apply it."""
+"""The values of sysctls that the facts do not give; the simulator and the kernel backends apply them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address on an interface, with the prefix of the network that it stands in."""
+    """An address on an interface, with the prefix length of its network."""
 
     family: Family
     value: int
@@ -84,8 +84,8 @@ class Route:
 class Node:
     """A node. ``lo`` with 127.0.0.1/8 and ::1/128 and all connected routes are implied.
 
-    ``interfaces`` does not list ``lo``; ``sysctls`` holds only what differs from
-    :data:`DEFAULT_SYSCTLS`. ``assumed`` lists what was inferred instead of given.
+    ``interfaces`` does not list ``lo``; ``sysctls`` holds only values that differ from
+    :data:`DEFAULT_SYSCTLS`. ``assumed`` lists the facts that were inferred instead of given.
     """
 
     interfaces: tuple[Interface, ...]
@@ -107,7 +107,7 @@ class Node:
 
 
 def is_device_name(text: str) -> bool:
-    """Whether a network device can have this name (``dev_valid_name``)."""
+    """Return whether a network device can have this name (``dev_valid_name``)."""
     fits = 0 < len(text.encode(errors="surrogateescape")) < _NAME_BYTES
     return fits and text not in (".", "..") and not _NOT_IN_NAMES.search(text)
 
@@ -188,7 +188,7 @@ def _family(version: int) -> Family:
 
 
 def _route(one: JsonObject, devices: Collection[str]) -> Iterator[Route]:
-    """Yield the route, if it is one."""
+    """Yield the route of an object; none where it is not a valid one."""
     dst, dev = one.text("dst", None), one.text("dev", None)
     via = None if one.take("via") is None else one.address("via")
     one.finish()

@@ -1,4 +1,4 @@
-"""What became of a packet: where it went, how it looked there, and with what probability."""
+"""The outcomes of packets: verdict, addresses and ports, and exact probabilities."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _ONE: Final = Fraction(1)
 
 
 class Verdict(StrEnum):
-    """Where a packet ended."""
+    """The end of a packet's path."""
 
     FORWARD = "forward"
     """It left the node on interface ``out`` (also packets made on the node)."""
     LOCAL = "local"
     """It was delivered to the node itself."""
     DROP = "drop"
-    """It ended without a trace."""
+    """It was dropped silently."""
     REJECT = "reject"
-    """It ended, and its sender was told so; ``reject_with`` says how."""
+    """It was dropped and its sender was sent an ICMP error or RST, named by ``reject_with``."""
     UNSENT = "unsent"
     """It was never sent, because the packet that it would have answered did not come out."""
     UNKNOWN = "unknown"
-    """The rules as given hide what becomes of it; ``hidden`` says where."""
+    """It depends on parts of the rules that the input hides; ``hidden`` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class QuotedTuple:
 
 @dataclass(frozen=True, kw_only=True)  # without slots: see passed
 class Outcome:
-    """What became of one packet, in the terms in which all backends can be compared.
+    """The outcome of one packet, in terms in which all backends can be compared.
 
     For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
-    ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat`` say that
-    the destination/source differs from what was sent. For ``drop``, ``reject`` and ``unsent``
+    ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat``: the
+    destination/source differs from the one that was sent. For ``drop``, ``reject`` and ``unsent``
     these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
     ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
-    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose end is ``unknown``, so is that
-    of all further ones of its flow.
+    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose verdict is
+    ``unknown``, all later packets of its flow are ``unknown``.
     """
 
     verdict: Verdict
@@ -78,7 +78,7 @@ class Outcome:
     hidden: str | None = None
 
     def changed(self, **fields: object) -> Outcome:
-        """Return a copy with some fields replaced, in less time than a new one takes."""
+        """Return a copy with some fields replaced, faster than ``dataclasses.replace``."""
         copy = object.__new__(Outcome)
         copy.__dict__.update(self.__dict__, **fields)
         return copy
@@ -97,8 +97,8 @@ class Outcome:
     ) -> Outcome:
         """Return the outcome of a packet that left on ``out``, or was delivered when that is None.
 
-        ``ports`` are its own as outcomes show them. As the constructor does, in a fraction of its time:
-        every way that a flow can go ends with one of these.
+        ``ports`` are those of the packet as outcomes show them. This is the constructor in a fraction of
+        its time: every branch of a flow ends with such an outcome.
         """
         made = object.__new__(cls)
         fields = {
@@ -122,11 +122,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One of two answers to what an input hides of a rule; ``hidden`` says what that is.
+    """One of two assumptions about the hidden part of a rule, which ``hidden`` describes.
 
-    ``matches`` says whether the rule applies to the packet, of which ``packet`` gives what the hidden
-    part may ask about ("in eth0"). Where whole rules are hidden, it says whether they do anything at
-    all to the flow's packets; ``packet`` is then empty.
+    ``matches``: whether the rule matches the packet; ``packet`` has the packet's values that the hidden part
+    may test ("in eth0"). Where whole rules are hidden: whether they have any effect on the flow's packets;
+    ``packet`` is then empty.
     """
 
     line: int
@@ -144,9 +144,9 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeBranch:
-    """One way a flow can go: an outcome per step (pauses have none), and its exact probability.
+    """One possible course of a flow: an outcome per step (pauses have none), and its exact probability.
 
-    Where the rules hide something, the probability is that where what is ``assuming`` holds.
+    Where the rules hide something, the probability holds under the assumptions of ``assuming``.
     """
 
     probability: Fraction
@@ -156,18 +156,17 @@ class OutcomeBranch:
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
-    """What became of a flow.
+    """The result of a flow on one backend.
 
-    The simulator returns every branch, probabilities summing to 1 (where rules hide something: those
-    of the branches that hold, in whichever way it is filled in). A kernel backend returns the branches
-    that it saw in ``runs`` runs, each with its share of them; ``seconds`` is how long the runs took.
+    The simulator returns every branch; the probabilities sum to 1 (where rules hide something: those of
+    the branches whose assumptions hold, whatever the hidden parts are). A kernel backend returns the branches
+    that it saw in ``runs`` runs, each with its share; ``seconds`` is the duration of the runs.
 
-    ``notes`` hold what a backend wants said about the flow: a frame with a wrong checksum, a stray frame
-    (each is a difference of its own). What else a backend knows: ``rarest`` is how likely the least likely
-    way through the random choices that its rules made is, where only it can tell. With ``lists``, rules keep
-    something of the flow when it has ended (``-m recent``). With ``dependent`` a run says something of the
-    next: rules count packets (``-m statistic --mode nth``), or choose by a hash of them. Probabilities are
-    ``guessed`` where it depends on the kernel's version how likely the branches are.
+    ``notes``: observations of the backend, such as a frame with a wrong checksum or a stray frame; each is a
+    difference of its own. ``rarest``: the probability of the least likely branch, where only the backend
+    knows it. ``lists``: rules keep addresses after the flow has ended (``-m recent``). ``dependent``: a run
+    affects the next one, because rules count packets (``-m statistic --mode nth``) or choose by their hash.
+    ``guessed``: the probabilities depend on the version of the kernel.
     """
 
     flow_id: str
@@ -181,7 +180,7 @@ class FlowResult:
     seconds: float = field(default=0.0, compare=False, kw_only=True)
 
     def joined(self, other: FlowResult) -> FlowResult:
-        """Return what was seen in both: more runs of the same flow through the same rules."""
+        """Return the result of both together: more runs of the same flow through the same rules."""
         runs = self.runs + other.runs
         shares: dict[tuple[Outcome, ...], Fraction] = {}
         for one in (self, other):
@@ -202,6 +201,6 @@ class FlowResult:
 
 
 def seen_branches(counts: Counter[tuple[Outcome, ...]]) -> tuple[OutcomeBranch, ...]:
-    """Return a branch for each way that a flow went, with its share of all runs."""
+    """Return the observed branches of a flow, each with its share of all runs."""
     runs = counts.total()
     return tuple(OutcomeBranch(Fraction(n, runs), outcomes) for outcomes, n in counts.items())

@@ -1,4 +1,4 @@
-"""A packet, as all backends understand it: header fields, not bytes."""
+"""A packet as header fields, not bytes; the form that all backends share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
 DEFAULT_TTL: Final = 64
 
 GRE: Final = 47
-"""Generic Routing Encapsulation (RFC 2784); its header is the beginning of a packet's payload."""
+"""Generic Routing Encapsulation (RFC 2784); the payload of a packet begins with its header."""
 
 NO_NEXT_HEADER: Final = 59
-"""The protocol number of an IPv6 packet that has nothing behind its header (RFC 8200, 4.7)."""
+"""The protocol number of an IPv6 packet with nothing after its header (RFC 8200, 4.7)."""
 
 
 class IcmpType:
@@ -55,7 +55,7 @@ class Icmp6Type:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PortClass:
-    """A port that the kernel picks by itself: any in ``low..high`` (both inclusive)."""
+    """A port picked by the kernel: any in ``low..high`` (both inclusive)."""
 
     low: int
     high: int
@@ -90,10 +90,9 @@ class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 
     ``icmp_id`` is the identifier of a query; ``quoted`` is the packet inside an ICMP error.
-    ``mark`` is what the sender set with ``SO_MARK`` (packets made on the node only).
-    ``bad_checksum`` asks for a wrong transport checksum on the wire, which makes conntrack call
-    the packet INVALID (``nf_conntrack_checksum``). Ports are a :class:`PortClass` only inside the
-    simulator, where the kernel's pick is not known.
+    ``mark`` is the sender's ``SO_MARK`` (packets made on the node only). ``bad_checksum``: the packet is
+    sent with a wrong transport checksum, so that conntrack calls it INVALID (``nf_conntrack_checksum``).
+    Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
     """
 
     family: Family
@@ -116,7 +115,7 @@ class Packet:
 
     @property
     def has_ports(self) -> bool:
-        """Whether the protocol carries ports."""
+        """Whether the protocol has ports."""
         return self.proto in PORT_PROTOCOLS
 
     @property
@@ -127,14 +126,14 @@ class Packet:
     def changed(self, **fields: object) -> Packet:
         """Return a copy with some fields replaced.
 
-        As ``dataclasses.replace`` does, in a fraction of its time: packets change at every hook.
+        This is ``dataclasses.replace`` in a fraction of its time: packets change at every hook.
         """
         copy = object.__new__(Packet)
         object.__setattr__(copy, "__dict__", self.__dict__ | fields)
         return copy
 
     def __str__(self) -> str:
-        """The packet as ``explain --packet`` takes it: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
+        """Return the packet as ``explain --packet`` takes it: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
         src, dst = format_address(self.family, self.src), format_address(self.family, self.dst)
         if self.family is Family.IP6:
             src, dst = f"[{src}]", f"[{dst}]"

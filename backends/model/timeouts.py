@@ -1,4 +1,4 @@
-"""How long conntrack remembers what: the timeouts that a node's sysctls decide."""
+"""Timeouts of conntrack, from a node's sysctls."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TIMEOUT_DEFAULTS: Final = {
     "dccp_timeout_request": 240,
     "dccp_timeout_open": 43200,
 }
-"""By what stands behind ``net.netfilter.nf_conntrack_``: seconds, but for ``tcp_max_retrans``.
+"""The kernel's defaults by sysctl name without ``net.netfilter.nf_conntrack_``.
 
-The kernel's own (``tcp_timeouts``, ``udp_timeouts``, ``sctp_timeouts`` …).
+In seconds, except ``tcp_max_retrans`` (``tcp_timeouts``, ``udp_timeouts``, ``sctp_timeouts`` …).
 """
 
 _SYN_SENT2: Final = 120
@@ -59,10 +59,10 @@ _TCP_STATES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """All in seconds, except ``tcp_max_retrans``, a number of segments.
+    """The timeouts in seconds; ``tcp_max_retrans`` is a number of segments.
 
-    ``tcp`` goes by the number of the state (``enum tcp_conntrack``); a connection that is only just being
-    made counts as SYN_SENT.
+    ``tcp`` is indexed by the number of the state (``enum tcp_conntrack``); a connection in state NONE counts
+    as SYN_SENT.
     """
 
     tcp: tuple[int, ...]
@@ -83,7 +83,7 @@ class Timeouts:
 
 
 def timeouts_of(node: Node) -> Timeouts:
-    """Return what the node's sysctls say, and the kernel's defaults where they say nothing.
+    """Return the timeouts of the node's sysctls, and the kernel's defaults for those not given.
 
     Raises InputError for a value that is not a number from 0 on.
     """

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from backends.model.exchange import Arrival, Emission, Exchange
+from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Flow, Pause, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, QuotedTuple, Verdict, seen_branches
 from backends.model.packet import Icmp6Type, IcmpType, Packet, Port
@@ -112,7 +112,7 @@ class Replayer:
     def _repeated(self, one: Repeated) -> FlowResult:
         """Run a flow as often as is asked; only the first run is watched, which takes its time."""
         flow, loader = one.flow, self.loader
-        exchange, began, watched = Exchange(flow), time.perf_counter(), Watched()
+        conversation, began, watched = Conversation(flow), time.perf_counter(), Watched()
         counts: Counter[tuple[Outcome, ...]] = Counter()
         notes: dict[str, None] = {}
         self._known = {}
@@ -123,7 +123,7 @@ class Replayer:
                     loader.watch()
             elif loader.lists and (one.lists or watched.lists):
                 loader.forget_lists()
-            outcomes, said = self._flow(exchange.afresh())
+            outcomes, said = self._flow(conversation.afresh())
             if loader.watches and not number:
                 watched = loader.watched()
             if number + 1 < one.times:
@@ -186,17 +186,17 @@ class Replayer:
                 ports.clear()
             self._crowded = False
 
-    def _flow(self, exchange: Exchange) -> tuple[tuple[Outcome, ...], list[str]]:
+    def _flow(self, conversation: Conversation) -> tuple[tuple[Outcome, ...], list[str]]:
         """Run a flow, and return what became of each packet, and what is to be said of it."""
         outcomes: list[Outcome] = []
         notes: list[str] = []
         crowding: list[Packet] = []
         self._sent.clear()
-        for number, step in enumerate(exchange.flow.steps, 1):
+        for number, step in enumerate(conversation.flow.steps, 1):
             if isinstance(step, Pause):
                 self.tap.wait(step.seconds)
                 continue
-            emission = exchange.emit(step)
+            emission = conversation.emit(step)
             if emission is None:
                 outcomes.append(_UNSENT)
                 continue
@@ -204,7 +204,7 @@ class Replayer:
             said: list[str] = []
             outcome, arrival = self._packet(emission, said)
             if arrival is not None:
-                exchange.arrived(arrival)
+                conversation.arrived(arrival)
                 self._remember(arrival.packet)
                 if isinstance(step, Send) and _key(arrival.packet) != _key(emission.packet):
                     crowding.append(emission.packet)

@@ -10,7 +10,7 @@ from operator import add
 from typing import TypeVar
 
 from backends.model.contract import Job
-from backends.model.exchange import Arrival, Emission, Exchange
+from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Flow, Pause, Step
 from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Packet, Port
@@ -85,17 +85,17 @@ class Simulation:
         Raises InputError for a flow of another address family than the rules, and when there are too
         many branches.
         """
-        exchange, node = self._begun(flow), self._untraced
+        conversation, node = self._begun(flow), self._untraced
         node.stack.walk.jumps = Jumps()
         # A single packet does not depend on an answer, so that it is the same in every run.
-        only = exchange.emit(flow.first) if len(flow.steps) == 1 else None
+        only = conversation.emit(flow.first) if len(flow.steps) == 1 else None
         lists = dependent = False
 
         def outcomes_of(chooser: Chooser[Checkpoint]) -> tuple[Outcome, ...]:
             if only is not None:
                 outcome, _ = _sent(only, node, chooser.start)
                 return (outcome,)
-            done = self._steps(exchange.afresh(), node, chooser.start)
+            done = self._steps(conversation.afresh(), node, chooser.start)
             return tuple([outcome for _, _, outcome in done if outcome is not None])
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[Outcome, ...], tuple[Assumption, ...]]:
@@ -133,13 +133,13 @@ class Simulation:
         Of two branches that differ only in an assumption which changes no outcome, one is returned, without
         the assumption. Raises InputError as :meth:`simulate` does, and when there are too many events.
         """
-        exchange, node = self._begun(flow), self._node(PlainWalk if every_rule else IndexedWalk)
+        conversation, node = self._begun(flow), self._node(PlainWalk if every_rule else IndexedWalk)
 
         def run(chooser: Chooser[Checkpoint]) -> tuple[tuple[TracedStep, ...], tuple[Assumption, ...]]:
             node.begin(chooser)
             steps = [
                 TracedStep(step=step, emission=emission, events=node.stack.recorder.take(), outcome=outcome)
-                for step, emission, outcome in self._steps(exchange.afresh(), node)
+                for step, emission, outcome in self._steps(conversation.afresh(), node)
             ]
             return tuple(steps), tuple(chooser.assuming)
 
@@ -162,14 +162,16 @@ class Simulation:
         stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder)
         return _Node(stack, memory)
 
-    def _begun(self, flow: Flow) -> Exchange:
+    def _begun(self, flow: Flow) -> Conversation:
         if flow.family is not self._family:
             raise InputError(f"flow {flow.id!r} is not of the family of the rules, {self._family.value}")
-        return Exchange(flow)
+        return Conversation(flow)
 
-    def _steps(self, exchange: Exchange, node: _Node, start: Checkpoint | None = None) -> Iterator[_Done]:
+    def _steps(
+        self, conversation: Conversation, node: _Node, start: Checkpoint | None = None
+    ) -> Iterator[_Done]:
         unknown: Outcome | None = None
-        for step in exchange.flow.steps:
+        for step in conversation.flow.steps:
             if isinstance(step, Pause):
                 node.wait(step.seconds)
                 yield step, None, None
@@ -177,16 +179,16 @@ class Simulation:
             if unknown is not None:
                 yield step, None, unknown
                 continue
-            emission = exchange.emit(step)
+            emission = conversation.emit(step)
             if emission is None:
                 yield step, None, Outcome(verdict=Verdict.UNSENT)
                 continue
             outcome, fate = _sent(emission, node, start)
             match fate:
                 case Forwarded():
-                    exchange.arrived(Arrival(fate.packet, fate.out))
+                    conversation.arrived(Arrival(fate.packet, fate.out))
                 case Delivered():
-                    exchange.arrived(Arrival(fate.packet, None))
+                    conversation.arrived(Arrival(fate.packet, None))
                 case None:
                     unknown = outcome
             node.stack.first, start = False, None

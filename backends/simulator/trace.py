@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from backends.model.exchange import Emission
+from backends.model.conversation import Emission
 from backends.model.flow import Step
 from backends.model.outcome import Assumption, Outcome
 from backends.model.packet import Packet, Tuple

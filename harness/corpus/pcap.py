@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from backends.model.exchange import Arrival, Exchange
+from backends.model.conversation import Arrival, Conversation
 from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.outcome import FlowResult, Outcome, Verdict
@@ -204,23 +204,23 @@ def export_capture(path: Path, flows: Iterable[Flow], results: Iterable[FlowResu
 
 
 def _packets(flow: Flow, result: FlowResult | None) -> Iterator[Packet]:
-    exchange = Exchange(flow)
+    conversation = Conversation(flow)
     outcomes: Iterator[Outcome] | None = None
     if result is not None:
         outcomes = iter(max(result.branches, key=lambda b: b.probability).outcomes)
     for step in flow.steps:
         if isinstance(step, Pause):
             continue
-        emission = exchange.emit(step)
+        emission = conversation.emit(step)
         outcome = None if outcomes is None else next(outcomes)
         if emission is None:
             continue
         if outcomes is None:
-            exchange.arrived(Arrival(emission.packet, None))
+            conversation.arrived(Arrival(emission.packet, None))
             yield emission.packet
         elif outcome is not None and outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL):
             packet = _as_it_left(emission.packet, outcome)
-            exchange.arrived(Arrival(packet, outcome.out))
+            conversation.arrived(Arrival(packet, outcome.out))
             yield packet
 
 

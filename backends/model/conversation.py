@@ -1,7 +1,7 @@
-"""The exchange: which packet a step of a flow sends, given what has come out so far.
+"""The packets of a flow's steps, built from the packets that came out before.
 
-Shared by every backend, so that all of them send the same packets. TCP sequence numbers are kept
-here, because conntrack calls a segment outside the window INVALID (``tcp_in_window``).
+Every backend uses this module, so that all of them send the same packets. It keeps TCP sequence numbers,
+because conntrack calls a segment outside the window INVALID (``tcp_in_window``).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.packet import GRE, Icmp6Type, IcmpType, Packet
 from translate.ir import Family, Protocol, TcpFlag
 
-__all__ = ["Arrival", "Emission", "Exchange"]
+__all__ = ["Arrival", "Conversation", "Emission"]
 
 _GRE_HEADER: Final = bytes.fromhex("00006558")
 """Version 0 without options, with an Ethernet frame inside (RFC 2784, 2; RFC 7637)."""
 _GRE_READ: Final = 8
-"""How much of a GRE packet tells its connection (``gre_pkt_to_tuple``)."""
+"""The bytes of a GRE packet that identify its connection (``gre_pkt_to_tuple``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A packet to send now: into interface ``entry``, or from the node itself when None."""
+    """A packet to send: into interface ``entry``, or from the node itself when that is None."""
 
     packet: Packet
     entry: str | None
@@ -32,7 +32,7 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A packet as it came out: on interface ``out``, or delivered to the node when None."""
+    """A packet as it came out: on interface ``out``, or delivered to the node when that is None."""
 
     packet: Packet
     out: str | None
@@ -50,7 +50,7 @@ class _Talk:
 
 
 @dataclass(slots=True)
-class Exchange:
+class Conversation:
     """Turns the steps of one flow into packets.
 
     Call :meth:`emit` for each step in order, then :meth:`arrived` if the packet came out (left the
@@ -64,12 +64,12 @@ class Exchange:
     _original: bool = field(default=True)
     _made: dict[int, tuple[Emission, int, int]] = field(default_factory=dict)
 
-    def afresh(self) -> Exchange:
-        """Return an exchange of the same flow from its beginning.
+    def afresh(self) -> Conversation:
+        """Return a conversation of the same flow from its beginning.
 
-        It shares what the Sends made, which nothing that comes out can change.
+        It shares the packets of the Sends, which do not depend on what came out.
         """
-        return Exchange(self.flow, _made=self._made)
+        return Conversation(self.flow, _made=self._made)
 
     def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
         """Return what this step sends, or None when there is nothing to answer."""
@@ -85,13 +85,13 @@ class Exchange:
                 return self._error(step)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Tell that the packet last emitted came out, and how it looked."""
+        """Note the packet last emitted in the form in which it came out."""
         self._last = arrival
         if self._original and self._talk is not None:
             self._talk.arrived = arrival
 
     def tag(self) -> bytes:
-        """Return eight bytes that tell the current packet from every other of this flow."""
+        """Return eight bytes that no other packet of this flow has."""
         return (zlib.crc32(self.flow.id.encode()) << 32 | self._count).to_bytes(8, "big")
 
     def _start(self, *, server: bool) -> int:
@@ -103,7 +103,7 @@ class Exchange:
         return packet.payload if packet.proto == Protocol.TCP else packet.payload or self._filler(packet)
 
     def _filler(self, packet: Packet) -> bytes:
-        """The tag; behind a header where the payload begins with one, which conntrack reads."""
+        """Return the tag, after a GRE header in a GRE packet, because conntrack reads that header."""
         if packet.proto != GRE:
             return self.tag()
         return (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag()

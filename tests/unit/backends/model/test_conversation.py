@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from backends.model.exchange import Arrival, Emission, Exchange
+from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
 from translate.ir import Family, Protocol, TcpFlag
@@ -18,16 +18,16 @@ def packet(proto: int, **fields: object) -> Packet:
 
 def through(rewrite: Callable[[Packet], Packet], *steps: Step) -> list[Emission | None]:
     """Play the steps on a path that rewrites what goes out and lets all else pass."""
-    exchange = Exchange(Flow(id="x", steps=steps))
+    conversation = Conversation(Flow(id="x", steps=steps))
     sent = []
     for step in steps:
         assert isinstance(step, Send | Reply | Again | IcmpError)
-        emission = exchange.emit(step)
+        emission = conversation.emit(step)
         sent.append(emission)
         if emission is not None:
             forth = emission.entry == "in"
             got = rewrite(emission.packet) if forth else emission.packet
-            exchange.arrived(Arrival(got, "out" if forth else "in"))
+            conversation.arrived(Arrival(got, "out" if forth else "in"))
     return sent
 
 
@@ -54,19 +54,19 @@ def test_a_reply_has_a_right_checksum_whatever_it_answers() -> None:
 
 
 def test_nothing_is_answered_when_nothing_came_out() -> None:
-    exchange = Exchange(Flow(id="x", steps=(UDP,)))
-    exchange.emit(UDP)
-    assert exchange.emit(Reply()) is None
-    assert exchange.emit(IcmpError(type=3, code=3)) is None
-    again = exchange.emit(Again())
+    conversation = Conversation(Flow(id="x", steps=(UDP,)))
+    conversation.emit(UDP)
+    assert conversation.emit(Reply()) is None
+    assert conversation.emit(IcmpError(type=3, code=3)) is None
+    again = conversation.emit(Again())
     assert again is not None
     assert again.entry == "in"
 
 
 def test_before_a_send_there_is_nothing() -> None:
-    exchange = Exchange(Flow(id="x", steps=(UDP,)))
-    assert exchange.emit(Again()) is None
-    assert exchange.emit(Reply()) is None
+    conversation = Conversation(Flow(id="x", steps=(UDP,)))
+    assert conversation.emit(Again()) is None
+    assert conversation.emit(Reply()) is None
 
 
 def test_tcp_sequence_numbers_follow_what_both_sides_sent() -> None:
