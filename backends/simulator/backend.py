@@ -1,4 +1,4 @@
-"""The simulator behind the Backend protocol."""
+"""The simulator as a Backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SimulatorBackend:
     name = NAME
 
     def probe(self) -> Availability:
-        """Say that it can run: it needs nothing."""
+        """Return that it can run: it needs nothing."""
         return Availability(ok=True)
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
@@ -37,7 +37,7 @@ class _SimulatorSession:
         self._simulation = simulation
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-        """Simulate the flows in order, each once: that is every way that it can go."""
+        """Simulate the flows in order, each once: the result has all branches."""
         for one in flows:
             if isinstance(one, Repeated):
                 yield replace(self._simulation.simulate(one.flow), runs=one.times)

@@ -1,4 +1,4 @@
-"""What happened to a packet, as a list of plain facts for people and for coverage."""
+"""Events of a packet's path, for explanations and coverage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class Manip(StrEnum):
-    """Which side of a connection a NAT binding is about (``enum nf_nat_manip_type``)."""
+    """The side of a connection that a NAT binding changes (``enum nf_nat_manip_type``)."""
 
     SOURCE = "source"
     DESTINATION = "destination"
@@ -55,7 +55,7 @@ class Manip(StrEnum):
 class HookEntered:
     """The packet reached a hook. ``iif`` and ``oif`` are empty where the hook has none.
 
-    ``answer`` says that this is the error or RST that the node made about the packet.
+    ``answer``: this is the error or RST that the node made about the packet.
     """
 
     hook: Hook
@@ -68,11 +68,10 @@ class HookEntered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleVisited:
-    """A rule was looked at. ``failed`` is the first test that did not hold, None when it matched.
+    """A rule was visited. ``failed`` is the first test that did not hold, None when the rule matched.
 
-    It is an Assumption where the rule's shown tests hold, and a hidden one is assumed not to.
-
-    ``index`` counts the chain's rules from 1, as ``iptables -L --line-numbers`` does.
+    It is an Assumption where all shown tests hold and a hidden one is assumed not to. ``index`` counts the
+    chain's rules from 1, as ``iptables -L --line-numbers`` does.
     ``mark`` is the packet's mark after the rule.
     """
 
@@ -126,7 +125,7 @@ class RulesSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyApplied:
-    """A built-in chain ended, or was returned from: its policy decides."""
+    """The walk left a built-in chain undecided: the policy decided."""
 
     table: TableName
     hook: Hook
@@ -136,7 +135,7 @@ class PolicyApplied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """Conntrack named the packet's state; tuples are None without an entry."""
+    """Conntrack set the packet's state; tuples are None without an entry."""
 
     state: ConnectionState
     original: Tuple | None
@@ -147,7 +146,7 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """NAT decided about one side of a connection. ``null`` says that no rule asked for anything."""
+    """NAT bound one side of a connection. ``null``: no rule changes it."""
 
     hook: Hook
     manip: Manip
@@ -158,7 +157,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """The packet's headers changed by a NAT binding."""
+    """A NAT binding changed the packet's headers."""
 
     hook: Hook
     before: Packet
@@ -167,7 +166,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A routing decision, or why there is none. ``why`` names the occasion."""
+    """A routing decision, or the reason why there is no route. ``why`` names the occasion."""
 
     why: str
     dst: int
@@ -176,7 +175,7 @@ class Routed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The node made an error or RST about the packet; ``packet`` None: none is due, or none can go."""
+    """The node made an error or RST about the packet; ``packet`` None: none is due or can be routed."""
 
     kind: RejectKind | str
     packet: Packet | None
@@ -185,7 +184,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Where the packet ended, and why there."""
+    """The packet reached its end, for the reason ``why``."""
 
     outcome: Outcome
     why: str
@@ -207,7 +206,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedStep:
-    """One step of the flow: what it sent (None: nothing) and what happened, in order."""
+    """One step of the flow, the packet that it sent (None: nothing) and the events in order."""
 
     step: Step
     emission: Emission | None
@@ -217,7 +216,7 @@ class TracedStep:
 
 @dataclass(frozen=True, slots=True)
 class TracedBranch:
-    """One way the flow can go, with its probability and everything that happened on it.
+    """One branch of the flow, with its probability and all of its events.
 
     ``assuming`` as in :class:`~backends.model.outcome.OutcomeBranch`.
     """
@@ -228,17 +227,17 @@ class TracedBranch:
 
 
 _MOST_EVENTS: Final = 5_000_000
-"""Of all branches of a trace; they take some hundred bytes each."""
+"""The limit for all branches of a trace; an event takes some hundred bytes."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects events; ``answer`` is on while a packet of the node's own making is on its way."""
+    """Collects events; ``answer`` is true while an answer of the node is on its path."""
 
     enabled: bool
     answer: bool = False
     _count: int = 0
-    """Of all runs."""
+    """The number of events of all runs."""
     _events: list[Event] = field(default_factory=list)
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""Ports that the kernel picks: known only as a class, yet the same port wherever it turns up."""
+"""Ports that the kernel picks: known only as a range, yet the same port wherever they occur."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class PickedPort(PortClass):
 
 @dataclass(slots=True)
 class _Pick:
-    """What is known of a pick: the ports that it can be, and other picks that are not the same port.
+    """The knowledge about a pick: its possible ports, and other picks that are not the same port.
 
-    ``drawn``: every port of them is as likely. Otherwise some kernels draw, and others take the first.
+    ``drawn``: every possible port is equally likely. Otherwise some kernels draw, and others take the first.
     """
 
     possible: tuple[Interval, ...]
@@ -37,11 +37,11 @@ class _Pick:
 
 
 class Ports:
-    """What is known of every picked port in one run.
+    """All picked ports of one run.
 
-    A test of a picked port splits the run by the exact share of the ports that pass it, and
-    narrows the pick, so that later tests of the same port agree. Where kernels differ in how they
-    pick, the run is split by a guess, and ``guessed`` remembers it.
+    A test of a picked port splits the run by the exact share of the ports that pass it, and narrows the
+    pick, so that later tests of the same port agree. Where kernels pick differently, the shares are a
+    guess, and ``guessed`` is set.
     """
 
     def __init__(self, chance: Chance) -> None:
@@ -56,14 +56,14 @@ class Ports:
 
     @property
     def picked(self) -> int:
-        """How many picks there have been."""
+        """The number of picks so far."""
         return len(self._picks)
 
     def pick(self, low: int, high: int, taken: Iterable[Port] = (), *, drawn: bool = True) -> Port:
         """Pick a port of ``low..high`` that is not in ``taken``; a full range yields a taken one.
 
-        ``nf_nat_l4proto_unique_tuple`` gives up with a used port rather than fail. ``drawn`` says that
-        every kernel draws it.
+        ``nf_nat_l4proto_unique_tuple`` returns a used port rather than fail. ``drawn``: every kernel draws
+        the port at random.
         """
         numbers, others = [], set()
         for one in taken:
@@ -97,8 +97,8 @@ class Ports:
     def equal(self, a: Port, b: Port) -> bool:
         """Return whether two ports of otherwise equal tuples are the same port.
 
-        Two picks are not if their tuples were otherwise equal already when the second was made: the
-        kernel saw to that.
+        Two picks differ if their tuples were otherwise equal when the second was made, because the kernel
+        picks a free port.
         """
         if not isinstance(a, PickedPort):
             return self.within(b, (_point(a),))
@@ -121,7 +121,7 @@ class Ports:
         return True
 
     def _falls(self, share: Fraction, *picks: _Pick) -> bool:
-        """Whether chance falls so, by a share if every port is as likely."""
+        """Return whether the event happens: with probability ``share`` if all ports are equally likely."""
         if 0 < share < 1 and not all(pick.drawn for pick in picks):
             self.guessed = True
             share = _GUESS
@@ -146,7 +146,7 @@ class Ports:
         return a == b
 
     def shown(self, port: Port | None) -> Port | None:
-        """Return the port as an outcome shows it: a number, or the class that is left of it."""
+        """Return the port as an outcome shows it: a number, or the range of its possible values."""
         if not isinstance(port, PickedPort):
             return port
         possible = self._picks[port.serial].possible

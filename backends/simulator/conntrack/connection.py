@@ -21,12 +21,11 @@ DNAT = int(ConnectionStatus.DNAT)
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A ``struct nf_conn``. ``mark`` is the connection's; ``expires`` is on the virtual clock.
+    """A ``struct nf_conn``. ``mark`` is the connection mark; ``expires`` is a time of the virtual clock.
 
-    ``status`` has the bits of :class:`ConnectionStatus`.
-
-    ``source_done``/``destination_done``: NAT has decided (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``).
-    ``masquerade_out`` is the device that a masquerade was bound for.
+    ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
+    that side (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``). ``masquerade_out`` is the output device of a
+    masquerade.
     """
 
     original: Tuple

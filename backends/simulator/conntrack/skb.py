@@ -1,4 +1,4 @@
-"""The packet on its way through the stack, with what the kernel keeps beside its headers."""
+"""A packet on its path through the stack, with the metadata that the kernel keeps about it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Skb"]
 class Skb:
     """A ``struct sk_buff``.
 
-    ``dev`` is where it came in, empty for a packet made on the node until it goes through ``lo``.
-    ``entry``, ``direction`` and ``state`` are what ``skb->_nfct`` points to; without an entry the
-    state is INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached`` says that
-    ``skb->_nfct`` is not zero though there is no entry and the packet is not UNTRACKED: so it is of an
-    answer to an UNTRACKED packet (``nf_conntrack_attach``).
+    ``dev`` is the input device, empty for a packet made on the node until it goes through ``lo``.
+    ``entry``, ``direction`` and ``state`` are the content of ``skb->_nfct``; without an entry the state is
+    INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached``: ``skb->_nfct`` is not
+    zero though there is no entry and the packet is not UNTRACKED, as in an answer to an UNTRACKED packet
+    (``nf_conntrack_attach``).
     """
 
     packet: Packet
@@ -41,5 +41,5 @@ class Skb:
 
     @property
     def ct_state(self) -> ConnectionState:
-        """What ``--ctstate`` sees: INVALID when conntrack knows nothing (``xt_conntrack``)."""
+        """The state that ``--ctstate`` compares: INVALID without one (``xt_conntrack``)."""
         return ConnectionState.INVALID if self.state is None else self.state

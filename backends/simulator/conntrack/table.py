@@ -1,4 +1,4 @@
-"""Connection tracking: which connection a packet belongs to, and in what state."""
+"""The connection table, and the assignment of packets to connections and states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONFIRMED = int(ConnectionStatus.CONFIRMED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackSettings:
-    """The sysctls of ``net.netfilter.nf_conntrack_*`` that change what conntrack says."""
+    """The sysctls of ``net.netfilter.nf_conntrack_*`` that affect states and timeouts."""
 
     checksum: bool
     tcp_loose: bool
@@ -59,7 +59,7 @@ class Conntrack:
         self.by_source.clear()
 
     def is_empty(self) -> bool:
-        """Whether no connection is known."""
+        """Return whether the table has no connection."""
         return not (self._table or self.by_source)
 
     # The table
@@ -88,12 +88,12 @@ class Conntrack:
         return self.ports.equal(a.sport, b.sport) and self.ports.equal(a.dport, b.dport)
 
     def taken(self, t: Tuple, ignored: Entry) -> bool:
-        """Whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
+        """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
         found = self.find(t) if self._table else None
         return found is not None and found[0] is not ignored and found[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, *, source: bool) -> list[Port]:
-        """The source (or destination) ports of known tuples that equal ``t`` in all else."""
+        """Return the source (or destination) ports of known tuples that equal ``t`` in all else."""
         used = []
         for known, (entry, _) in self._table.items():
             if entry.expires <= self.now or (known.src, known.dst, known.proto) != (t.src, t.dst, t.proto):
@@ -104,7 +104,7 @@ class Conntrack:
         return used
 
     def kill(self, entry: Entry) -> None:
-        """Forget a connection (``nf_ct_kill``); packets that already hold it keep it."""
+        """Remove a connection (``nf_ct_kill``); packets that already have it keep it."""
         for direction in (ORIGINAL, REPLY):
             t = entry.tuple(direction)
             if self._table.get(t, (None, 0))[0] is entry:
@@ -115,7 +115,7 @@ class Conntrack:
     def confirm(self, skb: Skb) -> bool:
         """Enter a new connection whose first packet has passed every hook (``__nf_conntrack_confirm``).
 
-        False when another connection has one of its tuples by now: the packet is dropped.
+        Return False when another connection has taken one of its tuples: the packet is dropped.
         """
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
@@ -136,7 +136,7 @@ class Conntrack:
     def track(self, skb: Skb, *, incoming: bool) -> None:
         """Attach a packet to its connection (``nf_conntrack_in``).
 
-        ``incoming`` says that this is PREROUTING, the only hook where checksums are verified.
+        ``incoming``: the hook is PREROUTING, the only one where checksums are verified.
         """
         if skb.entry is not None or skb.state is ConnectionState.UNTRACKED:
             return
@@ -151,7 +151,7 @@ class Conntrack:
         self._attach(skb)
 
     def _settle_icmp(self, skb: Skb, proto: int, kind: int) -> bool:
-        """Settle what an ICMP packet is that begins and answers nothing; False for queries and answers."""
+        """Set the state of ICMP that is no query or answer; return False for those."""
         if proto == Protocol.ICMP:
             if kind in ICMP_ERRORS:
                 self._relate(skb)
@@ -165,7 +165,7 @@ class Conntrack:
         return False
 
     def _relate(self, skb: Skb) -> None:
-        """An ICMP error belongs to the connection that it quotes (``nf_conntrack_inet_error``)."""
+        """Attach an ICMP error to the connection that it quotes (``nf_conntrack_inet_error``)."""
         quoted = skb.packet.quoted
         if quoted is None:
             return
@@ -232,7 +232,7 @@ class Conntrack:
                     return TcpVerdict.INVALID
                 self._refresh(entry, timeouts.icmp if ours else timeouts.icmpv6)
             case Protocol.SCTP:
-                # Heartbeats, all that is sent here, neither make an association nor end one.
+                # Only heartbeats are sent here; they neither begin nor end an association.
                 self._refresh(entry, timeouts.sctp)
             case _:
                 self._refresh(entry, timeouts.generic)
@@ -277,8 +277,8 @@ class Conntrack:
 def _sum_is_refused(packet: Packet) -> bool:
     """Whether a tracker finds the packet's checksum wrong (``tcp_error``, ``udp_error``, ``sctp_error`` …).
 
-    That of UDP-Lite is summed up with UDP's protocol number (``udplite_error``, ``nf_checksum_partial``),
-    by which no right one holds.
+    UDP-Lite's is computed with the protocol number of UDP (``udplite_error``, ``nf_checksum_partial``), so
+    that a correct one is always refused.
     """
     if packet.proto == Protocol.UDPLITE:
         return True

@@ -1,7 +1,7 @@
 """TCP connection tracking: the state machine and the window check of nf_conntrack_proto_tcp.c.
 
-Segments carry no options here, so there is no window scaling and no SACK; every segment of an
-exchange announces the same window.
+Segments carry no options here, so there is no window scaling and no SACK; every segment announces the same
+window.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MAX_ACK_WINDOW: Final = 66000
 
 
 class TcpVerdict(Enum):
-    """What the tracker says of a segment."""
+    """The verdict of the tracker on a segment."""
 
     ACCEPT = "accept"  # part of the connection, whose entry lives on
-    IGNORE = "ignore"  # let pass, but it changes nothing
+    IGNORE = "ignore"  # accepted without any effect
     INVALID = "invalid"
     REOPEN = "reopen"  # forget the entry and look again
     KILL = "kill"  # part of the connection, whose entry ends with it
@@ -54,7 +54,7 @@ class _Side:
 
 @dataclass(slots=True)
 class TcpTrack:
-    """``struct ip_ct_tcp``: what is known of one TCP connection."""
+    """The state of one TCP connection (``struct ip_ct_tcp``)."""
 
     loose: bool
     liberal: bool
@@ -77,7 +77,7 @@ class TcpTrack:
         return replace(self, seen=(replace(first), replace(second)))
 
     def start(self, packet: Packet) -> bool:
-        """Begin with a connection's first segment; False when it cannot be one (``tcp_new``)."""
+        """Begin with a connection's first segment; return False when it cannot be one (``tcp_new``)."""
         state = TRANSITIONS[0][tcp_index(packet)][TcpState.NONE]
         if state is TcpState.INVALID:
             return False
@@ -160,7 +160,7 @@ class TcpTrack:
         return TcpVerdict.ACCEPT
 
     def timeout(self, packet: Packet, timeouts: Timeouts, *, seen_reply: bool) -> int:
-        """Seconds that the entry lives after this segment (``nf_conntrack_tcp_packet``)."""
+        """Return the seconds that the entry lives after this segment (``nf_conntrack_tcp_packet``)."""
         timeout = timeouts.tcp[self.state]
         if self.retransmissions >= timeouts.tcp_max_retrans and timeout > timeouts.tcp_retransmitted:
             timeout = timeouts.tcp_retransmitted
@@ -177,7 +177,7 @@ class TcpTrack:
     def _ignore(
         self, packet: Packet, direction: int, index: TcpIndex, old: TcpState, new: TcpState
     ) -> tuple[TcpState, bool]:
-        """Let pass what may be valid while our view is out of sync; False when back in sync."""
+        """Accept a segment that may be valid while our state is out of sync; False when back in sync."""
         if (
             index is TcpIndex.SYNACK
             and self.last_index is TcpIndex.SYN
@@ -206,7 +206,7 @@ class TcpTrack:
     def _reset(
         self, packet: Packet, direction: int, old: TcpState, *, seen_reply: bool
     ) -> tuple[TcpVerdict | None, TcpState, bool]:
-        """A RST: verdict if decided, the new state, and whether the window must be checked."""
+        """Follow a RST: return a verdict if decided, the new state, and whether to check the window."""
         new = TcpState.CLOSE
         closing = (
             TcpState.FIN_WAIT,

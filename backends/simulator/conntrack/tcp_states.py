@@ -1,6 +1,6 @@
-"""TCP's states as conntrack keeps them: the transition table, and valid flags.
+"""The TCP states of conntrack: the transition table, and valid flags.
 
-All of nf_conntrack_proto_tcp.c, as it is from Linux 6.1 on.
+All of it is from nf_conntrack_proto_tcp.c of Linux 6.1 and later.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ TRANSITIONS: Final = (
         "IV IV IV IV IV IV IV IV IV IV",
     ),
 )
-"""By direction, TcpIndex and state before: the state after (``tcp_conntracks``)."""
+"""The next state by direction, TcpIndex and present state (``tcp_conntracks``)."""
 
 _F = TcpFlag
 _VALID: Final = frozenset(

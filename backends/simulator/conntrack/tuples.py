@@ -1,4 +1,4 @@
-"""Tuples: how a packet is named in the connection table, and how NAT rewrites it."""
+"""Tuples, the keys of packets in the connection table, and the rewriting of packets by NAT."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ICMP_REQUESTS = frozenset({8, 13, 15, 17})
 ICMP6_UNTRACKED = frozenset({130, 131, 132, 133, 134, 135, 136, 143, 151, 152})
 """ICMPv6 types that conntrack leaves alone (``noct_valid_new``): listener and neighbour discovery.
 
-Multicast router discovery (151, 152) is among them since Linux 6.12; before, it is INVALID.
+Multicast router discovery (151, 152) is among them since Linux 6.12; before, it was INVALID.
 """
 
 ICMP6_REQUESTS = frozenset({128, 139})
@@ -53,7 +53,7 @@ _GRE_PPP: Final = 0x880B
 def tuple_of(packet: Packet) -> Tuple | None:
     """Return a packet's tuple (``nf_ct_get_tuple``); protocols without ports have zeroes.
 
-    None for what conntrack finds no tuple in.
+    None for a packet in which conntrack finds no tuple.
     """
     if packet.is_icmp:
         kind = (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)
@@ -75,7 +75,7 @@ def gre_version(packet: Packet) -> int:
 
 
 def _gre_tuple(packet: Packet) -> Tuple | None:
-    """``gre_pkt_to_tuple``: enhanced GRE (RFC 2637) has a key, what else there is has none."""
+    """Return the tuple of GRE (``gre_pkt_to_tuple``): only enhanced GRE (RFC 2637) has a key."""
     key = 0
     if len(packet.payload) >= _GRE_HEADER and gre_version(packet) == _GRE_ENHANCED:
         if int.from_bytes(packet.payload[2:4], "big") != _GRE_PPP:
@@ -89,7 +89,7 @@ def invert(t: Tuple) -> Tuple | None:
     src, dst, proto, sport, dport = t
     if proto in _ICMP:
         return _invert_icmp(t)
-    # A named tuple's own constructor is written in Python, and this is asked at every hook.
+    # A named tuple's own constructor is written in Python, and this is called at every hook.
     return tuple.__new__(Tuple, (dst, src, proto, dport, sport))
 
 
@@ -102,7 +102,7 @@ def _invert_icmp(t: Tuple) -> Tuple | None:
 
 
 def can_be_rewritten(packet: Packet, *, source: bool) -> bool:
-    """Return whether NAT knows how to rewrite the packet (``gre_manip_pkt``): it drops what it does not."""
+    """Return whether NAT can rewrite the packet (``gre_manip_pkt``); it drops others."""
     if packet.proto != GRE:
         return True
     if len(packet.payload) < _GRE_HEADER:

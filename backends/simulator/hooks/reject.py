@@ -1,7 +1,7 @@
-"""What the node answers when it refuses a packet: which packets get an answer, and which answer.
+"""Answers of the node to refused packets: the packets that get one, and its form.
 
-``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c), and their
-twins of IPv6: ``nf_send_unreach6``, ``nf_send_reset6``, ``icmp6_send``.
+Follows ``nf_send_unreach`` and ``nf_send_reset`` (nf_reject_ipv4.c), ``__icmp_send`` (icmp.c), and for IPv6
+``nf_send_unreach6``, ``nf_send_reset6`` and ``icmp6_send``.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _GRE, _ESP, _AH = 47, 50, 51
 _OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
 
 _NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
-"""ICMP types that count as errors when it comes to answering (``icmp_pointers[].error``)."""
+"""ICMP types that count as errors, which get no answer (``icmp_pointers[].error``)."""
 
 
 def icmp_due(packet: Packet) -> bool:
-    """Return whether an ICMP error may be sent about a packet (``__icmp_send``): not about one."""
+    """Return whether an ICMP error may be sent about a packet: not about another (``__icmp_send``)."""
     if packet.family is Family.IP6:
         # is_ineligible
         return packet.proto != Protocol.ICMPV6 or (packet.icmp_type or 0) >= 128
@@ -52,15 +52,15 @@ def icmp_due(packet: Packet) -> bool:
 
 
 def sender_is_one(packet: Packet) -> bool:
-    """Return whether the source names one node, as IPv6 asks before it answers (RFC 4443, 2.4)."""
+    """Return whether the source names one node, which IPv6 requires for an answer (RFC 4443, 2.4)."""
     return packet.family is Family.IP or (packet.src != 0 and packet.src >> 120 != 0xFF)
 
 
 def checksum_holds(packet: Packet) -> bool:
-    """Return whether ``nf_send_unreach`` finds the packet's checksum right, and so answers.
+    """Return whether ``nf_send_unreach`` accepts the packet's checksum, and so answers.
 
-    It looks at protocols that it knows nothing about as if all their bytes summed to a checksum
-    (``nf_ip_checksum``), which they hardly ever do; few are exempt (``nf_reject_verify_csum``).
+    For protocols that it does not know, it sums all bytes as a checksum (``nf_ip_checksum``), which is
+    hardly ever right; a few are exempt (``nf_reject_verify_csum``).
     """
     ours = Protocol.ICMP if packet.family is Family.IP else Protocol.ICMPV6
     if packet.proto in (Protocol.TCP, Protocol.UDP, ours):
@@ -74,7 +74,7 @@ def checksum_holds(packet: Packet) -> bool:
 
 
 def _summed_with_addresses(packet: Packet) -> bool:
-    """``nf_ip6_checksum`` knows a pseudo-header for any protocol; nothing has no checksum."""
+    """Return whether ``nf_ip6_checksum`` accepts the payload; it sums any protocol with its addresses."""
     if not packet.payload:
         return False
     padded = packet.payload + bytes(len(packet.payload) % 2)
@@ -85,8 +85,8 @@ def _summed_with_addresses(packet: Packet) -> bool:
 def reset_due(packet: Packet) -> bool:
     """Return whether a RST is sent about a packet (``nf_reject_ip_tcphdr_get``).
 
-    Over IPv6 not where an address is one of IPv4: ``nf_send_reset6`` asks for unicast addresses, and
-    ``ipv6_addr_type`` does not call such an address unicast.
+    Over IPv6 none is sent where an address is IPv4-mapped: ``nf_send_reset6`` requires unicast addresses,
+    and ``ipv6_addr_type`` does not classify such an address as unicast.
     """
     if packet.family is Family.IP6 and (packet.src in MAPPED or packet.dst in MAPPED):
         return False

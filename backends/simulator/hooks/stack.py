@@ -1,7 +1,7 @@
-"""The way of a packet through the stack: hooks, routing, delivery, and what the node answers.
+"""The path of a packet through the stack: hooks, routing, delivery, and the node's answers.
 
-Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and what
-net/ipv6 does where that is something else.
+Follows ip_rcv, ip_forward, ip_local_deliver, ip_output and raw_sendmsg of net/ipv4, and net/ipv6 where that
+differs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 
 
 class Forwarded(NamedTuple):
-    """It left on ``out``."""
+    """The packet left on ``out``."""
 
     packet: Packet
     mark: int
@@ -68,20 +68,20 @@ class Forwarded(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """The node got it."""
+    """The packet was delivered to the node."""
 
     packet: Packet
     mark: int
 
 
 class Dropped(NamedTuple):
-    """It is gone; ``why`` says where."""
+    """The packet was dropped, for the reason ``why``."""
 
     why: str
 
 
 class Rejected(NamedTuple):
-    """It is gone, and its sender was told so."""
+    """The packet was dropped, and its sender was sent an answer of this ``kind``."""
 
     kind: str
     why: str
@@ -109,15 +109,15 @@ class Stack:
         self.conntrack.begin()
         self.recorder.begin()
 
-    # Ways in
+    # Entry
 
     def receive(self, packet: Packet, dev: str) -> Fate:
-        """A packet comes in on ``dev`` (``ip_rcv``)."""
+        """Receive a packet on ``dev`` (``ip_rcv``)."""
         skb = Skb(packet.changed(mark=0) if packet.mark else packet, dev=dev)
         return self._input(skb)
 
     def send(self, packet: Packet) -> Fate:
-        """A packet made on the node is sent through a raw socket (``raw_sendmsg``)."""
+        """Send a packet from the node through a raw socket (``raw_sendmsg``)."""
         skb = Skb(packet, mark=packet.mark)
         path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
         if isinstance(path, NoRoute):
@@ -130,7 +130,7 @@ class Stack:
         return self._made(skb)
 
     def resume(self, start: Checkpoint) -> Fate:
-        """A packet goes on from a checkpoint, in the table that it is in, as the first of its flow."""
+        """Continue with the packet of a checkpoint, in its table; it is the first packet of its flow."""
         view, tables = start.view, self.prepared.busy[start.view.hook]
         place = [table for table, _ in tables].index(start.table)
         if (gone := self._nat(start.table, view, start)) is not None:
@@ -161,7 +161,7 @@ class Stack:
         return self._received(skb)
 
     def _received(self, skb: Skb) -> Fate:
-        """``ip_rcv_finish``; a packet that came out of ``lo`` keeps its route if it may."""
+        """Route the packet (``ip_rcv_finish``); one that came through ``lo`` may keep its route."""
         if skb.path is None:
             packet = skb.packet
             found = self.router.route_input(packet.src, packet.dst, skb.dev)
@@ -194,7 +194,7 @@ class Stack:
         return Delivered(skb.packet, skb.mark)
 
     def _forward(self, skb: Skb) -> Fate:
-        """``ip_forward``: the TTL is spent before the rules see the packet."""
+        """Forward the packet (``ip_forward``): the TTL is decremented before the rules see it."""
         packet = skb.packet
         if packet.ttl <= 1:
             if packet.family is Family.IP6:
@@ -220,7 +220,7 @@ class Stack:
         return self._output(skb)
 
     def _output(self, skb: Skb) -> Fate:
-        """``ip_output``; out of ``lo`` the packet comes in again, as the same skb."""
+        """Send the packet (``ip_output``); sent to ``lo``, it comes in again as the same skb."""
         if (gone := self._hook(Hook.POSTROUTING, skb)) is not None:
             return gone
         return self._leave(skb)
@@ -237,8 +237,8 @@ class Stack:
     # Hooks
 
     def _hook(self, hook: Hook, skb: Skb) -> Fate | None:
-        """Run everything that is registered at a hook; None when the packet goes on."""
-        # POSTROUTING has both interfaces since Linux 5.7 (ip_output); what is made here came in nowhere.
+        """Run the tables and conntrack at a hook; None when the packet continues."""
+        # POSTROUTING has both interfaces since Linux 5.7 (ip_output); a packet made here has no input device.
         iif, oif = skb.dev, "" if skb.path is None or hook in _WITHOUT_OUT else skb.path.dev
         if self.recorder.enabled:
             entered = HookEntered(
@@ -392,9 +392,10 @@ class Stack:
         return self._answer(skb, rst, path, kind, why)
 
     def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
-        """Send what the node says about ``skb``, tied to its connection (``nf_ct_attach``).
+        """Send the node's answer to ``skb``, attached to its connection (``nf_ct_attach``).
 
-        Without one, conntrack sees it as any other packet; NOTRACK does not if ``skb`` is UNTRACKED.
+        Without a connection, conntrack tracks it as any other packet; NOTRACK ignores it if ``skb`` is
+        UNTRACKED.
         """
         made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED)
         if skb.entry is not None:

@@ -1,9 +1,8 @@
-"""What the input hides of rules: both ways are followed, and every outcome says which it assumes.
+"""Assumptions about the parts of rules that the input hides; every outcome names those it depends on.
 
-A hidden part has no probability. So that of an outcome is its share *where its assumptions hold*:
-in whichever way the hidden parts are filled in, the outcomes that assume just that sum to 1.
-Where both answers to a question lead to the same outcome, the question is taken out again
-(:func:`without_needless`), so that what is known for certain is said without a condition.
+A hidden part makes two branches. It has no probability, so the probability of an outcome is its share
+*where its assumptions hold*: whatever the hidden parts are, the outcomes whose assumptions fit sum to 1.
+An assumption that makes no difference to the outcome is removed again (:func:`without_needless`).
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", F
 
 
 class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so
-    """The input hides what becomes of the packet; the text says where."""
+    """The input hides the fate of the packet; the text names the rule."""
 
 
 @dataclass(slots=True)
 class Assumptions:
-    """Answers about the hidden parts of rules in one run of a flow; the same question, the same answer."""
+    """The assumptions of one run of a flow about the hidden parts of rules, each made once."""
 
     chance: Chance
     denied: Assumption | None = None
-    """By which the last rule that did not match did not."""
+    """The assumption by which the last rule that did not match failed."""
     made: dict[tuple[object, ...], Assumption] = field(default_factory=dict)
     visits: Counter[int] = field(default_factory=Counter)
-    """How many packets have come to each rule with a match that is not modelled."""
+    """The number of packets that came to each rule with a match that is not modelled."""
 
     def begin(self, chance: Chance) -> None:
-        """Forget all answers, for another run."""
+        """Forget all assumptions, for another run."""
         self.chance, self.denied = chance, None
         self.made.clear()
         self.visits.clear()
@@ -50,12 +49,12 @@ class Assumptions:
     def matches(self, rule: Rule, view: View) -> bool:
         """Return whether a rule whose shown tests hold matches.
 
-        Raises Undecided when it does and what it then does is hidden.
+        Raises Undecided when it does and its action is hidden.
         """
         line, reasons = rule.origin.line, tuple(one.reason for one in rule.unknown)
         hides = {one.hides for one in rule.unknown}
         if Hidden.RULES in hides:
-            # The same for all packets of a flow: what nobody knows may depend on anything.
+            # The same for all packets of a flow: unknown rules may depend on anything.
             leaves = Assumption(line=line, hidden=reasons, matches=False)
             assumed = self._assume((id(rule),), (leaves, replace(leaves, matches=True)))
             if self._denied(assumed):
@@ -65,7 +64,7 @@ class Assumptions:
             values = tuple(reader(f)(view) for f in fields)
             about = " ".join(_value(f, v, view) for f, v in zip(fields, values, strict=True) if v)
             if any(one.extension for one in rule.unknown):
-                # A match such as limit may answer anew for every packet.
+                # A match such as limit can have another result for every packet.
                 self.visits[id(rule)] += 1
                 values = (*values, self.visits[id(rule)])
                 about = f"{about} packet {self.visits[id(rule)]} that comes to it".lstrip()
@@ -96,7 +95,7 @@ def _value(field: Field, value: object, view: View) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Way(Generic[T]):
-    """One run of a flow: its probability where its assumptions hold, its outcomes, and what came of it."""
+    """One run of a flow: its probability where its assumptions hold, its outcomes, and its result."""
 
     probability: Fraction
     assuming: tuple[Assumption, ...]
@@ -105,7 +104,7 @@ class Way(Generic[T]):
 
 
 def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
-    """Join equal ways, adding their probabilities, and those that differ in one answer alone."""
+    """Join equal ways, adding their probabilities, and those that differ in one assumption alone."""
     while True:
         found: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Way[None]] = {}
         for way in ways:
@@ -121,10 +120,10 @@ def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
 
 
 def without_needless(ways: Sequence[Way[T]]) -> list[Way[T]]:
-    """Join ways that differ only in the answer to one question; that in which the rule matches stays.
+    """Join ways that differ only in one assumption; the one in which the rule matches stays.
 
-    Sound for any two ways of equal outcomes and probability: wherever their other assumptions hold,
-    one of the two answers does, and exactly one of the two ways counts.
+    Sound for any two ways of equal outcomes and probability: wherever their other assumptions hold, one
+    of the two opposite assumptions holds, and exactly one of the two ways counts.
     """
     kept = list(ways)
     joined = True

@@ -1,4 +1,4 @@
-"""Tests of rules made into functions, once per rule instead of once per packet."""
+"""Functions that evaluate the tests of rules, made once per rule instead of once per packet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Condition", "Memory", "condition", "hidden_condition"]
 
 @dataclass(slots=True)
 class Memory:
-    """What tests ask beside the packet, for one run: chance, picked ports, lists, counters, assumptions."""
+    """The state that tests read besides the packet, in one run."""
 
     chance: Chance
     ports: Ports
@@ -44,7 +44,7 @@ class Memory:
     assumptions: Assumptions
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
-    """Where the counter of each Nth stands, by its place in the ruleset."""
+    """The counter of each Nth, by the rule and test that it belongs to."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
@@ -55,7 +55,7 @@ class Memory:
         self.counters.clear()
 
     def is_blank(self) -> bool:
-        """Whether nothing is known yet but what the chooser has taken."""
+        """Return whether the run has no state yet except the choices made."""
         known = self.counters or self.ports.picked or self.lists.known or self.assumptions.made
         return not known
 
@@ -64,15 +64,15 @@ Condition = Callable[[View, Memory], bool]
 
 
 def hidden_condition(rule: Rule) -> Condition:
-    """Return the function that says whether what the input hides of a rule lets it match.
+    """Return the function that evaluates the hidden part of a rule.
 
-    It raises :class:`~backends.simulator.matching.assumptions.Undecided` where what the rule does is hidden.
+    It raises :class:`~backends.simulator.matching.assumptions.Undecided` where the rule's action is hidden.
     """
     return lambda view, memory: memory.assumptions.matches(rule, view)
 
 
 def condition(test: Test, place: object) -> Condition:
-    """Return the function that says whether ``test`` holds; ``place`` tells it from all others."""
+    """Return the function that evaluates ``test``; ``place`` is unique to the test."""
     match test:
         case FieldTest():
             return _field(test)
@@ -93,7 +93,7 @@ def condition(test: Test, place: object) -> Condition:
 
 
 def _field(test: FieldTest) -> Condition:
-    # Partial functions, because a big ruleset has many: the cells of a closure take longer to make.
+    # Partial functions, because a big ruleset has many, and a closure takes longer to make.
     match test.values:
         case (Interval(low, high),) if low == high and test.mask is None and not test.negated:
             return partial(_is, low, reader(test.field), test)
@@ -140,7 +140,7 @@ def _in_values(test: FieldTest, value: Value, memory: Memory) -> bool:
 
 
 def _ports(test: FieldTest) -> tuple[Interval, ...]:
-    """The values of a port that pass the test before negation."""
+    """Return the ports that pass the test before negation."""
     given = tuple(v for v in test.values if isinstance(v, Interval))
     if test.mask is None:
         return given
@@ -161,8 +161,8 @@ def _random(test: Random) -> Condition:
 def _nth(test: Nth, place: object) -> Condition:
     """``xt_statistic``'s nth mode.
 
-    The counter outlives flows, so where it stands when a flow first meets it is not known:
-    every position is equally likely. From then on it counts.
+    The counter outlives flows, so its value is unknown when a flow first meets it: every value is
+    equally likely. From then on it counts.
     """
     weights = (Fraction(1, test.every),) * test.every
 
@@ -182,7 +182,7 @@ def _recent(test: Recent) -> Condition:
     def holds(view: View, memory: Memory) -> bool:
         packet = view.skb.packet
         address = packet.src if source else packet.dst
-        # What is forwarded has lost one already where there is an out-device (recent_mt).
+        # A forwarded packet has lost one already where there is an out-device (recent_mt).
         ttl = packet.ttl + 1 if view.oif and view.skb.dev else packet.ttl
         return memory.lists.matches(test, address, ttl)
 
@@ -190,6 +190,6 @@ def _recent(test: Recent) -> Condition:
 
 
 def _set(test: SetTest) -> Condition:
-    """A packet that cannot be looked up is in no set; negated, it passes (``set_match_v4``)."""
+    """Return the condition: a packet that cannot be looked up is in no set (``set_match_v4``)."""
     name, negated, directions = test.name, test.negated, test.directions
     return lambda view, memory: memory.sets[name].holds(directions, view, memory.ports) != negated

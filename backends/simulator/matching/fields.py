@@ -1,4 +1,4 @@
-"""Reading a field off a packet at a hook."""
+"""Functions that read a field of a packet at a hook."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from translate.ir import Field, Hook, Protocol
 __all__ = ["Reader", "Value", "View", "reader"]
 
 Value = Port | str | None
-"""What a packet has in a field; None when it does not have the field."""
+"""The value of a field; None when the packet does not have the field."""
 
 
 @dataclass(slots=True)
 class View:
-    """A packet as the rules of one hook see it; interface names are empty where there is none."""
+    """A packet as the rules of one hook see it; the name of a missing interface is empty."""
 
     skb: Skb
     hook: Hook
@@ -64,7 +64,7 @@ def _tcp_flags(view: View) -> Value:
 
 
 def _of_connection(read: Callable[[Entry], Value]) -> Reader:
-    """``xt_conntrack``: a packet without an entry has none of these fields."""
+    """Return a reader of a connection: a packet without one has none of these fields (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 
 
@@ -99,10 +99,10 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.CT_REPLY_DADDR: _of_connection(lambda entry: entry.reply.dst),
     Field.CT_REPLY_SPORT: _of_connection(lambda entry: entry.reply.sport),
     Field.CT_REPLY_DPORT: _of_connection(lambda entry: entry.reply.dport),
-    # a Node has no rules by which a mark leads elsewhere
+    # a Node has no policy routing, which could read the mark
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path,
-    # nor bridges
+    # and no bridges
     Field.BRIDGED: lambda view: 0,
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),

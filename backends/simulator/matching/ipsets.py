@@ -1,4 +1,4 @@
-"""Membership of an ipset, as the kernel looks it up: by hash, not element by element."""
+"""Lookups in ipsets, by hash as in the kernel."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _BITMAP_PROTOCOLS: Final = (Protocol.TCP, Protocol.UDP)
 class Members:
     """The elements of one set by key, for each prefix length of its nets, the longest first.
 
-    ``tables`` pairs the mask of the net with the elements: their keys, and whether a packet with
-    that key is in the set (not so for ``nomatch``). Sets without nets have one table.
+    ``tables`` pairs the mask of a net with the elements: their keys, and whether a packet with that key is
+    in the set (False for ``nomatch``). Sets without nets have one table.
     """
 
     set: IpSet
@@ -43,10 +43,10 @@ class Members:
     _readers: dict[_Sides, tuple[Reader, ...]] = field(default_factory=dict)
 
     def holds(self, directions: _Sides, view: View, ports: Ports) -> bool:
-        """Whether the packet is in the set.
+        """Return whether the packet is in the set.
 
-        What the packet lacks (ports of what has none for a ``bitmap:port``) makes it no member
-        (``ip_set_test`` takes an error of the type for that).
+        A packet that lacks a field of the key, such as a port for a ``bitmap:port``, is no member
+        (``ip_set_test`` treats an error of the set type so).
         """
         if self.set.type is SetType.BITMAP_PORT and view.skb.packet.proto not in _BITMAP_PROTOCOLS:
             return False
@@ -62,14 +62,14 @@ class Members:
         return self.has(key)  # type: ignore[arg-type]  # addresses, protocols and ports are numbers
 
     def _picked(self, key: tuple[object, ...], index: int, value: PickedPort, ports: Ports) -> bool:
-        """Whether a packet is in the set whose port the kernel picked: that decides about the port."""
+        """Return whether a packet with a picked port is in the set; the answer narrows the port."""
         known = {k[index] for _, table in self.tables for k in table}
         before, behind = key[:index], key[index + 1 :]
         fitting = [n for n in sorted(known) if self.has((*before, n, *behind))]  # type: ignore[arg-type]
         return bool(fitting) and ports.within(value, tuple(Interval.point(n) for n in fitting))
 
     def has(self, key: _Key) -> bool:
-        """Whether a packet with this key, a number for each cell, is in the set."""
+        """Return whether a packet with this key, a number for each cell, is in the set."""
         for mask, table in self.tables:
             if self.net is not None:
                 key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])
@@ -80,7 +80,7 @@ class Members:
 
 
 def _port(view: View, *, source: bool) -> int | PortClass:
-    """``get_port`` of ``ip_set_getport.c``."""
+    """Return the port of the key (``get_port`` of ``ip_set_getport.c``)."""
     packet = view.skb.packet
     if packet.is_icmp:
         return (packet.icmp_type or 0) << 8 | (packet.icmp_code or 0)

@@ -1,8 +1,8 @@
 """The lists of ``-m recent``: addresses with the times at which they were seen (``xt_recent``).
 
-A list belongs to the network namespace, not to a table: rules of every table that name it share it.
-Time is whole jiffies in the kernel; here it is exact, so that a packet within a jiffy of a timeout
-may go the other way there.
+A list belongs to the network namespace, not to a table: all rules that name it share it. The kernel counts
+time in jiffies. Here time is exact, so the kernel may decide otherwise about a packet within a jiffy of a
+timeout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from translate.ir import Recent, RecentMode
 __all__ = ["MOST_ADDRESSES", "RecentLists", "remembered_times"]
 
 MOST_ADDRESSES: Final = 100
-"""Addresses per list (module parameter ``ip_list_tot``); one more evicts the one seen longest ago."""
+"""Addresses per list (module parameter ``ip_list_tot``); another one evicts the least recently seen."""
 
 _DEFAULT_TIMES: Final = 32
 
@@ -25,7 +25,7 @@ _DEFAULT_TIMES: Final = 32
 def remembered_times(rules: Iterable[Recent]) -> dict[str, int]:
     """Return how many times each list keeps per address.
 
-    The most that a rule of the list asks for: the next power of two of its ``--hitcount``, or 32
+    The most that a rule of the list needs: the next power of two of its ``--hitcount``, or 32
     (``recent_mt_check`` with ``ip_pkt_list_tot`` 0, its default).
     """
     found: dict[str, int] = {}
@@ -37,7 +37,7 @@ def remembered_times(rules: Iterable[Recent]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a list knows of one address (``struct recent_entry``)."""
+    """The entry of one address in a list (``struct recent_entry``)."""
 
     ttl: int
     times: list[float]
@@ -49,7 +49,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class RecentLists:
-    """Every list of one run; all are empty when it begins. ``now`` is the clock, in seconds."""
+    """All lists of one run, empty when it begins. ``now`` is the virtual clock, in seconds."""
 
     capacity: Mapping[str, int]
     now: float = 0.0
@@ -62,13 +62,13 @@ class RecentLists:
 
     @property
     def holds_any(self) -> bool:
-        """Whether some list has an address."""
+        """Return whether some list has an address."""
         return any(self.known.values())
 
     def matches(self, test: Recent, address: int, ttl: int) -> bool:
-        """Do what ``test`` does to its list, and say whether it matches (``recent_mt``).
+        """Apply ``test`` to its list and return whether it matches (``recent_mt``).
 
-        ``address`` is the packet's, without the mask; ``ttl`` is as it was before forwarding.
+        ``address`` is the packet's, without the mask; ``ttl`` is the value before forwarding.
         """
         address &= test.mask
         known = self.known.setdefault(test.name, OrderedDict())
@@ -117,7 +117,7 @@ class RecentLists:
         known.move_to_end(address)
 
     def _reap(self, test: Recent, known: OrderedDict[int, _Seen], *, keep: int | None) -> None:
-        """Drop the address seen longest ago, if that is longer ago than the rule's seconds."""
+        """Drop the least recently seen address if that was more than the rule's seconds ago."""
         assert test.seconds is not None
         oldest = next(iter(known))
         if oldest != keep and known[oldest].latest() < self.now - test.seconds:

@@ -1,4 +1,4 @@
-"""NAT: what a connection's first packet binds, and how every packet is rewritten by it.
+"""Bindings of NAT, made by the first packet of a connection, and the rewriting of every packet by them.
 
 Follows nf_nat_core.c (``nf_nat_inet_fn``, ``nf_nat_setup_info``, ``get_unique_tuple``),
 nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_nat_redirect.c.
@@ -79,9 +79,9 @@ class Nat:
     family: Family = Family.IP
 
     def asks(self, hook: Hook, skb: Skb) -> bool:
-        """Whether the nat table's chain at this hook decides about a packet (``nf_nat_inet_fn``).
+        """Return whether the nat table's chain at this hook decides about a packet (``nf_nat_inet_fn``).
 
-        It does so for the first packet of a connection alone, once for each side of it.
+        It decides about the first packet of a connection only, once for each side.
         """
         entry = skb.entry
         if entry is None or skb.state not in _UNBOUND or (skb.state is _RELATED and skb.packet.is_icmp):
@@ -89,9 +89,9 @@ class Nat:
         return not (entry.source_done if _manip(hook) is _SOURCE else entry.destination_done)
 
     def bind(self, hook: Hook, skb: Skb, out: str, decided: NatAction | Accept) -> bool:
-        """Do what the chain decided about a packet of which it was asked; False when it is dropped.
+        """Apply the decision of the chain to a packet; return False when the packet is dropped.
 
-        Accept leaves the address as it is.
+        Accept leaves the address unchanged.
         """
         entry, manip = skb.entry, _manip(hook)
         assert entry is not None
@@ -102,7 +102,7 @@ class Nat:
         return self._rewrite(hook, skb, entry, manip)
 
     def follow(self, hook: Hook, skb: Skb, out: str) -> bool:
-        """Take a packet through a NAT hook of which the chain is not asked; False when it is dropped."""
+        """Apply the binding to a packet that the chain does not see; return False when it is dropped."""
         entry = skb.entry
         if entry is None:
             return True
@@ -196,7 +196,7 @@ class Nat:
         chosen = _with_address(original, wanted, manip, self.family)
         given = wanted.ports.interval
         if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
-            # One port is taken whether it is free or not.
+            # A single port is used whether it is free or not.
             return Tuple(chosen.src, chosen.dst, chosen.proto, chosen.sport, given.low)
         if not wanted.random and wanted.ports.base is None:
             if given is None:
@@ -270,7 +270,7 @@ class Nat:
         if wanted.ports.base is not None:
             port = _shifted(t.sport if source else t.dport, given, wanted.ports.base, taken)
         if port is None:
-            # Since Linux 6.8 a destination is bound to the first free one, unless chance is asked for.
+            # Since Linux 6.8 a destination gets the first free port, unless a random one is requested.
             drawn = manip is _SOURCE or wanted.random
             port = self.ports.pick(given.low, given.high, taken, drawn=drawn)
         if source:
@@ -329,14 +329,15 @@ def _manip(hook: Hook) -> Manip:
 
 
 def _has_plain_port(t: Tuple) -> bool:
-    """Whether the destination is a port, and not one that the kernel picked."""
+    """Return whether the destination has a port that the kernel did not pick."""
     return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
 
 
 def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
-    """Return the first free port of a range, from as far into it as ``port`` is above ``base``, and round.
+    """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
 
-    None where the kernel begins anew elsewhere; the last one that it tries where all are taken.
+    The search wraps around. None where the kernel starts again elsewhere; the last port tried where all are
+    taken.
     """
     if not isinstance(port, int):
         return None
@@ -350,7 +351,7 @@ def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> P
 
 
 _ATTEMPTS = 128
-"""How many ports are tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
+"""The number of ports tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
 
 
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
@@ -373,8 +374,8 @@ def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tup
 def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
     """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
 
-    Between two of them the destination goes into the hash: where that is what is being bound, the 32
-    bits of it that have just been drawn.
+    Between two draws the destination goes into the hash; where the destination is being bound, the 32 bits
+    just drawn do.
     """
     words = family.bits // 32
     source, destination = _words(t.src, words), _words(t.dst, words)
@@ -399,7 +400,7 @@ def _big_words(address: int, count: int) -> list[int]:
 
 
 def _words(address: int, count: int) -> list[int]:
-    """An address as a little-endian machine reads its bytes, four at a time."""
+    """Return an address as 32-bit words in the byte order of a little-endian machine."""
     return [_as_stored(word) for word in _big_words(address, count)]
 
 

@@ -1,4 +1,4 @@
-"""The kernel's hash functions that decide what a packet sees (``include/linux/jhash.h``)."""
+"""Jenkins' hash as the kernel computes it (``include/linux/jhash.h``)."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ class Router:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        # Asked for every packet, and always the same.
+        # Called for every packet, with constant results.
         self.forwards = functools.cache(self._forwards)
         self._flag = functools.cache(self._read_flag)
         self._rp_filter = functools.cache(self._read_rp_filter)
-        # Asked for every way of a flow, of which there are as many as endpoints.
+        # Called for every branch of a flow, of which there are as many as endpoints.
         self.route_input = functools.lru_cache(_MOST_ROUTED)(self._route_input)
         given = {i.name: i.addresses for i in node.interfaces}
         self._devices: dict[str, _Device] = {}
@@ -82,7 +82,7 @@ class Router:
         return None
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
-        """Return what an address is to this node (``__inet_dev_addr_type``).
+        """Return the type of an address on this node (``__inet_dev_addr_type``).
 
         With ``dev``, a local or broadcast address counts only if it belongs to that interface.
         """
@@ -100,7 +100,7 @@ class Router:
 
         The first primary address in the same network as ``dst``, else the first primary address
         of the device, else that of the first device that has one; 0 when there is none.
-        127.0.0.1 has host scope, and no caller asks for so narrow a scope.
+        127.0.0.1 has host scope, which no caller accepts.
         """
         own = [a for a in self._devices[dev].primary if not _loopback(a.value)]
         for a in own:
@@ -122,7 +122,7 @@ class Router:
     # Input
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
-        """Say why a packet is gone before any hook; ``ip_rcv`` looks at no address."""
+        """Return why a packet is dropped before any hook: never, as ``ip_rcv`` reads no address."""
         return None
 
     def _route_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
@@ -153,7 +153,7 @@ class Router:
         return entry.path
 
     def leads_back(self, src: int, dst: int, dev: str) -> bool:
-        """Whether the way to ``src`` leads out of ``dev``, where the packet came in (``rpfilter_mt``)."""
+        """Return whether the route to ``src`` leads out of ``dev``, the input device (``rpfilter_mt``)."""
         if dev == LOOPBACK:
             return True
         if src >> 24 == 0 and (dst == _BROADCAST or dst >> 8 == _LINK_GROUPS):
@@ -167,7 +167,7 @@ class Router:
         return Path(type=AddressType.BROADCAST, dev=LOOPBACK)
 
     def _multicast_input(self, src: int, dst: int, dev: str) -> Path | NoRoute:
-        # ip_check_mc_rcu: of all groups, only all-hosts is joined without anyone asking for it.
+        # ip_check_mc_rcu: all-hosts is the only group that is always joined.
         if dst != _ALL_HOSTS or _multicast(src) or src == _BROADCAST:
             return NoRoute.MARTIAN
         if _loopback(src) and not self._flag("route_localnet", dev):
@@ -193,15 +193,15 @@ class Router:
         return strict != 1 if self._devices[dev].addresses else not strict
 
     def _forwards(self, dev: str) -> bool:
-        """Whether packets that come in on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
+        """Return whether packets received on ``dev`` may be forwarded (``IN_DEV_FORWARD``)."""
         given = self._node.sysctls.get(f"net.ipv4.conf.{dev}.forwarding")
         return (given or self._node.sysctl("net.ipv4.ip_forward")) != "0"
 
     def _read_flag(self, name: str, dev: str) -> bool:
-        """``IN_DEV_ORCONF``: on for all interfaces, or on for this one; off when not said.
+        """Return a flag: on for all interfaces or for this one; off by default (``IN_DEV_ORCONF``).
 
-        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP
-        redirects would come out beside what is being tested.
+        Linux has ``send_redirects`` on by default; a node under test has it off, because ICMP redirects
+        would come out beside the packets under test.
         """
         get = self._node.sysctls.get
         of_all = get(f"net.ipv4.conf.all.{name}", "0")
@@ -220,7 +220,7 @@ class Router:
     def route_output(self, dst: int, src: int = 0, *, any_source: bool = False) -> Path | NoRoute:
         """Route a packet made on the node (``ip_route_output_key_hash_rcu``).
 
-        ``src`` 0 means that none is chosen yet: a raw socket with its own header asks this way.
+        ``src`` 0: no source is chosen yet, as for a raw socket with its own header.
         """
         if src:
             if _multicast(src) or src == _BROADCAST:
@@ -274,15 +274,15 @@ class Router:
         return self.route_output(dst, address if about.type is AddressType.LOCAL else 0)
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
-        """Say why a source must not be forwarded; ``ip_route_input_slow`` has seen to it."""
+        """Return why a source must not be forwarded: never, ``ip_route_input_slow`` has dropped such."""
         return None
 
     def _owner(self, address: int) -> str | None:
-        """``__ip_dev_find``: of several devices with an address, the one that got it last."""
+        """Return the device with an address, the last one that got it (``__ip_dev_find``)."""
         for d in reversed(self._devices.values()):
             if any(a.value == address for a in d.addresses):
                 return d.name
-        entry = self._find(address)  # 127.0.0.53 is on no device's list
+        entry = self._find(address)  # 127.0.0.53 is in no device's list
         return entry.dev if entry is not None and entry.type is AddressType.LOCAL else None
 
 
@@ -295,7 +295,7 @@ def _loopback(address: int) -> bool:
 
 
 def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
-    """Without ``IFA_F_SECONDARY``: later addresses of a network that the device is already in."""
+    """Return the first address of each network, which lacks ``IFA_F_SECONDARY``."""
     seen: set[Interval] = set()
     found = []
     for a in addresses:
@@ -306,7 +306,7 @@ def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
 
 
 def _local_entries(device: _Device) -> list[_Entry]:
-    """What ``fib_add_ifaddr`` puts into the local table."""
+    """Return the entries that ``fib_add_ifaddr`` adds to the local table."""
     entries = []
     primary = {a.network: a for a in device.primary}
     for a in device.addresses:
@@ -321,7 +321,7 @@ def _local_entries(device: _Device) -> list[_Entry]:
 
 
 def _connected_entries(device: _Device) -> list[_Entry]:
-    """What ``fib_add_ifaddr`` puts into the main table: the networks the device stands in."""
+    """Return the entries that ``fib_add_ifaddr`` adds to the main table: connected networks."""
     return [
         _Entry(a.network, AddressType.UNICAST, device.name, None, a.value)
         for a in device.primary

@@ -27,7 +27,7 @@ _ALL_ROUTERS = parse_address(Family.IP6, "ff02::2")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """``base`` is the first address of a network on the link, if it is wide enough for an anycast address."""
+    """A route. ``base`` is the first address of a network on the link that has an anycast address."""
 
     type: AddressType
     dev: str
@@ -40,7 +40,7 @@ class Router6:
 
     def __init__(self, node: Node) -> None:
         self._forwarding = node.sysctl("net.ipv6.conf.all.forwarding") != "0"
-        # ipv6_link_dev_addr puts an address before the earlier ones of its scope, and behind wider ones.
+        # ipv6_link_dev_addr puts an address before earlier ones of its scope, and after wider ones.
         self._devices: dict[str, tuple[Address, ...]] = {LOOPBACK: (_LOCALHOST,)}
         for interface in node.interfaces:
             six = [a for a in interface.addresses if a.family is Family.IP6]
@@ -68,7 +68,7 @@ class Router6:
     # Tables
 
     def _find(self, address: int, dev: str | None = None) -> _Entry | None:
-        """Look an address up, one of the link or ::1 only in routes of ``dev`` (``rt6_need_strict``)."""
+        """Look up an address; a link-local one or ::1 only in routes of ``dev`` (``rt6_need_strict``)."""
         strict = dev if address in LINK_LOCAL or address == _LOCALHOST.value else None
         for entry in self._local.get(address, ()):
             if strict in (None, entry.dev):
@@ -80,7 +80,7 @@ class Router6:
         return None
 
     def address_type(self, address: int, dev: str | None = None) -> AddressType:
-        """Return what an address is to this node (``match_lookup_rt6``, ``__nft_fib6_eval_type``).
+        """Return the type of an address on this node (``match_lookup_rt6``, ``__nft_fib6_eval_type``).
 
         With ``dev``, a local address counts only if it is that interface's own.
         """
@@ -103,8 +103,8 @@ class Router6:
     def redirect_address(self, dev: str, dst: int) -> int:
         """Return the address that REDIRECT binds on ``dev``, or 0 (``nf_nat_redirect_ipv6``).
 
-        The first one, or the first that reaches as far as what the packet was sent to where that is not
-        everywhere. So it is since Linux 6.1.64 and 6.7; before, it was the first one always.
+        The first address; for a destination of limited scope, the first address of the same scope (since
+        Linux 6.1.64 and 6.7; before, always the first).
         """
         reach = reach_of(dst)
         for a in self._devices[dev]:
@@ -115,11 +115,11 @@ class Router6:
     # Input
 
     def leads_back(self, src: int, dst: int, dev: str) -> bool:
-        """Never asked: the reader refuses rpfilter for IPv6."""
+        """Never called: the reader refuses rpfilter for IPv6."""
         raise NotImplementedError
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
-        """Say why a packet is gone before any hook (``ip6_rcv_core``); None when it is not."""
+        """Return why a packet is dropped before any hook (``ip6_rcv_core``); None when it is not."""
         if _multicast(src):
             return "its source is a multicast address"
         if dev != LOOPBACK and _LOCALHOST.value in (src, dst):
@@ -145,10 +145,10 @@ class Router6:
         return Path(type=entry.type, dev=entry.dev, via=entry.via)
 
     def stays_on_link(self, src: int, dev: str, out: str) -> AddressType | None:
-        """Say why a source must not be forwarded (``ip6_forward``): UNICAST if it is of the link only.
+        """Return why a source must not be forwarded (``ip6_forward``): UNICAST if it is link-local.
 
-        None when it may; UNSPEC when it is no source at all. Out of the device that it came from, a
-        packet goes unlooked at.
+        None when it may be; UNSPEC when it is not a valid source. A packet that leaves on its input device
+        is not checked.
         """
         if dev == out:
             return None
@@ -161,8 +161,8 @@ class Router6:
     def route_output(self, dst: int, src: int = 0, *, dev: str | None = None) -> Path | NoRoute:
         """Route a packet made on the node (``ip6_route_output``); its source does not matter.
 
-        ``dev`` is for a destination of the link only. Raises UnsupportedError for what a socket
-        without an interface sends to a link, which this does not follow.
+        ``dev`` is for a link-local destination only. Raises UnsupportedError for a link-local destination
+        without ``dev``, which is not simulated.
         """
         if _multicast(dst):
             _refuse("ipv6-multicast", "a multicast packet made on the node")
@@ -186,7 +186,7 @@ class Router6:
         return self.route_output(dst, src, dev=dev if dst in LINK_LOCAL else None)
 
     def route_reset(self, dst: int, src: int) -> Path | NoRoute:
-        """Route a RST from ``src`` (``nf_send_reset6``): for no device, not even to an address of a link."""
+        """Route a RST from ``src`` (``nf_send_reset6``): without a device, even for a link-local address."""
         entry = self._find(dst)
         if entry is None:
             return NoRoute.FAILED
@@ -200,9 +200,8 @@ class Router6:
     def route_error(self, dst: int, about: Path, address: int, dev: str) -> Path | NoRoute:
         """Route an ICMPv6 error to ``dst`` about a packet for ``address`` that came in on ``dev``.
 
-        Its source, ``icmp6_send`` says, is the address that the packet was for, if it is the node's,
-        wherever it goes; else the device's for that destination. Nothing is said to an anycast
-        address.
+        Its source is the address that the packet was for, if it is the node's, else the device's address for
+        that destination (``icmp6_send``). No error is sent to an anycast address.
         """
         link = dev if dst in LINK_LOCAL else None
         entry = None if _multicast(address) else self._find(address)

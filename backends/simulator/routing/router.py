@@ -1,4 +1,4 @@
-"""The routers of the two families, behind one name."""
+"""The router of either family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an IPv6 address reaches: the two answers that the kernel has (``__ipv6_addr_type``)."""
+"""Scopes of IPv6 addresses, in the two forms that the kernel uses (``__ipv6_addr_type``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NODE, _LINK, _SITE, _GLOBAL = 1, 2, 5, 14
 
 
 class Reach(IntFlag):
-    """The kind of an address that reaches less far than everywhere (``ipv6_addr_scope``)."""
+    """The kind of an address whose scope is not global (``ipv6_addr_scope``)."""
 
     LOOPBACK = 0x10
     LINK = 0x20
@@ -37,7 +37,7 @@ _REACH_OF_GROUPS: Final = {_NODE: Reach.LOOPBACK, _LINK: Reach.LINK, _SITE: Reac
 
 
 def scope_of(address: int) -> int:
-    """Return the scope of an address as a number that grows with it (``__ipv6_addr_src_scope``)."""
+    """Return the scope of an address as a number, larger for a wider scope (``__ipv6_addr_src_scope``)."""
     if address in MULTICAST:
         return address >> 112 & 0xF
     if address in LINK_LOCAL or address == _LOOPBACK:
@@ -46,7 +46,7 @@ def scope_of(address: int) -> int:
 
 
 def reach_of(address: int) -> Reach:
-    """Return what ``ipv6_addr_scope`` says of an address, by which REDIRECT chooses."""
+    """Return the scope flags of an address (``ipv6_addr_scope``), by which REDIRECT chooses."""
     if address in MULTICAST:
         return _REACH_OF_GROUPS.get(scope_of(address), Reach(0))
     if address in LINK_LOCAL:

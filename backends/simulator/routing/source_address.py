@@ -1,7 +1,7 @@
-"""Which of its addresses a node sends from: the rules of RFC 6724 as ``ipv6_dev_get_saddr`` has them.
+"""Source address selection of IPv6: the rules of RFC 6724 as ``ipv6_dev_get_saddr`` implements them.
 
-Of them, those that can tell addresses apart that are static: rules 1 (same address), 2 (scope),
-5 (interface), 6 (label), and 8 (longest match). A tie goes to the one that is looked at first.
+Only the rules that can distinguish static addresses: 1 (same address), 2 (scope), 5 (interface), 6 (label),
+and 8 (longest match). Of equally good addresses the first one is taken.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str)
 
 
 def _scope_score(source: int, dst: int) -> int:
-    """Rule 2: the smallest scope that reaches, else the largest."""
+    """Return the score of rule 2: the smallest sufficient scope, else the largest."""
     scope = scope_of(source)
     return -scope if scope >= scope_of(dst) else scope - 128
 
 
 def _label(address: int) -> int:
-    """The default table of ``ip6addrlbl``, longest prefix first."""
+    """Return the label of an address in the default table of ``ip6addrlbl``, longest prefix first."""
     return next((label for prefix, label in _LABELS if address in prefix), _OTHER_LABEL)

@@ -1,4 +1,4 @@
-"""What rules do to a packet, or to its connection, before the next rule sees it."""
+"""Actions that change a packet or its connection and let the next rule follow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Log, NfL
 
 
 def take_effect(action: Action, skb: Skb) -> None:
-    """Do what one of :data:`EFFECTS` does.
+    """Apply one of :data:`EFFECTS`.
 
     A connection has a mark as soon as a packet has its entry, confirmed or not; a packet without one
     keeps its own (``connmark_tg``).

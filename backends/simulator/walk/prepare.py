@@ -1,4 +1,4 @@
-"""A Ruleset made ready to run, once per job: chains by name, rules that cannot be run refused."""
+"""Preparation of a Ruleset for simulation, once per job: chains by name, and refusals."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ __all__ = ["NAME", "Control", "Prepared", "PreparedChain", "PreparedRule", "Prep
 NAME = "simulator"
 
 Control = Jump | Goto | Return | Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
-"""What a matching rule can say about where to go on."""
+"""The actions of a matching rule that direct or end the walk."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRule:
     """A rule with its tests as functions. ``number`` counts from 1 in ``chain``.
 
-    ``tests`` are those of the conditions; None stands for what the input hides of the rule.
+    ``tests`` are those of the conditions; None stands for the hidden part of the rule.
     """
 
     rule: Rule
@@ -62,16 +62,16 @@ class PreparedRule:
     tests: tuple[Test | None, ...]
     conditions: tuple[Condition, ...]
     effect: Action | None
-    """What the rule does to the packet before the next rule sees it."""
+    """The action on the packet, after which the next rule follows."""
     control: Control | None
-    """Where the walk goes on, or what ends it."""
+    """The action that directs or ends the walk."""
     draws: bool
-    """Whether a test draws chance."""
+    """Whether a test draws a random number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain:
-    """A chain's rules, the policy of a built-in one, and the index and the memo of them if there are any."""
+    """A chain's rules, the policy if it is built-in, and its index and memo if it has them."""
 
     rules: tuple[PreparedRule, ...]
     policy: Policy
@@ -81,7 +81,7 @@ class PreparedChain:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """A table's chains by name, each prepared when it is first asked for and from then on in ``prepared``."""
+    """A table's chains by name; ``prepared`` has those that were needed so far."""
 
     name: TableName
     _written: dict[str, Chain]
@@ -100,13 +100,13 @@ class PreparedTable:
         return found
 
     def idle(self, hook: Hook) -> bool:
-        """Whether every packet passes the table at ``hook`` as it is."""
+        """Return whether the table at ``hook`` has no rules and accepts."""
         written = self._written.get(hook)
         return (written is None or not written.rules) and _policy(written) is Policy.ACCEPT
 
 
 def _policy(chain: Chain | None) -> Policy:
-    """A built-in chain that is not declared accepts."""
+    """Return the policy of a chain; an undeclared built-in chain accepts."""
     return Policy.ACCEPT if chain is None or chain.policy is None else chain.policy
 
 
@@ -126,10 +126,10 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:
-    """The tests in the order in which they are asked; None stands for what is hidden.
+    """Return the tests in order of evaluation; None stands for the hidden part.
 
-    Hidden tests are the rule's own (interfaces, addresses), which come before those that count or
-    remember (``ipt_do_table``). What only looks at the packet comes first: it may settle the matter.
+    Hidden tests are the rule's own (interfaces, addresses), which come before tests with state
+    (``ipt_do_table``). Tests of the packet alone come first: where one fails, no assumption is needed.
     """
     if not rule.is_undecided:
         return rule.tests
@@ -139,13 +139,13 @@ def _tests(rule: Rule) -> tuple[Test | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Which tables are at which hook with which priority, in the kernel's order, and their lists."""
+    """The tables at each hook with their priorities, in the kernel's order, and their lists."""
 
     at: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
     busy: dict[Hook, tuple[tuple[PreparedTable, int], ...]]
-    """The same without tables that let every packet pass as it is; NAT binds one in any case."""
+    """The same without tables that accept every packet; NAT stays, because it always binds."""
     recent: dict[str, int]
-    """How many times each list of ``-m recent`` keeps per address."""
+    """The number of times that each list of ``-m recent`` keeps per address."""
     sets: dict[str, Members]
     """The ipsets by name."""
 
@@ -194,7 +194,7 @@ def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
 
 
 def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
-    """A list has the mask of the rule that was loaded first (``recent_mt_check``)."""
+    """Refuse other masks of a list than that of its first rule, which wins (``recent_mt_check``)."""
     masks: dict[str, int] = {}
     for rule, test in _recents(ruleset):
         if masks.setdefault(test.name, test.mask) != test.mask:
@@ -217,5 +217,5 @@ def _refusals(rule: Rule, family: Family) -> list[Refusal]:
 
 
 _LOCAL = (Interval.point(AddressType.LOCAL),)
-"""``match_type6`` takes the other types apart from what the routing table says: any address that is
-no multicast one is UNICAST, of the node or not."""
+"""``match_type6`` does not read other types from the routing table: any address that is not multicast is
+UNICAST, even one of the node."""
