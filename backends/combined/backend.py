@@ -23,11 +23,11 @@ class BesideLoader(Loader):
     """
 
     def __init__(self, first: Loader, second: Loader) -> None:
-        if first.family is not second.family or first.quiet is not second.quiet:
+        if first.family is not second.family or first.reset_fallback is not second.reset_fallback:
             raise ValueError("two loaders on one node are for one family, and track connections alike")
         self._loaders = (first, second)
         self.family = first.family
-        self.quiet = first.quiet
+        self.reset_fallback = first.reset_fallback
         self.lists = first.lists or second.lists
 
     def load(self, tap: TapNode) -> None:

@@ -23,7 +23,7 @@ A backend is therefore: translate in ``open``, in the harness's process, where U
 belongs; put the result as plain data into a picklable ``Loader`` whose ``load(tap)`` runs in the
 child; ``return open_session(job.node, loader)``. A loader whose connections do not live in
 conntrack overrides ``forget``; one that must not have conntrack switched on sets
-``quiet = Quiet.ALL``.
+``reset_fallback = ResetFallback.ALL``.
 """
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from backends.model.packet import Packet
-from backends.testbed.quiet import Quiet
+from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import Family, Ruleset, longest_walk
@@ -57,8 +57,8 @@ class Loader(ABC):
     Errors of the NfparityError tree raised by any method reach the caller of ``open``.
     """
 
-    quiet: Quiet = Quiet.UNTRACKED
-    """Which of the stack's own resets must not be seen; see :mod:`backends.testbed.quiet`."""
+    reset_fallback: ResetFallback = ResetFallback.UNTRACKED
+    """The condition for the stack's own resets; see :mod:`backends.testbed.suppress_stack_rst`."""
 
     family: Family = Family.IP
     """What the rules are for: the node carries packets of this family only."""

@@ -18,7 +18,7 @@ from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_
 from backends.replay.replayer import Replayer
 from backends.replay.sampler import Destination, sample
 from backends.replay.worker import Worker
-from backends.testbed.quiet import quieten
+from backends.testbed.suppress_stack_rst import suppress_stack_rst
 from backends.testbed.tapnode import TapNode
 from translate.errors import Note
 from translate.ir import Family
@@ -62,7 +62,7 @@ class _Start:
 
     def __call__(self) -> _Server:
         tap = TapNode(self.node, self.loader.family)
-        quieten(self.loader.quiet, self.loader.family)
+        suppress_stack_rst(self.loader.reset_fallback, self.loader.family)
         self.loader.load(tap)
         tap.apply_sysctls()
         return _Server(Replayer(tap, self.loader))

@@ -15,7 +15,7 @@ from typing import Any, Final
 from backends.tc_ebpf import bpfcall
 from backends.tc_ebpf.bcc import import_bcc, provided_headers
 from backends.tc_ebpf.compiled import CompiledFunction, CompiledMap, CompiledProgram, with_maps
-from backends.tc_ebpf.complaints import shorten
+from backends.tc_ebpf.verifier_log import shorten
 from translate.errors import MachineError
 
 __all__ = ["FLAGS", "compile_program", "explain_refusal"]

@@ -65,7 +65,7 @@ class Dataplane:
         fill(program, self._output, facts)
         with Filters() as filters:
             for index in facts.devices:
-                filters.make_room(index)
+                filters.add_clsact(index)
                 for side in Side:
                     filters.attach(index, side, family, program.entries[side])
         switch(program.map("gate"), on=True)

@@ -98,12 +98,12 @@ class Filters(Netlink):
     def __init__(self) -> None:
         super().__init__(socket.NETLINK_ROUTE)
 
-    def make_room(self, index: int) -> bool:
-        """See to it that the device has a ``clsact``; return whether it had none."""
+    def add_clsact(self, index: int) -> bool:
+        """Give the device a ``clsact``; return whether it had none."""
         body = _message(index, handle=_CLSACT_HANDLE, parent=_CLSACT) + attribute(_TCA_KIND, b"clsact\0")
         number = self.request(_RTM_NEWQDISC, _CREATE | _EXCL, body)
         if number == errno.EEXIST:
-            if index in self.rooms():
+            if index in self.with_clsact():
                 return False
             raise MachineError(
                 f"device {_name(index)} has an ingress qdisc, which has no egress side; replace it by clsact"
@@ -113,7 +113,7 @@ class Filters(Netlink):
         _insist(number, index, "give it a clsact")
         return True
 
-    def rooms(self) -> frozenset[int]:
+    def with_clsact(self) -> frozenset[int]:
         """Return the devices that have a ``clsact``."""
         return frozenset(
             int(struct.unpack_from("=4xi", message)[0])
@@ -121,8 +121,8 @@ class Filters(Netlink):
             if attributes(message[20:]).get(_TCA_KIND, b"").rstrip(b"\0") == b"clsact"
         )
 
-    def remove_room(self, index: int) -> bool:
-        """Remove the device's ``clsact`` unless somebody's filters are in it; return whether it is gone."""
+    def remove_clsact(self, index: int) -> bool:
+        """Remove the device's ``clsact`` unless it has filters; return whether it is gone."""
         if any(True for side in Side for _ in self.on(index, side)):
             return False
         number = self.request(_RTM_DELQDISC, 0, _message(index, handle=_CLSACT_HANDLE, parent=_CLSACT))

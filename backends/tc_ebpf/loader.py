@@ -8,7 +8,7 @@ from backends.model.packet import Packet
 from backends.replay.loader import Loader
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.sourcechecks import TAKEN
-from backends.testbed.quiet import Quiet
+from backends.testbed.suppress_stack_rst import ResetFallback
 from backends.testbed.tapnode import TapNode
 from translate.bpf import BpfOutput, MapChange
 from translate.ir import Family
@@ -22,8 +22,8 @@ class TcEbpfLoader(Loader):
     Without ``cached``, the program is compiled in any case.
     """
 
-    # Conntrack stays off, and REJECT answers from the program never meet the quiet table.
-    quiet = Quiet.ALL
+    # Conntrack stays off, and REJECT answers from the program never pass netfilter's OUTPUT.
+    reset_fallback = ResetFallback.ALL
 
     def __init__(self, output: BpfOutput, *, direct: bool = True, cached: bool = True) -> None:
         self._output = output

@@ -40,7 +40,7 @@ _OF_FAMILY: Final = {
         "net.ipv6.conf.{dev}.router_solicitations": "0",
         "net.ipv6.icmp.echo_ignore_all": "1",
         "net.ipv6.icmp.ratelimit": "0",
-        "net.ipv6.flowlabel_reflect": "2",  # see backends.testbed.quiet
+        "net.ipv6.flowlabel_reflect": "2",  # see backends.testbed.suppress_stack_rst
     },
 }
 

@@ -14,7 +14,7 @@ __all__ = ["FLOW_LABEL", "IPV6_HEADER_SIZE", "Ipv6Header", "pack_ipv6", "unpack_
 
 IPV6_HEADER_SIZE: Final = 40
 FLOW_LABEL: Final = 0xF1A70
-"""The flow label of every packet that is sent; what it is for stands in ``backends.testbed.quiet``."""
+"""The flow label of every packet sent, by which ``backends.testbed.suppress_stack_rst`` finds resets."""
 
 _HEADER: Final = struct.Struct("!IHBB16s16s")
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _AH, _DESTINATION = 0, 43, 44, 51, 60

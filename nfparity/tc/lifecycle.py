@@ -248,13 +248,13 @@ class Installed:
 
     def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
         """Give devices a ``clsact``, after it is on record which had none."""
-        there = filters.rooms()
+        there = filters.with_clsact()
         missing = tuple(index for index in devices if index not in there)
         if missing:
             record = record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *missing))))
             record.write(self.place.record)
         for index in missing:
-            filters.make_room(index)
+            filters.add_clsact(index)
             self._step(f"room on {index}")
         return record
 

@@ -52,7 +52,7 @@ def clean(place: Place) -> bool:
             for side in Side:
                 found = filters.detach(index, side, place.family) or found
         rooms = record.rooms if record is not None else ()
-        used = tuple(i for i in rooms if i in indexes and not filters.remove_room(i))
+        used = tuple(i for i in rooms if i in indexes and not filters.remove_clsact(i))
     _leave(place.other, used)
     if record is not None:
         _restore_sysctls(record)
@@ -89,7 +89,7 @@ def _unknown(place: Place, trouble: str | None) -> str:
                     lines.append(f"  echo BEFORE >/proc/sys/net/ipv4/conf/{device}/{name}   # it is {value}")
     with Filters() as filters:
         names = dict(socket.if_nameindex())
-        for index in sorted(filters.rooms()):
+        for index in sorted(filters.with_clsact()):
             if index in names and not any(True for side in Side for _ in filters.on(index, side)):
                 lines.append(f"  tc qdisc del dev {names[index]} clsact   # if nobody else has made it")
     return "\n".join(lines)

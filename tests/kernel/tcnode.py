@@ -16,7 +16,7 @@ from backends.replay.worker import Worker
 from backends.tc_ebpf.counters import read_counters
 from backends.tc_ebpf.dataplane import Dataplane
 from backends.tc_ebpf.loader import TcEbpfLoader
-from backends.testbed.quiet import quieten
+from backends.testbed.suppress_stack_rst import suppress_stack_rst
 from backends.testbed.tapnode import TapNode
 from translate.bpf import emit
 from translate.ir import Family
@@ -45,7 +45,7 @@ class StartWith:
 
     def __call__(self) -> Server:
         tap = TapNode(self.node, self.loader.family)
-        quieten(self.loader.quiet, self.loader.family)
+        suppress_stack_rst(self.loader.reset_fallback, self.loader.family)
         self.loader.load(tap)
         tap.apply_sysctls()
         tap.stop_watching()

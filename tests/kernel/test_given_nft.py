@@ -65,7 +65,7 @@ class Listed(NftablesLoader):
     def load(self, tap: TapNode) -> None:
         super().load(tap)
         handle = NftHandle()
-        handle.run("delete table ip nfparity_quiet")
+        handle.run("delete table ip nfparity_stack_rst")
         _write_lists(handle, self._folder)
         handle.close()
 

@@ -180,7 +180,7 @@ class Deleted(NftablesLoader):
         super().load(tap)
         handle = NftHandle()
         handle.run(self._delete)
-        assert "nfparity\n" not in handle.run("list tables").replace("nfparity_quiet", "")
+        assert "nfparity\n" not in handle.run("list tables").replace("nfparity_stack_rst", "")
 
 
 def test_deleting_leaves_nothing(kind_node: Node, flows) -> None:

@@ -1,7 +1,7 @@
-"""What matters of what compiler and verifier say when they refuse a program.
+"""Shortens the log of a compiler or verifier that refuses a program to the lines that explain it.
 
-A verifier's log has a line for every instruction that it went through, thousands at times. What it stumbled
-over stands at the end, and above that somewhere the line of C that the instruction comes from.
+A verifier's log has a line for every instruction that it went through, thousands at times. The reason stands
+at the end, and somewhere above it the line of C that the instruction comes from.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _HELPERS: Final = {
     152: "bpf_redirect_neigh",
     160: "bpf_ktime_get_coarse_ns",
 }
-"""What the runtime calls (``enum bpf_func_id``): a kernel cannot name one that it does not know."""
+"""The helpers that the runtime calls (``enum bpf_func_id``): a kernel cannot name one that it lacks."""
 
 
 def shorten(error: str, log: str) -> str:
-    """Return a line that says what is wrong, and under it the lines that show where."""
+    """Return a line with the reason, and under it the lines that show the place."""
     lines = log.splitlines()
     compiler = [at for at, line in enumerate(lines) if _COMPILER.match(line)]
     if compiler:
@@ -56,14 +56,14 @@ def shorten(error: str, log: str) -> str:
     helper = _HELPER.search(log)
     if helper is not None:
         name = _HELPERS.get(int(helper[2]), helper[1]) if helper[1] == "unknown" else helper[1]
-        said = f"{where}this kernel has no helper {name} (number {helper[2]}) for tc programs"
-        return "\n".join((said, *_source(lines)))
+        message = f"{where}this kernel has no helper {name} (number {helper[2]}) for tc programs"
+        return "\n".join((message, *_source(lines)))
     large = _TOO_LARGE.search(log)
     if large is not None:
         return f"{where}the verifier gives up: {large[0]}"
-    complaint = _complaint(lines)
-    if complaint:
-        return "\n".join((f"{where}the verifier refuses it: {complaint[0]}", *complaint[1:], *_source(lines)))
+    reasons = _reasons(lines)
+    if reasons:
+        return "\n".join((f"{where}the verifier refuses it: {reasons[0]}", *reasons[1:], *_source(lines)))
     unloaded = _UNLOADED.search(log)
     if unloaded is not None:
         reason = unloaded[1]
@@ -75,22 +75,22 @@ def _refused(error: str) -> tuple[str, str]:
     return (match[1], match[2]) if match is not None else ("", error)
 
 
-def _complaint(lines: Sequence[str]) -> list[str]:
-    """The lines after the last instruction, which say what is wrong with it."""
-    found: list[str] = []
-    seen = False
+def _reasons(lines: Sequence[str]) -> list[str]:
+    """The lines after the last instruction, which explain why it is refused."""
+    reasons: list[str] = []
+    has_instruction = False
     for line in reversed(lines):
         if not line.strip() or line.startswith("processed "):
             continue
         if _INSTRUCTION.match(line) or _SOURCE.match(line):
-            seen = True
+            has_instruction = True
             break
-        found.append(line.strip())
-    return found[::-1][:_LINES_SHOWN] if seen else []
+        reasons.append(line.strip())
+    return reasons[::-1][:_LINES_SHOWN] if has_instruction else []
 
 
 def _source(lines: Sequence[str]) -> list[str]:
-    """The last line of C before the complaint."""
+    """The last line of C in the log."""
     for line in reversed(lines):
         match = _SOURCE.match(line)
         if match is not None and not match[1].startswith("@"):
