@@ -1,4 +1,4 @@
-"""Which matches and targets each backend takes: the README's table and list, made by asking them.
+"""The table and lists of docs/support.md: matches and targets that each backend supports.
 
 ``python -m tests.lab.support`` reads the ruleset that has every option of every extension, lets each
 backend translate it, and counts whose rules were refused. The names come from the reader's

@@ -21,11 +21,11 @@ def without_ipsets(*paths: str) -> str:
     return markdown(support([read_ruleset((ROOT / path).read_bytes(), name=path) for path in paths]))
 
 
-def test_the_readme_says_what_the_backends_say() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert table(*SAMPLES) in readme
+def test_the_documentation_says_what_the_backends_say() -> None:
+    page = (ROOT / "docs/support.md").read_text()
+    assert table(*SAMPLES) in page
     for features in (translate.nft.REFUSED, translate.bpf.REFUSED):
-        assert f"\n\n{refused(features)}\n" in readme
+        assert f"\n\n{refused(features)}\n" in page
 
 
 def test_an_extension_without_a_sample_rule_is_an_error() -> None:

@@ -1,0 +1,95 @@
+"""The pages about the source name files that exist, and docstrings begin with the thing or the act."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from nfparity.assess.catalogue import entry
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
+)
+_TOP: Final = ("translate", "backends", "harness", "nfparity", "tests", "vm", "docs", "deploy")
+_PATH: Final = re.compile(rf"`((?:{'|'.join(_TOP)})/[\w./*-]*[\w*/])[^`]*`")
+_LINK: Final = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_PLACEHOLDER: Final = re.compile(r"\b(NAME|PASS|kNN)\b")
+
+
+def mentioned(page: str) -> Iterator[str]:
+    """The paths in a page, relative to the root: in backquotes, and as links."""
+    path = ROOT / page
+    text = path.read_text()
+    for found in _PATH.finditer(text):
+        if not _PLACEHOLDER.search(found[1]) and "…" not in found[0]:
+            yield found[1]
+    for found in _LINK.finditer(text):
+        yield str((path.parent / found[1]).resolve().relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_mentions_exists(page: str) -> None:
+    missing = [one for one in mentioned(page) if not list(ROOT.glob(one.rstrip("/")))]
+    assert not missing
+
+
+def test_pages_about_the_source_mention_files() -> None:
+    assert len(set(mentioned("docs/architecture.md"))) > 40
+
+
+def test_both_walks_take_at_most_ten_files() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    for title in ("## The path of a rule", "## The path of a packet"):
+        steps = re.findall(r"^\d+\. `", text.partition(title)[2].partition("\n## ")[0], re.MULTILINE)
+        assert 5 <= len(steps) <= 10
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/nft-mode.md"])
+def test_findings_in_a_page_are_worded_as_the_catalogue_words_them(page: str) -> None:
+    text = (ROOT / page).read_text()
+    shown = re.findall(r"^(K\d\d)  (.*)\n((?:  .*\n)+)", text, re.MULTILINE)
+    assert shown
+    for name, title, block in shown:
+        one = entry(name)
+        flat = " ".join(block.split())
+        assert title == one.title
+        for label, words in (("before", one.before), ("after", one.after), ("action", one.action)):
+            assert f"{label} {words}" in flat
+
+
+_QUESTION: Final = re.compile(r"(What|Which|How|Whether|Where|Who|Whose|Why)\b")
+_NOT_YET: Final = ("translate", "backends", "harness/corpus/generate")
+"""Packages whose docstrings may still begin with a question word: this list only gets shorter."""
+
+
+def docstrings(root: Path) -> Iterator[tuple[str, str]]:
+    """Every docstring of a tree with its place; also those of attributes."""
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            for one in _texts(node):
+                yield f"{path.relative_to(ROOT)}:{one.lineno}", str(one.value).strip()
+
+
+def _texts(node: ast.AST) -> Iterator[ast.Constant]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        for one in node.body:
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+                yield one.value
+
+
+@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity"])
+def test_docstrings_begin_with_the_thing_or_the_act(package: str) -> None:
+    wrong = [
+        f"{place}: {text.splitlines()[0]}"
+        for place, text in docstrings(ROOT / package)
+        if _QUESTION.match(text) and not place.startswith(_NOT_YET)
+    ]
+    assert not wrong
