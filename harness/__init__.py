@@ -1,8 +1,8 @@
-"""The differential harness: packets into every backend, and the differences between what comes out.
+"""The differential harness: sends packets into every backend and compares the outcomes.
 
-``corpus`` reads, generates and covers flows; ``diff`` replays and compares; ``explain`` says why a packet
-goes where it goes; ``report`` prints; ``files`` reads and writes the user's files. May import ``translate``
-and ``backends``; ``nfparity`` and tests import it.
+``corpus`` reads and generates flows and measures their coverage; ``diff`` replays and compares; ``explain``
+explains the path of a packet; ``report`` prints; ``files`` reads and writes the user's files. May import
+``translate`` and ``backends``; ``nfparity`` and tests import it.
 """
 
 __all__: list[str] = []

@@ -56,7 +56,7 @@ class Case:
 
 
 def is_case_folder(path: Path) -> bool:
-    """Whether ``path`` is a case, or a folder with cases in it."""
+    """Return whether ``path`` is a case, or a folder with cases in it."""
     if not path.is_dir():
         return False
     return (path / CASE_FILE).is_file() or any(path.glob(f"*/{CASE_FILE}"))

@@ -1,4 +1,4 @@
-"""Which rules a corpus hits, and which it does not, and which nothing can.
+"""Coverage: the rules that a corpus hits, those it misses, and those that nothing can hit.
 
 A rule is hit when a packet matches it. Hits are counted by the simulator's trace (on every branch),
 or by iptables-legacy on the real kernel (:mod:`harness.diff.kernelcounts`).

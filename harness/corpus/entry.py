@@ -1,4 +1,4 @@
-"""Where a packet enters a node when nobody says it: by the reverse route of its source."""
+"""The default entry interface of a packet: the reverse route of its source."""
 
 from __future__ import annotations
 

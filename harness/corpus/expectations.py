@@ -1,4 +1,4 @@
-"""What cases expect, against what the simulator says."""
+"""Comparison of the expectations of cases with the simulator."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def icmp_kinds(family: Family) -> dict[str, tuple[int, int]]:
 
 
 def icmp_has_identifier(family: Family, icmp_type: int) -> bool:
-    """Whether messages of this type are queries or answers with an identifier."""
+    """Return whether messages of this type are queries or answers with an identifier."""
     return icmp_type in _IDENTIFIED[family]
 
 

@@ -179,7 +179,7 @@ class _Table:
             takers += self._takers(rule, chain)
 
     def _takers(self, rule: Rule, chain: Chain) -> Iterator[_Taker]:
-        """Which packets do not come past this rule."""
+        """Return the packets that do not get past this rule."""
         if self._ends.at(rule):
             yield _Taker(rule.tests, rule, chain.name)
             return
@@ -210,7 +210,7 @@ class _Table:
 
 
 class WalkEnds:
-    """Which rules of a table end the walk, so that no packet that matches them goes on to the next rule.
+    """The rules of a table that end the walk of every packet that they match.
 
     A rule that jumps does so where the chain, or one that it calls in turn, takes every packet.
     """
@@ -220,7 +220,7 @@ class WalkEnds:
         self._never_returns: dict[str, bool] = {}
 
     def at(self, rule: Rule) -> bool:
-        """Whether ``rule`` is one."""
+        """Return whether ``rule`` is one."""
         action: Action | None = rule.actions[0] if rule.actions else None
         if isinstance(action, Jump):
             if action.chain not in self._never_returns:
@@ -267,7 +267,7 @@ def _on(test: Test, field: Field) -> bool:
 
 
 def _stable(test: Test) -> bool:
-    """Whether a test's answer stays the same while the packet is in one table."""
+    """Return whether the result of a test cannot change while the packet is in one table."""
     if isinstance(test, SetTest):
         return True
     return isinstance(test, FieldTest) and test.field not in (Field.MARK, Field.CT_MARK)
@@ -282,7 +282,7 @@ def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
 
 
 def _context(context: _Context, tests: Iterable[Test]) -> _Context:
-    """What holds of packets that come into a chain by a rule with these tests."""
+    """Return the tests that hold for packets that enter a chain by a rule with these tests."""
     return context if len(context) >= _MOST_FACTS else _merged(context, tests)
 
 
@@ -292,7 +292,7 @@ def _others(rule: Rule) -> tuple[Test, ...]:
 
 
 def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -> bool:
-    """Whether a packet for which all of ``known`` hold passes every one of ``tests``."""
+    """Return whether ``known`` implies every one of ``tests``."""
     plain = tuple(t for t in known if isinstance(t, FieldTest) and t.mask is None and not t.field.is_name)
     for test in tests:
         if not _stable(test):

@@ -1,4 +1,4 @@
-"""Replaying flows through backends and comparing what becomes of them; ``parity`` puts it together.
+"""Replay of flows through backends, and comparison of their outcomes; ``parity`` runs it all.
 
 May import ``harness.corpus`` and ``harness.files``; ``harness.report`` and ``nfparity`` import it.
 """

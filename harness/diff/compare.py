@@ -1,4 +1,4 @@
-"""Whether a flow went as the reference says, and if not, where it differs.
+"""Comparison of a flow's observed outcomes with the reference's.
 
 The reference gives a set of branches. A backend agrees when all that it showed is in the set; ports
 that the kernel picks by itself are there as classes. Otherwise the differences are taken to
@@ -21,7 +21,7 @@ from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Port, PortClass
 from harness.corpus.outcomes import outcome_to_json
-from harness.diff.ways import told_ways
+from harness.diff.paths import told_ways
 from translate.ir import Family, TcpFlag
 
 __all__ = [
@@ -215,7 +215,7 @@ def _acting(flow: Flow) -> list[tuple[int, Step]]:
 
 
 def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> int:
-    """How many fields differ; a different verdict weighs more than any field."""
+    """Return the number of fields that differ; a different verdict weighs more than any field."""
     if len(expected.outcomes) != len(observed.outcomes):
         return 1000
     total = 0

@@ -22,8 +22,8 @@ from harness.diff.batch import Batch
 from harness.diff.compare import Mismatch, mismatches, step_text
 from harness.diff.replay import Progress, Replayed, replay
 from harness.diff.sampling import MISS, Sampling
+from harness.diff.share_counts import share_tallies
 from harness.diff.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
-from harness.diff.tallies import share_tallies
 from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from translate.errors import InputError, MachineError, Note, UnsupportedError
 from translate.ir import Family, Origin, Rule
@@ -69,7 +69,7 @@ class Difference:
 
 
 class Result(StrEnum):
-    """What the whole run comes to."""
+    """The result of the whole run."""
 
     PARITY = "parity"
     DIFFERENCES = "differences"
@@ -88,7 +88,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendReport:
-    """What one backend came to.
+    """The result of one backend.
 
     ``untested`` says why it did not run some flows, or any, though it was to. ``skipped`` says why it cannot
     run here, of one that nobody has named. ``cases`` are all flows that it was to run.
@@ -126,7 +126,7 @@ class ParityReport:
 
     @property
     def result(self) -> Result:
-        """What it comes to: a difference that was seen is one, whatever was not tested."""
+        """The overall result: an observed difference counts more than an untested flow."""
         if self.differences:
             return Result.DIFFERENCES
         return Result.NOT_TESTED if any(one.untested for one in self.backends) else Result.PARITY
@@ -144,13 +144,13 @@ class ParityReport:
 
     @property
     def parity(self) -> bool:
-        """Whether everything was tested, and no difference was seen."""
+        """True if everything was tested and no difference was observed."""
         return self.result is Result.PARITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do. ``options`` are words of the command line that a replay of one flow needs.
+    """The plan of a run. ``options`` are the command-line words needed to replay one flow.
 
     Flows that chance decides are run until the chance that a way of one is not seen is ``miss`` at most;
     with ``repeat`` at least so often, and their shares are tested. ``against`` is the file of a given
@@ -169,7 +169,7 @@ class Plan:
 
     @property
     def sampling(self) -> Sampling:
-        """How often flows are run."""
+        """The number of runs per flow."""
         return Sampling(self.miss, max(1, self.repeat))
 
 

@@ -31,7 +31,7 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What one backend did: one result per flow in order, or why it refused the rules.
+    """The results of one backend: one per flow in order, or the refusal of the rules.
 
     ``differing`` is by what each flow differs from what was expected of it, if anything was. ``limits`` is
     what the backend says of itself (:attr:`Session.limits`).
@@ -112,7 +112,7 @@ class _Asked:
         return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
 
     def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
-        """How often the flow at a place is to be run again, if it is."""
+        """Return the number of further runs of the flow at a place, or None."""
         flow, expected = self.flows[place], self.expected[place]
         times = 0 if expected is None else self.sampling.more(flow, expected, seen, differs=differs)
         return (

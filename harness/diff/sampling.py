@@ -1,4 +1,4 @@
-"""How often a flow is run, so that what is told of it does not depend on what chance draws.
+"""The number of runs per flow, chosen so that the report does not depend on random choices.
 
 The reference knows every way that a flow can go, and how likely each is. The chance that some number of runs
 has not shown all of them is at most the sum of ``(1 - probability) ** runs`` over the ways: so many runs are
@@ -22,7 +22,7 @@ from typing import Final
 from backends.model.flow import Flow, Pause, Repeated
 from backends.model.outcome import FlowResult
 from harness.diff.compare import DifferentWay, differing_ways
-from harness.diff.ways import told_ways
+from harness.diff.paths import told_ways
 
 __all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "runs_needed"]
 
@@ -33,12 +33,12 @@ RAREST: Final = Fraction(1, 1000)
 """Ways that are less likely are not waited for."""
 
 MOST_PACKETS: Final = 32_768
-"""How many packets one flow sends in all its runs: those to a service of 1,000 endpoints need 27,600."""
+"""The limit of packets sent for one flow: a service of 1,000 endpoints needs 27,600."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How many runs are enough. With ``miss`` 1 every flow is run once.
+    """The rule for the number of runs. With ``miss`` 1 every flow is run once.
 
     ``least`` is how often flows are run at least which chance decides.
     """

@@ -1,4 +1,4 @@
-"""Whether chance is fair: observed shares of branches against the reference's probabilities.
+"""Tests of fairness: observed shares of branches against the reference's probabilities.
 
 The test is exact, not asymptotic: under the reference, the count of each branch among n independent
 runs is binomial. Every branch of every flow gets a two-sided binomial test, and the false-alarm
@@ -22,7 +22,7 @@ FALSE_ALARM_RATE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How often each way of one flow was seen. Probabilities sum to 1; counts are as long.
+    """The counts of each path of one flow. Probabilities sum to 1; counts are as long.
 
     ``what`` names the ways in reports, for example ``branch``.
     """
@@ -34,7 +34,7 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """How many runs were counted."""
+        """The number of runs counted."""
         return sum(self.counts)
 
 

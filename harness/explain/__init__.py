@@ -1,4 +1,4 @@
-"""Why a packet goes where it goes, rules in words, and the graph of chains.
+"""Explanations: the path of a packet, rules in words, and the graph of chains.
 
 May import ``harness.corpus``; ``harness.report`` and ``nfparity`` import it.
 """

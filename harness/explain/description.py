@@ -65,7 +65,7 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
 
 
 def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
-    """What is hidden of more than one rule, and of every rule that is shown: said once."""
+    """Return the parts hidden of more than one rule and of every rule shown, each once."""
     shown = [
         rule
         for table in ruleset.tables

@@ -1,4 +1,4 @@
-"""Why a packet goes where it goes: its traced paths, and what follows from the rules it met.
+"""Explanation of one packet: its traced paths, and the effects of the rules on them.
 
 The path comes from the simulator's trace. Each sentence about a consequence is derived: a rule that
 marks is taken out of the ruleset and the same packet is sent again, so that "without it" says what
@@ -280,7 +280,7 @@ def _source_rule(visits: list[RuleVisited]) -> Rule | None:
 def _source(
     visits: list[RuleVisited], outcome: Outcome, flow: Flow, branch: TracedBranch, job: Job
 ) -> Iterator[str]:
-    """What source NAT means for the reply, as the traced reply shows it."""
+    """Return the effect of source NAT on the reply, from the traced reply."""
     if outcome.verdict not in (Verdict.FORWARD, Verdict.LOCAL) or not (outcome.dnat or outcome.snat):
         return
     family = job.ruleset.family
@@ -304,7 +304,7 @@ def _source(
 
 
 def _without(job: Job, flow: Flow, rule: Rule, branch: TracedBranch) -> Outcome | None:
-    """What would become of the packet without the rule, on the branch that chose and assumed alike."""
+    """Return the outcome without the rule, on the branch with the same choices and assumptions."""
     outcome = branch.steps[0].outcome
     assert outcome is not None
     denied = {replace(one, matches=not one.matches) for one in branch.assuming}

@@ -57,7 +57,7 @@ class _Words:
 
     @property
     def more(self) -> bool:
-        """Whether a word is left."""
+        """True if a word is left."""
         return self.at < len(self.words)
 
 

@@ -1,8 +1,8 @@
-"""The user's files and terminal: read and written so that every failure is a message.
+"""The user's files and terminal: every failure to read or write becomes a message.
 
-``errors``, ``output`` and ``wholefiles`` stay within Python 3.8 and the standard library, because ``nfparity
-capture`` carries them to nodes. Anything above ``backends`` may import this package; it imports nothing of
-the project but ``translate``.
+``errors``, ``output`` and ``wholefiles`` need only Python 3.8 and the standard library, because ``nfparity
+capture`` carries them to nodes. Any package above ``backends`` may import this one; it imports only
+``translate``.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Why there is no snapshot, with the exit status that says so."""
+"""The error of a failed capture, with its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown to people, and what a terminal must not be sent.
+"""Safe output: streams that escape everything that a terminal must not be sent.
 
 Names of chains, comments, ids of flows and names of files come from outside and may hold what a terminal
 obeys: escape sequences, C1 controls, characters that turn the direction of writing. All output passes through
@@ -77,11 +77,11 @@ class Output(io.TextIOBase):
         return self._stream
 
     def writable(self) -> bool:
-        """Whether it can be written to: always, as far as anybody knows beforehand."""
+        """Return True: a stream has no state that forbids writing."""
         return True
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether it is a terminal."""
         try:
             return self._stream is not None and self._stream.isatty()
         except ValueError:

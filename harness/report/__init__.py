@@ -1,8 +1,7 @@
-"""Reports: what was found, for people (``text``), programs (``jsonreport``) and CI (``junit``).
+"""Reports as text (``text``), JSON (``jsonreport``), JUnit and SARIF.
 
-``progress`` shows how far a replay is while it runs. Reports decide nothing; they print what
-``harness.diff.parity``, ``harness.corpus.coverage`` and ``harness.explain.explain`` found. The command line
-imports them.
+``progress`` shows the progress of a replay. Reports decide nothing; they print the results of
+``harness.diff.parity``, ``harness.corpus.coverage`` and ``harness.explain.explain``.
 """
 
 __all__: list[str] = []

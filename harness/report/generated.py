@@ -1,4 +1,4 @@
-"""What a generated corpus shows, and what no flow was found for, as text."""
+"""Report of a generated corpus: the rules that it shows, and those without a flow."""
 
 from __future__ import annotations
 

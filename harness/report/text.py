@@ -105,7 +105,7 @@ def _verdict(report: ParityReport) -> str:
 
 
 def _chance(report: ParityReport) -> str:
-    """How much of it chance decides, and what may have been missed for that."""
+    """Return the line about random flows and the chance of a missed path."""
     if not report.repeated:
         return ""
     flows = "1 flow is" if report.chancy == 1 else f"{report.chancy} flows are"

@@ -23,7 +23,7 @@ _KEYS: Final = ("title", "trigger", "versions", "before", "after", "action", "so
 
 
 class Decided(StrEnum):
-    """How to decide whether a node exhibits a difference."""
+    """The way to decide if a node exhibits a difference."""
 
     REPLAY = "replay"
     """By packets on the real kernel."""

@@ -18,9 +18,9 @@ from backends.model.flow import Flow, Pause, Send
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
 from harness.diff.compare import DifferentWay, Mismatch
+from harness.diff.paths import told_ways
 from harness.diff.replay import Progress, replay
 from harness.diff.sampling import CERTAIN, Sampling
-from harness.diff.ways import told_ways
 from nfparity.assess.difference import ChangedPacket, Measure, Traced
 from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate, fate_of

@@ -19,7 +19,7 @@ from nfparity.assess.catalogue import Version
 from nfparity.assess.facts import Facts, gather
 from nfparity.assess.summary import Summary, Untested
 from nfparity.kubeproxy import ApiObjects, KubeProxyState, Mode, read_objects, recover
-from nfparity.kubeproxy.nftables import LAYOUTS, layout_of, nftables_mode, surroundings_of
+from nfparity.kubeproxy.nftables import LAYOUTS, infer_config, layout_of, nftables_mode
 from nfparity.snapshot import Snapshot, Variant
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family, Interval, Ruleset, TableName
@@ -216,8 +216,8 @@ def _nftables_mode(
     version = ".".join(map(str, options.version))
     known = () if facts.service_range is None else (facts.service_range,)
     cidrs = known if layout_of(version).knows_service_cidrs else ()
-    around = surroundings_of(facts.state, facts.node, service_cidrs=cidrs)
-    made = nftables_mode(facts.state, version, surroundings=around)
+    config = infer_config(facts.state, facts.node, service_cidrs=cidrs)
+    made = nftables_mode(facts.state, version, config=config)
     listing = read_listing(made.text, name=f"kube-proxy {version}")
     return NftablesModeBackend(listing, facts.other_rules.ruleset), made.assumptions
 

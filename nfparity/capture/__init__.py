@@ -1,7 +1,7 @@
-"""``nfparity capture``: what a node is, read and never changed, into a folder or a ``.tar.gz``.
+"""``nfparity capture``: a snapshot of a node, as a folder or a ``.tar.gz``; nothing is changed.
 
-Runs on a node that has nothing of ours: the standard library of Python 3.8 is enough, nothing of
-nfparity is imported, and ``package`` packs it all into one file (``make capture``). ``tools`` runs what the
-node has, ``rules`` reads both stacks of iptables, ``network`` and ``switches`` the rest, ``files`` writes and
-reads snapshots, and ``program`` is the command. Anyone may import from here.
+Runs on a node without nfparity: it needs the standard library of Python 3.8 and imports no other package of
+the project but ``harness.files``. ``package`` packs it into one file (``make capture``). ``tools`` runs the
+node's programs; ``rules`` reads both variants of iptables; ``network`` and ``sysctls`` read the rest;
+``files`` writes and reads snapshots; ``program`` is the command. Any package may import it.
 """

@@ -40,14 +40,14 @@ FILES = frozenset(
 """Every file that a snapshot can have; others in the folder are not looked at."""
 
 MOST_BYTES = 1 << 30
-"""How much an archive may hold, all in all. The rules of 10,000 services are some 30 MB."""
+"""The size limit of an archive. The rules of 10,000 services are some 30 MB."""
 
 _MOST_MEMBERS = 1000
 _GZIP = b"\x1f\x8b"
 
 
 def is_snapshot(path: str) -> bool:
-    """Whether ``path`` is a folder or a ``.tar.gz`` (told by its first bytes), hence no file of rules."""
+    """Return whether ``path`` is a snapshot: a folder or a ``.tar.gz`` (by its first bytes)."""
     if path == "-":
         return False
     try:
@@ -179,7 +179,7 @@ class _Bounded(io.RawIOBase):
         self._left = MOST_BYTES
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return True: it can always be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.files.errors import MACHINE, CaptureError
 from nfparity.capture.network import read_network
 from nfparity.capture.rules import Rules
-from nfparity.capture.switches import read_switches
+from nfparity.capture.sysctls import read_switches
 from nfparity.capture.tools import Notes, Tools
 
 __all__ = ["FORMAT", "capture_node"]

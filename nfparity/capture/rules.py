@@ -22,7 +22,7 @@ _INCOMPATIBLE = re.compile(rb"^# Table [`'](\S+)' is incompatible", re.MULTILINE
 
 
 def holds_rules(text: bytes) -> bool:
-    """Whether what ``iptables-save`` printed can do something: a rule, or a policy that drops."""
+    """Return whether output of ``iptables-save`` has an effect: a rule, or a policy that drops."""
     return bool(_RULE.search(text) or _POLICY.search(text))
 
 
@@ -65,7 +65,7 @@ class Rules:
                 self.files[f"{command}-save"] = texts[stack]
 
     def _read(self, family: str, stack: str) -> bytes | None:
-        """What the tool of one stack prints; None when it cannot be asked."""
+        """Return the output of one variant's tool; None if it cannot be run."""
         tool = self._tool(COMMANDS[family], stack)
         if stack == "legacy":
             # iptables-legacy -L, and -save -t TABLE, make the table when it is not there, and load the

@@ -24,7 +24,7 @@ _PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_LINK, _SPARSE = b"x", b"g", b"L", b"K", b"
 
 
 class Source(Protocol):
-    """What an archive is read from."""
+    """The source that an archive is read from."""
 
     def read(self, size: int, /) -> bytes:
         """Return up to ``size`` bytes, none at the end."""

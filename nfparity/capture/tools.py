@@ -15,7 +15,7 @@ _SECONDS = 300
 
 @dataclass
 class Notes:
-    """What whoever reads the snapshot must know, in the order in which it was found out."""
+    """Notes for readers of the snapshot, in order of discovery."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -33,7 +33,7 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """The command line."""
         return " ".join(self.words)
 
 

@@ -102,7 +102,7 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; 0 for parity, 1 for differences, 4 where something was not tested."""
-    from harness.diff.deciding import deciding_rules
+    from harness.diff.deciding_rules import deciding_rules
     from harness.diff.parity import Plan, choose_backends, run_parity
     from harness.report.progress import progress
 

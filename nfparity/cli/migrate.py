@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from nfparity.migrate.plan import MigrationPlan
     from nfparity.migrate.planning import Planned
     from nfparity.migrate.record import Record
-    from nfparity.migrate.undoing import RolledBack
-    from nfparity.migrate.verifying import State
+    from nfparity.migrate.rollback import RolledBack
+    from nfparity.migrate.verification import State
 
 _EXAMPLE = """\
 example:
@@ -261,7 +261,7 @@ def _apply(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     from harness.report.progress import progress
     from nfparity.migrate.record import Phase
-    from nfparity.migrate.verifying import State, look, send_packets
+    from nfparity.migrate.verification import State, look, send_packets
     from nfparity.report.migration import live_data, live_lines
 
     migration = _migration(arguments)
@@ -357,7 +357,7 @@ def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
 
 
 def _status_of(state: State) -> int:
-    from nfparity.migrate.verifying import State
+    from nfparity.migrate.verification import State
 
     return {State.SAME: 0, State.DRIFT: 1, State.NOT_THERE: 3}[state]
 

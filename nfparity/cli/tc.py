@@ -219,7 +219,7 @@ def _unload(arguments: argparse.Namespace) -> int:
 
 
 def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
-    """What is loaded of the families asked for. Raises MachineError when that is nothing."""
+    """Yield the loaded programs of the selected families. Raises MachineError if there are none."""
     from nfparity.tc.place import here
     from nfparity.tc.recovery import known
 

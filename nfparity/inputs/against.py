@@ -84,7 +84,7 @@ def _of_snapshot(snapshot: Snapshot) -> Backend:
 
 
 def _loader(rules: list[tuple[Variant, Ruleset]]) -> Loader | None:
-    """What loads the rules of one variant, or of both."""
+    """Return the loader of the rules of one variant, or of both."""
     from backends.combined.backend import BesideLoader
     from backends.iptables.backend import loader_of
 

@@ -1,18 +1,16 @@
-"""What a kube-proxy is: the services that it serves, read back from the rules that it wrote.
+"""Recovery of a kube-proxy's services from the rules that it wrote.
 
-``recover`` takes a ruleset of the iptables mode apart: every rule in a chain of kube-proxy's is understood,
-and kept with its line and its counter, or listed as not understood. ``service`` and ``state`` are what comes
-out, with None for what no rule tells; ``objects`` reads the API objects that tell the rest. ``chains`` makes
-kube-proxy's names. Readers of parts of a ruleset: ``serving`` (the chains of one service), ``entrances`` (the
-rules that lead there), ``filters`` (refusals, source ranges, health checks), ``shared`` (all of no service),
-``ipvs`` (what shows of that mode); they fill a ``reading`` with ``draft`` services. ``naming`` joins objects
-and rules. ``places`` finds the service of a packet; ``nftables`` is the room of the other mode.
-May be imported by anything in ``harness``; itself imports ``translate`` and ``backends.model.node`` alone.
+``recover`` reads a ruleset of the iptables mode: each rule in a chain of kube-proxy is understood and kept
+with its line and counter, or listed as not understood. ``service`` and ``state`` are the result, with None
+for facts that no rule shows; ``objects`` reads the API objects, and ``naming`` adds their names. ``chains``
+makes the names of chains. Readers: ``serving`` (the chains of one service), ``service_dispatch`` (the rules
+that lead to them), ``filters`` (refusals, source ranges, health checks), ``common_chains`` (rules of no
+service) and ``ipvs``. They use ``rule_matches`` and fill a ``reading`` with ``draft`` services. ``nftables``
+generates the ruleset of the nftables mode. Imports only ``translate`` and ``backends.model.node``.
 """
 
 from nfparity.kubeproxy.chains import ChainKind, Protocol, chain_name
 from nfparity.kubeproxy.objects import ApiObjects, read_objects
-from nfparity.kubeproxy.places import ServicePlaces
 from nfparity.kubeproxy.recover import recover
 from nfparity.kubeproxy.service import Endpoint, Line, Part, Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode, Remainder
@@ -28,7 +26,6 @@ __all__ = [
     "Protocol",
     "Remainder",
     "Service",
-    "ServicePlaces",
     "chain_name",
     "read_objects",
     "recover",

@@ -21,14 +21,14 @@ class Protocol(StrEnum):
 
 
 class ChainKind(StrEnum):
-    """What a per-service chain is for."""
+    """The purpose of a per-service chain."""
 
     SVC = "SVC"
     """Picks one of all endpoints."""
     SVL = "SVL"
     """Picks one of the endpoints on this node (1.24 and later)."""
     EXT = "EXT"
-    """What comes to external addresses and node ports (1.24 and later)."""
+    """Traffic to external addresses and node ports (1.24 and later)."""
     XLB = "XLB"
     """Both of the former in one, for externalTrafficPolicy Local (before 1.24)."""
     FW = "FW"

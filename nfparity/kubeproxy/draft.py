@@ -1,4 +1,4 @@
-"""What is known so far of a service while its rules are read, and what is known in the end."""
+"""Drafts of services while their rules are read, and the services made of them."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ class Draft:
         )
 
     def _alone(self) -> bool:
-        """Whether nothing would tell if other rules were of the same service."""
+        """True if nothing distinguishes it from rules of another service."""
         return self.name is None and self.hash is None
 
     def _refused_outside(self) -> bool:
-        """Whether it has no nat rule for external addresses, so that nothing tells of source ranges."""
+        """True if it has no nat rule for external addresses, so that source ranges are unknown."""
         entrances = (Part.EXTERNAL_IP, Part.LOAD_BALANCER_IP, Part.OUTSIDE_IP)
         return not any(line.part in entrances and line.table is TableName.NAT for line in self.lines)
 

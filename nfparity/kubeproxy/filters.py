@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from nfparity.kubeproxy.asked import DESTINATION, Key, Test, asked, is_local, point, protocol
 from nfparity.kubeproxy.draft import Draft
 from nfparity.kubeproxy.reading import Reading
+from nfparity.kubeproxy.rule_matches import DESTINATION, Key, Test, asked, is_local, point, protocol
 from nfparity.kubeproxy.service import Part
 from translate.ir import Accept, Chain, Drop, Field, Reject, Rule, TableName
 

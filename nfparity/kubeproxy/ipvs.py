@@ -1,4 +1,4 @@
-"""What a dump shows of a kube-proxy in ipvs mode: its services, by the ipsets, without their endpoints.
+"""Services of a kube-proxy in ipvs mode, recovered from its ipsets, without their endpoints.
 
 Where packets go is in the kernel's IPVS tables (``ipvsadm -S``), which no dump of rules has.
 """
@@ -19,7 +19,7 @@ _CHAINS: Final = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "K
 
 
 def is_ipvs(ruleset: Ruleset) -> bool:
-    """Whether the chains are those of the ipvs mode (``pkg/proxy/ipvs``)."""
+    """Return whether the chains are those of the ipvs mode (``pkg/proxy/ipvs``)."""
     return any(table.chain(name) is not None for table in ruleset.tables for name in _CHAINS)
 
 

@@ -1,4 +1,4 @@
-"""What the readers of chains share: the drafts, the lines of no service, and what was not understood."""
+"""Shared state of the readers of chains: drafts, lines of no service, and rules that were not understood."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reading:
 
     ruleset: Ruleset
     known_names: dict[str, tuple[str, Protocol]] = field(default_factory=dict)
-    """What services' chains are called after, by hash, as far as API objects say so."""
+    """Names of services by the hash in their chains, as far as API objects give them."""
     drafts: dict[str, Draft] = field(default_factory=dict)
     """By the hash of their chains."""
     chainless: list[Draft] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Reading:
     lines: list[Line] = field(default_factory=list)
     remainder: list[Remainder] = field(default_factory=list)
     pods: dict[Interval | Name, int] = field(default_factory=dict)
-    """What traffic of pods is told by, and how many rules say so."""
+    """The test that recognises traffic of pods, and the number of rules with it."""
     masquerade_all: bool = False
     masquerade_strangers: bool = False
     mark: int | None = None

@@ -13,7 +13,7 @@ __all__ = ["Endpoint", "Line", "Part", "Service"]
 
 
 class Part(StrEnum):
-    """What a rule of kube-proxy's is for."""
+    """The purpose of a rule of kube-proxy."""
 
     CLUSTER_IP = "cluster IP"
     EXTERNAL_IP = "external IP"
@@ -116,7 +116,7 @@ class Service:
 
     @property
     def external(self) -> bool:
-        """Whether it can be reached from outside of the cluster."""
+        """True if it can be reached from outside of the cluster."""
         return bool(self.node_port or self.external_addresses)
 
     @property

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from nfparity.kubeproxy.asked import (
+from nfparity.kubeproxy.chains import ChainKind, split_chain
+from nfparity.kubeproxy.draft import Draft, name_in
+from nfparity.kubeproxy.reading import Reading, SepChain
+from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
     Key,
     Test,
@@ -22,9 +25,6 @@ from nfparity.kubeproxy.asked import (
     point,
     protocol,
 )
-from nfparity.kubeproxy.chains import ChainKind, split_chain
-from nfparity.kubeproxy.draft import Draft, name_in
-from nfparity.kubeproxy.reading import Reading, SepChain
 from nfparity.kubeproxy.service import Endpoint, Part
 from translate.ir import (
     Chain,
@@ -185,7 +185,7 @@ def _stranger(reading: Reading, draft: Draft, chain: str, rule: Rule, tests: Tes
 
 @dataclass(frozen=True, slots=True)
 class Strangers:
-    """Whose packets a rule masquerades: all, or those that are not of ``pods``."""
+    """Return the packets that a rule masquerades: all, or those not from ``pods``."""
 
     pods: Interval | Name | None
 

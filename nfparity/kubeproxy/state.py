@@ -1,4 +1,4 @@
-"""What one kube-proxy does on its node in one family, as far as its rules tell."""
+"""State of one kube-proxy on its node in one family, as far as its rules show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["KubeProxyState", "Mode", "Remainder"]
 
 
 class Mode(StrEnum):
-    """How kube-proxy works on the node."""
+    """The mode of kube-proxy on the node."""
 
     IPTABLES = "iptables"
     IPVS = "ipvs"

@@ -1,15 +1,16 @@
-"""A node's iptables rules in the kernel, replaced by their nftables translation while packets pass.
+"""Migration: the live iptables rules of a node are replaced by their nftables translation.
 
-``tables`` reads and writes the live iptables tables; ``owned`` is the nftables table that nfparity owns,
-``meaning`` what its listing says, ``drift`` how two of these differ. ``plan`` is what is to be done;
-``planning`` makes it of the live ``rules`` without those of tables that it is ``leaving``, and of the
-``livenode``, refuses what is not ``repeatable``, and has ``trial`` send packets, also with both rulesets in
-force at once (``overlap``); ``translation`` makes the nft text, and again when a plan is applied. ``place``,
-``record``, ``saved`` and ``journal`` are what is kept on disk, ``deadman`` the process that rolls back unless
-somebody says that all is well; ``steps`` are the changes of the kernel, each of which may be done again,
-``migration`` puts them in order, ``undoing`` goes back, ``recovery`` finds out to what when not all is left;
-``verifying`` looks at what is in force. Acts on the network namespace that it runs in, as root. The command
-line and its reports import this package; nobody else does.
+``planning`` makes a ``plan`` from the live ``rules`` and the ``livenode``, without the ``kept_tables``;
+``repeatable`` refuses rules that must not run twice, and ``trial`` sends packets through the translation
+alone and with both rulesets loaded (``overlap``). ``translation`` makes the nft text, again at apply.
+``migration`` runs the ``steps`` in order, each of which may be repeated; ``rollback`` undoes them, and
+``recovery`` finds out what can be undone after a crash. ``deadman`` is the process that rolls back unless the
+user confirms. ``verification`` compares the loaded table with the applied one.
+
+``tables`` reads and writes the iptables tables; ``owned`` is the nftables table of nfparity, ``table_state``
+its state and ``drift`` the difference of two states. ``place``, ``record``, ``saved`` and ``journal`` are the
+files on disk. Acts on the network namespace that it runs in, as root. Only the command line and its reports
+import this package.
 """
 
 from nfparity.migrate.migration import Migration

@@ -1,4 +1,4 @@
-"""How one meaning of the owned table differs from another, by chain, rule and element."""
+"""Differences between two states of the owned table, by chain, rule and element."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeVar
 
-from nfparity.migrate.meaning import Meaning
+from nfparity.migrate.table_state import TableState
 
 __all__ = ["Change", "Drift", "drift"]
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Change(StrEnum):
-    """What became of something that was applied."""
+    """The kind of a difference from what was applied."""
 
     MISSING = "missing"
     EXTRA = "extra"
@@ -47,12 +47,12 @@ class Drift:
         return {"change": self.change.value, "where": self.where, "applied": self.applied, "live": self.live}
 
 
-def drift(applied: Meaning, live: Meaning) -> tuple[Drift, ...]:
+def drift(applied: TableState, live: TableState) -> tuple[Drift, ...]:
     """Return every difference; none when both mean the same."""
     return tuple(_differences(applied, live))
 
 
-def _differences(applied: Meaning, live: Meaning) -> Iterator[Drift]:
+def _differences(applied: TableState, live: TableState) -> Iterator[Drift]:
     if applied.flags != live.flags:
         yield _changed(
             "flags of the table", ",".join(applied.flags) or "none", ",".join(live.flags) or "none"

@@ -30,11 +30,11 @@ from nfparity.migrate.place import Place, here, tables_locked
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.record import Phase, Record, Saved
 from nfparity.migrate.recovery import survey
+from nfparity.migrate.rollback import RolledBack, roll_back
 from nfparity.migrate.saved import SavedFamily
 from nfparity.migrate.steps import check_loaded, empty_table, first_difference, written_again
 from nfparity.migrate.tables import SavedTable, digest_of, save
 from nfparity.migrate.translation import translation_of
-from nfparity.migrate.undoing import RolledBack, roll_back
 from nfparity.persistent_state.disk import prepare_folder, remove, write_durably
 from nfparity.persistent_state.reservedlog import ReservedLog
 from translate.errors import InputError, MachineError, NfparityError
@@ -50,7 +50,7 @@ _TIMER_PATIENCE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How far things are, after what was cut short has been undone."""
+    """The state of a migration, after an interrupted action has been undone."""
 
     record: Record | None
     undone: RolledBack | None = None
@@ -156,7 +156,7 @@ class Migration:
                 )
 
     def is_forgotten(self, record: Record) -> bool:
-        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        """Return whether the kernel has forgotten the applied table, because it was booted since."""
         return record.is_forgotten(self.place)
 
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
@@ -231,7 +231,7 @@ class Migration:
         return Settled(record.at(Phase.ROLLED_BACK, removed=removed), undone)
 
     def _record(self) -> Record | None:
-        """What is on record of this namespace, and not of one that had its inode before."""
+        """Return the record of this namespace, and not of one that had its inode before."""
         try:
             record = Record.read(self.place.record)
         except MachineError as e:
@@ -277,7 +277,7 @@ class Migration:
         return kind("\n".join((f"{error}; all is as it was before", *undone.reservations())))
 
     def _is_over(self, record: Record) -> bool:
-        """Whether the migration was confirmed or rolled back: on record, and not because there is none."""
+        """Return whether the record says that the migration was confirmed or rolled back."""
         try:
             found = Record.read(self.place.record)
         except Exception:
@@ -329,7 +329,7 @@ def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None
     changed = f"the {family} rules have changed since the plan"
     for name in planned:
         was, is_ = planned[name], live.get(name)
-        if is_ is not None and was.meaning != is_.meaning:
+        if is_ is not None and was.table_state != is_.table_state:
             raise InputError(f"{changed}: table {name}: {first_difference(was, is_)}; make another plan")
     names = ", ".join(sorted(set(planned) ^ set(live)))
     raise InputError(f"{changed}: table {names} is new, or gone; make another plan")

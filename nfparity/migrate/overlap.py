@@ -16,7 +16,7 @@ from backends.model.contract import Availability, Job
 from backends.model.variant import Variant
 from backends.nftables.backend import NftablesBackend, NftablesLoader
 from backends.replay.session import KernelSession, open_session
-from nfparity.migrate.leaving import moved, staying
+from nfparity.migrate.kept_tables import moved, staying
 
 __all__ = ["OverlapBackend"]
 

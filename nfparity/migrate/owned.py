@@ -86,7 +86,7 @@ def delete_table(family: Family) -> None:
 
 
 def is_there(family: Family) -> bool:
-    """Whether the table is there. MachineError."""
+    """Return whether the table exists. Raises MachineError."""
     done = run(("nft", "list", "tables", family.value), inherit=True)
     if done.returncode:
         raise MachineError(f"nft: {done.stderr.strip()}")

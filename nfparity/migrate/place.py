@@ -1,4 +1,4 @@
-"""Where a migration keeps what it needs to go back, and the lock of iptables.
+"""Files and directories of a migration, and the lock of iptables.
 
 The folder has to outlive a reboot, so it is under ``/var/lib``. The machine's own namespace is the same one
 after a reboot. Any other is known by its inode, which another may have later; cookie and boot tell.
@@ -41,7 +41,7 @@ class Place:
 
     @property
     def record(self) -> Path:
-        """How far things are."""
+        """The record of progress."""
         return self.folder / "record.json"
 
     @property
@@ -56,15 +56,15 @@ class Place:
 
     @property
     def timer_log(self) -> Path:
-        """What the dead-man timer had to say."""
+        """The log of the dead-man timer."""
         return self.folder / "deadman.log"
 
     def rules(self, family: Family) -> Path:
-        """What iptables-save printed before the first change, with counters."""
+        """The output of iptables-save before the first change, with counters."""
         return self.folder / f"{family.value}.iptables-save"
 
     def found(self, family: Family, table: str) -> Path:
-        """What somebody else had put into a table that was emptied here, at the time it was restored."""
+        """Rules that somebody else put into an emptied table, found there when it was restored."""
         return self.folder / f"{family.value}-{table}.found"
 
     @contextmanager

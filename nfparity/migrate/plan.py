@@ -1,4 +1,4 @@
-"""What a migration is to do, as a file: made in one moment, looked at by people, and applied in another.
+"""Plan of a migration as a file: made once, reviewed by people, and applied later.
 
 A plan holds rules and nothing that is run: the nft text is made from the rules anew when it is applied, and
 has to be the one that packets were tried with, of which the plan has the digest.
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from backends.model.variant import Variant
-from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.planshape import FORM, PLAN
 from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.table_state import TableState
 from nfparity.migrate.tables import SavedTable, digest_of
 from translate.errors import Diagnostic, ParseError
 from translate.ir import Family
@@ -31,7 +31,7 @@ class FamilyPlan:
     """One family's part.
 
     ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``translation`` the
-    SHA-256 of the nft text that they are translated to at optimisation ``level``, and ``meaning`` what a
+    SHA-256 of the nft text that they are translated to at optimisation ``level``, and ``table_state`` what a
     listing of the table says when that is loaded. ``left`` are the tables that stay in iptables.
     """
 
@@ -41,12 +41,12 @@ class FamilyPlan:
     ipsets: str
     level: int
     translation: str
-    meaning: Meaning
+    table_state: TableState
     left: tuple[str, ...] = ()
 
     @property
     def saved(self) -> SavedFamily:
-        """What restores the rules of the plan, with the counters that they have in it."""
+        """The rules of the plan for a restore, with the counters that they have in it."""
         return SavedFamily(
             family=self.family, variant=self.variant, left=self.left, text=self.rules, ipsets=self.ipsets
         )
@@ -58,7 +58,7 @@ class FamilyPlan:
 
     @property
     def digest(self) -> str:
-        """What the live rules have to have when the plan is applied."""
+        """The digest that the live rules must have when the plan is applied."""
         return digest_of(self.tables)
 
     @property
@@ -77,7 +77,7 @@ class FamilyPlan:
             "ipsets": self.ipsets,
             "level": self.level,
             "translation": self.translation,
-            "meaning": self.meaning.data(),
+            "meaning": self.table_state.data(),
         }
 
     @classmethod
@@ -95,7 +95,7 @@ class FamilyPlan:
             ipsets=data["ipsets"],
             level=data["level"],
             translation=data["translation"],
-            meaning=Meaning.from_data(data["meaning"]),
+            table_state=TableState.from_data(data["meaning"]),
         )
         if made.digest != data["digest"]:
             raise ValueError("the rules in it are not those of its digest")
@@ -113,12 +113,12 @@ class MigrationPlan:
 
     @property
     def seconds(self) -> float:
-        """How long its packets took, all in all."""
+        """The seconds that all its packets took."""
         return float(sum(one["seconds"] for one in self.trial.values() if one))
 
     @property
     def digest(self) -> str:
-        """What it is known by.
+        """The digest that identifies the plan.
 
         The same rules have the same one, however long their packets took, and whenever they were read:
         iptables-save prints the time, and what the policies have counted. Each family's own digest stands for

@@ -42,7 +42,7 @@ class PlannedFamily:
     untried: tuple[str, ...]
     """The tables that stay and could not be read: packets were tried without them."""
     seconds: float
-    """How long the packets took, from making them to their report."""
+    """The seconds that the packets took, from making them to their report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Planned:
 
     @property
     def parity(self) -> bool:
-        """Whether no packet was treated differently."""
+        """True if no packet was treated differently."""
         return all(one.report.parity for one in self.families)
 
 
@@ -132,7 +132,7 @@ def translate_live(
         ipsets=rules.ipsets,
         level=level,
         translation=digest_of_text(output.text),
-        meaning=expected_meaning(family, output.text),
+        table_state=expected_meaning(family, output.text),
     )
     return plan, rules, output
 

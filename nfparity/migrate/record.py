@@ -1,4 +1,4 @@
-"""How far a migration is, on disk."""
+"""Record of a migration's progress, on disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What tells the rules of one family that are to be restored from others (``SavedFamily``)."""
+    """The identity of one family's rules that are to be restored (``SavedFamily``)."""
 
     variant: Variant
     digest: str
@@ -54,7 +54,7 @@ class Record:
     machine: str = ""
     saved: Mapping[Family, Saved] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    """What somebody else had put into emptied tables and a rollback has taken out: files that hold it."""
+    """Files with rules that somebody else put into emptied tables and that a rollback removed."""
 
     def at(self, phase: Phase, **changes: Any) -> Self:
         """Return the record at another phase."""
@@ -66,14 +66,14 @@ class Record:
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
     def is_of(self, place: Place) -> bool:
-        """Whether this is about the place's namespace, be it before a reboot."""
+        """Return whether this is about the place's namespace, possibly before a reboot."""
         if self.machine and place.machine and self.machine != place.machine:
             return False
         same = self.boot == place.boot and self.namespace == place.namespace
         return same or (self.boot != place.boot and place.lasting)
 
     def is_forgotten(self, place: Place) -> bool:
-        """Whether the kernel has forgotten what was applied: it has been booted since."""
+        """Return whether the kernel has forgotten the applied table, because it was booted since."""
         return self.boot != place.boot
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What there is to undo, found in the kernel and in whatever is left on disk.
+"""Changes that can be undone, found in the kernel and in the files left on disk.
 
 The kernel is believed first: the mark of the loaded table has the digest of the rules that it replaces, which
 tells whether a file holds these. Then the record, as long as it is whole, and about this namespace. Of each
@@ -34,7 +34,7 @@ _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Why a family's rules cannot be restored, and the variants that they may be of, as far as files say."""
+    """The reasons why a family's rules cannot be restored, and their possible variants."""
 
     reasons: tuple[str, ...]
     variants: tuple[Variant, ...] = ()
@@ -42,7 +42,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What is left of a migration.
+    """The remains of a migration.
 
     ``record`` is the one of this namespace, if it can be read; ``trouble`` says why a damaged one cannot be.
     ``foreign``: what is on disk is about another namespace or machine. ``loaded`` are the tables of our name;
@@ -60,7 +60,7 @@ class Remains:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing was applied here, or all of it was rolled back."""
+        """True if nothing was applied here, or all of it was rolled back."""
         if self.loaded:
             return False
         if self.foreign:

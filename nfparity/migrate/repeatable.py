@@ -1,4 +1,4 @@
-"""Which rules may not be asked twice about one packet, as both rulesets do while they are in force together.
+"""Rules that must not run twice for one packet, as both rulesets do while both are loaded.
 
 Of two NAT tables at one hook the second is not asked once the first has bound the connection
 (``nf_nat_inet_fn``). Everything else is asked twice, and must come to the same the second time.

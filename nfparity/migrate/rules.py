@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.corpus.rulefile import InputOptions, read_some
 from nfparity.migrate.ipsets import live_ipsets
-from nfparity.migrate.leaving import insist_on_separate, moved, moved_text, staying
+from nfparity.migrate.kept_tables import insist_on_separate, moved, moved_text, staying
 from translate.errors import ParseError
 from translate.ir import Family, Ruleset
 from translate.read import read_ipsets, with_sets

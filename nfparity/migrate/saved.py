@@ -1,4 +1,4 @@
-"""What has to be restored to go back: the iptables rules of a family, and which of its tables were emptied.
+"""Saved iptables rules of one family, and the tables of them that were emptied.
 
 It is kept in a file that is whole in itself: what iptables-save printed, between a first line that says whose
 rules they are and a last one with the SHA-256 of everything before. iptables-restore takes both for comments.

@@ -1,4 +1,4 @@
-"""What a migration changes in the kernel, one change each. Each may be done again, and by whoever."""
+"""Single changes of a migration to the kernel. Each may be repeated, by any process."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from enum import Enum
 from nfparity.migrate import owned
 from nfparity.migrate.drift import Drift, drift
 from nfparity.migrate.ipsets import restore_missing
-from nfparity.migrate.meaning import read_listing
 from nfparity.migrate.plan import FamilyPlan
 from nfparity.migrate.saved import SavedFamily
+from nfparity.migrate.table_state import read_listing
 from nfparity.migrate.tables import SavedTable, empty, restore_table, save, split
 from translate.errors import InputError, MachineError
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Restored(Enum):
-    """What became of an old table in a rollback."""
+    """The result of a rollback for one old table."""
 
     THERE = "there already"
     RESTORED = "restored"
@@ -37,7 +37,7 @@ class Restored(Enum):
 
     @property
     def exact(self) -> bool:
-        """Whether the table holds what it held, and nobody may have changed it since."""
+        """Return whether the table holds the saved rules, and nobody can have changed it since."""
         return self is not Restored.LEFT
 
 
@@ -55,7 +55,7 @@ def written_again(plan: FamilyPlan) -> tuple[str, ...]:
 def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
     """Return how the owned table differs from what was applied; None when it is not there. MachineError."""
     listed = owned.list_table(plan.family)
-    return None if listed is None else drift(plan.meaning, read_listing(listed))
+    return None if listed is None else drift(plan.table_state, read_listing(listed))
 
 
 def check_loaded(plan: FamilyPlan) -> None:
@@ -72,7 +72,7 @@ def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
     now = live_tables(plan).get(table.name)
     if now is None or now.is_empty:
         return
-    if now.meaning != table.meaning:
+    if now.table_state != table.table_state:
         changed = f"table {table.name} of {plan.family.value} has been changed meanwhile"
         raise InputError(f"{changed}: {first_difference(table, now)}")
     restore_table(plan.variant, plan.family, empty(table))
@@ -80,7 +80,7 @@ def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
 
 def first_difference(planned: SavedTable, now: SavedTable) -> str:
     """Return a line that only one of both has, or says of another order."""
-    was, is_ = planned.meaning, now.meaning
+    was, is_ = planned.table_state, now.table_state
     for line in is_:
         if line not in was:
             return f"new is {line}"
@@ -103,7 +103,7 @@ def restore(
     if now is None or now.is_empty:
         _put_back(saved, table)
         return Restored.RESTORED
-    if now.meaning == table.meaning:
+    if now.table_state == table.table_state:
         return Restored.THERE
     if emptied is False or now.contains(table):
         return Restored.LEFT
@@ -126,5 +126,5 @@ def insist_restored(saved: SavedFamily, names: set[str]) -> None:
     live, before = live_tables(saved), saved.tables
     for name in sorted(names):
         found = live.get(name)
-        if found is None or found.meaning != before[name].meaning:
+        if found is None or found.table_state != before[name].table_state:
             raise MachineError(f"table {name} of {saved.family.value} is not as it was")

@@ -34,7 +34,7 @@ class SavedTable:
     """From ``*name`` to ``COMMIT``, with counters as they were."""
 
     @property
-    def meaning(self) -> tuple[str, ...]:
+    def table_state(self) -> tuple[str, ...]:
         """The same lines without counters."""
         return tuple(_COUNTERS.sub("", line) for line in self.lines)
 
@@ -50,20 +50,20 @@ class SavedTable:
 
     @property
     def rules(self) -> int:
-        """How many rules it has."""
+        """The number of rules."""
         return len(self.lines) - len(self._declarations()) - 2
 
     @property
     def is_empty(self) -> bool:
-        """Whether it does nothing: no rules, no chains that somebody made, every policy ACCEPT."""
+        """True if it has no effect: no rules, no user-defined chains, every policy ACCEPT."""
         return not self.rules and all(line.split(" ")[1] == "ACCEPT" for line in self._declarations())
 
     def contains(self, other: SavedTable) -> bool:
-        """Whether it has all that another has: every chain with its policy, and every rule in its order."""
-        if not {line for line in other.meaning if line[0] == ":"} <= set(self.meaning):
+        """Return whether it contains another: every chain with its policy, and every rule in order."""
+        if not {line for line in other.table_state if line[0] == ":"} <= set(self.table_state):
             return False
-        mine = _rules_by_chain(self.meaning)
-        for chain, rules in _rules_by_chain(other.meaning).items():
+        mine = _rules_by_chain(self.table_state)
+        for chain, rules in _rules_by_chain(other.table_state).items():
             rest = iter(mine.get(chain, ()))
             if not all(rule in rest for rule in rules):
                 return False
@@ -81,7 +81,7 @@ class SavedTable:
 
     @property
     def text(self) -> str:
-        """What iptables-restore takes."""
+        """The input for iptables-restore."""
         return "".join(f"{line}\n" for line in self.lines)
 
     def _declarations(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def empty(table: SavedTable) -> str:
 
 def digest_of(tables: Mapping[str, SavedTable]) -> str:
     """Return the SHA-256 of what the tables mean; empty ones are as good as none."""
-    lines = (line for one in tables.values() if not one.is_empty for line in one.meaning)
+    lines = (line for one in tables.values() if not one.is_empty for line in one.table_state)
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 

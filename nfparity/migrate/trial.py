@@ -14,10 +14,10 @@ from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.parity import ParityReport, Plan, run_parity
 from harness.diff.replay import Progress
-from nfparity.migrate.meaning import Meaning, read_listing
 from nfparity.migrate.overlap import OverlapBackend
 from nfparity.migrate.owned import list_table, load
 from nfparity.migrate.rules import Rules
+from nfparity.migrate.table_state import TableState, read_listing
 from translate.errors import MachineError
 from translate.ir import Family, Ruleset
 
@@ -55,7 +55,7 @@ def _afterwards(rules: Rules, variant: Variant) -> Backend:
     return NftablesBackend()
 
 
-def expected_meaning(family: Family, text: str) -> Meaning:
+def expected_meaning(family: Family, text: str) -> TableState:
     """Return what a listing of the table says once it is loaded, found out in a private namespace.
 
     Raises MachineError with what nft said.

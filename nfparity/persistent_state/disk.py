@@ -32,7 +32,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file holds. ``doubt`` says why somebody else than root may have written it, None if nobody."""
+    """The contents of a file. ``doubt``: why somebody else than root may have written it, or None."""
 
     data: bytes
     doubt: str | None

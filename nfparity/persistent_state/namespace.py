@@ -54,7 +54,7 @@ def current_namespace() -> NetworkNamespace:
 
 
 def _is_hosts(inode: int) -> bool:
-    """Whether this is the namespace of process 1, which only its own PID namespace can see."""
+    """True if this is the namespace of process 1, which only its own PID namespace can see."""
     try:
         pids, first = os.stat("/proc/self/ns/pid").st_ino, os.stat("/proc/1/ns/net").st_ino
     except OSError:

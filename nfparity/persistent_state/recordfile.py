@@ -22,7 +22,7 @@ __all__ = ["read_record", "write_record"]
 
 _PAGE: Final = 4096
 _ROOM: Final = 2
-"""How many times its length a new file has for each record: records of one thing grow a little."""
+"""The space reserved in a new file, as a multiple of its first record: later records grow a little."""
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

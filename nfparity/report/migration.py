@@ -1,4 +1,4 @@
-"""What a migration has come to, in words and as JSON."""
+"""Reports of migrations as text and JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from harness.report.terminal import plain
 from nfparity.migrate.planning import PlannedFamily
+from nfparity.migrate.rollback import RolledBack
 from nfparity.migrate.tables import SavedTable
-from nfparity.migrate.undoing import RolledBack
-from nfparity.migrate.verifying import Found
+from nfparity.migrate.verification import Found
 
 __all__ = [
     "live_data",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _SHOWN: Final = 4
-"""How many chains of a table, and differences, are named."""
+"""The number of chains of a table, and of differences, that are named."""
 
 
 def plan_data(one: PlannedFamily) -> dict[str, Any]:

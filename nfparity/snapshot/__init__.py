@@ -1,10 +1,9 @@
-"""What a node was when it was looked at: its rules, interfaces, routes and sysctls, from a folder.
+"""Snapshots of nodes: rules, interfaces, routes and sysctls, read from a folder or an archive.
 
-``archive`` reads the folder or the ``.tar.gz`` without unpacking it; ``devices``, ``routes`` and
-``switches`` read what ``ip -j`` printed and the sysctls, and ``nodefacts`` makes a
-:class:`~backends.model.node.Node` of them, which says what of them it cannot hold. ``rulefiles`` reads the
-rules of each variant and family when they are asked for. ``load`` puts it together, and takes a bare
-file of rules, too. Any part of the harness may import from here what ``__all__`` names.
+``archive`` reads the folder or the ``.tar.gz`` without unpacking it. ``devices``, ``routes`` and ``sysctls``
+read the output of ``ip -j`` and the sysctls; ``nodefacts`` makes a :class:`~backends.model.node.Node`,
+with notes about facts that a Node cannot hold. ``rulefiles`` reads the rules of each variant and family on
+demand. ``load`` reads a snapshot, or a bare file of rules. Other packages import the names in ``__all__``.
 """
 
 from backends.model.variant import Variant

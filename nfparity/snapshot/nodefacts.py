@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from backends.model.node import Node
 from nfparity.snapshot.devices import read_devices
 from nfparity.snapshot.routes import read_routes, rule_notes, with_networks
-from nfparity.snapshot.switches import read_switches
+from nfparity.snapshot.sysctls import read_switches
 from translate.ir import Family
 
 __all__ = ["read_node"]

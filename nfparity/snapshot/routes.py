@@ -184,7 +184,7 @@ def _is_kernels_default(one: dict[str, object], kind: str) -> bool:
 
 
 def _is_own(one: dict[str, object], dst: Interval, addresses: set[int], family: Family) -> bool:
-    """Whether a route of the local table is there for an address, and not one that someone has added."""
+    """Return whether the kernel added a route of the local table for an address by itself."""
     if (dst.is_point and dst.low in addresses) or _is_link_local(family, dst):
         return True
     return one.get("protocol") == "kernel" or _is_loopback(family, dst)

@@ -15,7 +15,7 @@ __all__ = ["Snapshot", "holds_rules"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was captured of a node, or read from a bare file of rules.
+    """The captured state of a node, or the contents of a bare file of rules.
 
     ``name`` is as given. ``rules`` has a ruleset for each variant and family that was captured, also one
     with empty tables, each with its ipsets; it may read them only when they are asked for, and raises
@@ -57,7 +57,7 @@ class Snapshot:
 
 
 def holds_rules(ruleset: Ruleset) -> bool:
-    """Whether anything in a ruleset can do something: a rule, or a policy that does not accept."""
+    """Return whether a ruleset has an effect: a rule, or a policy that does not accept."""
     return ruleset.families is not None or any(
         chain.rules or chain.policy not in (None, Policy.ACCEPT)
         for table in ruleset.tables

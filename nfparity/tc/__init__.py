@@ -1,9 +1,9 @@
-"""A dataplane that stays when its loader has gone: pinned maps and programs, and a record of them.
+"""A persistent tc dataplane: pinned maps and programs that stay after their loader, with a record.
 
-``place`` says where a network namespace's things are, ``record`` what is kept on disk (by
-``persistent_state``, whose guard cleans up after a loader that is killed). ``lifecycle`` loads, changes,
-replaces, refreshes and unloads; ``recovery`` undoes what was begun; ``status`` and ``connections`` tell what
-is there. Needs root; the kernel and BCC are asked for when something is done, not when this is imported.
+``place`` has the paths of a network namespace, ``record`` the state on disk (by ``persistent_state``, whose
+guard undoes the changes of a loader that is killed). ``lifecycle`` loads, changes, replaces, refreshes and
+unloads; ``recovery`` undoes interrupted actions; ``status`` and ``connections`` report. Needs root; importing
+it does not.
 """
 
 from nfparity.tc.lifecycle import Installed, Outcome, Rules

@@ -38,7 +38,7 @@ Step = Callable[[str], None]
 
 
 class Outcome(Enum):
-    """What a load has come to."""
+    """The result of a load."""
 
     FIRST = "loaded"
     SAME = "unchanged"
@@ -286,7 +286,7 @@ class Installed:
 
 
 def _undo(installed: Installed) -> None:
-    """What the guard does: the end of a loader leaves what was begun, and nobody else at work."""
+    """The action of the guard: when a loader ends, undo what it began unless another process is working."""
     try:
         known(installed.place)
     except MachineError:

@@ -1,4 +1,4 @@
-"""What a dataplane that stays asks of the network namespace that it is in, and changes there."""
+"""Properties of the network namespace that a persistent dataplane needs, and changes to it."""
 
 from __future__ import annotations
 

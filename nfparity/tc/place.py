@@ -1,4 +1,4 @@
-"""Where the things of a network namespace are: pins in bpffs, the record under ``/run``.
+"""Paths of a network namespace's state: pins in bpffs, the record under ``/run``.
 
 A namespace is known by its inode, which another one may have when it is gone; the cookie
 (``SO_NETNS_COOKIE``), which no other ever has, tells them apart.
@@ -172,7 +172,7 @@ def _root() -> Path:
 
 
 def _mounts_stay() -> bool:
-    """Whether what is mounted here is there when this command has ended (not so in ``ip netns exec``)."""
+    """Return whether a mount made here outlives this command (not so in ``ip netns exec``)."""
     mine = os.stat("/proc/self/ns/mnt").st_ino
     for process in ("1", str(os.getppid())):
         try:

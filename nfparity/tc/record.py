@@ -1,4 +1,4 @@
-"""What is kept on disk of a dataplane: what was begun, what must be put back, and what it was made from."""
+"""Record of a dataplane on disk: begun actions, state to restore, and the source of the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Phase", "Record", "Source"]
 
 
 class Phase(Enum):
-    """How far things are. Whoever finds any but ``LOADED``, with nobody at work, finds what was cut short."""
+    """The phase of an action. Any but ``LOADED``, with no process working, is an interrupted action."""
 
     LOADING = "loading"
     LOADED = "loaded"
@@ -28,7 +28,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a program was made from: the rules, and how.
+    """The source of a program: the rules and the options.
 
     ``digest`` is the SHA-256 of what was read; ``text`` that of the C text without the sizes of maps,
     ``layout`` has, by map, what differs when the connections in it are kept in another form;

@@ -64,7 +64,7 @@ def clean(place: Place) -> bool:
 
 
 def is_loaded(place: Place) -> bool:
-    """Whether a program of ours is there, whatever a record says. Raises MachineError."""
+    """Return whether a program of ours is attached, whatever a record says. Raises MachineError."""
     if place.pins.is_dir():
         return True
     with Filters() as filters:

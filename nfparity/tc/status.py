@@ -1,4 +1,4 @@
-"""What is loaded, where it is attached, and how full its tables are."""
+"""Status of the loaded program: devices, tables and counters."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Attachment:
 
     @property
     def complete(self) -> bool:
-        """Whether both sides have a program."""
+        """True if both sides have a program."""
         return all(self.programs.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableUse:
-    """How many entries a table has, of how many."""
+    """The number of entries in a table, and its size."""
 
     name: str
     entries: int
@@ -50,15 +50,15 @@ class TableUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What is known of one family's dataplane."""
+    """The status of one family's dataplane."""
 
     record: Record
     open: bool
-    """Whether packets are given to it."""
+    """True if packets are passed to it."""
     attached: tuple[Attachment, ...]
     tables: tuple[TableUse, ...]
     counters: Mapping[str, int]
-    """What happened out of the ordinary since the first load (``COUNTERS`` says what each counts)."""
+    """Unusual events since the first load, by counter (``COUNTERS`` describes each)."""
 
     def data(self) -> dict[str, object]:
         """Return it as plain data."""

@@ -26,7 +26,7 @@ from nfparity.migrate.place import Place, here
 from nfparity.migrate.planning import translate_live
 from nfparity.migrate.record import Phase, Record
 from nfparity.migrate.tables import empty, save, split
-from nfparity.migrate.verifying import look as look_live
+from nfparity.migrate.verification import look as look_live
 from nfparity.persistent_state.reservedlog import ReservedLog
 from nfparity.snapshot import Variant
 from tests.kernel.faults import Fault, Faults
@@ -337,7 +337,8 @@ class Seen:
 
 
 OLD: tuple[tuple[str, ...], ...] = tuple(
-    tuple(line for name in sorted(split(text)) for line in split(text)[name].meaning) for text in (RULES, SIX)
+    tuple(line for name in sorted(split(text)) for line in split(text)[name].table_state)
+    for text in (RULES, SIX)
 )
 
 
@@ -367,7 +368,7 @@ class Look(Request):
             _await(list(_children(os.getpid())))
         tables = [split(save(self.variant, family)) for family in Family]
         return Seen(
-            iptables=tuple(tuple(x for name in sorted(t) for x in t[name].meaning) for t in tables),
+            iptables=tuple(tuple(x for name in sorted(t) for x in t[name].table_state) for t in tables),
             counters="\n".join(
                 x for x in save(self.variant, Family.IP, counters=True).split("\n") if x[:1] != "#"
             ),

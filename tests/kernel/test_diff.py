@@ -75,7 +75,7 @@ def test_a_difference_on_a_kernel_is_reported_and_its_command_replays_it(tmp_pat
 
     from backends.model.contract import Job
     from backends.model.flow import Flow
-    from harness.diff.deciding import deciding_rules
+    from harness.diff.deciding_rules import deciding_rules
     from harness.diff.parity import Plan, run_parity
     from nfparity.inputs.batches import load_batches
 

@@ -16,7 +16,7 @@ from backends.simulator import SimulatorBackend
 from backends.testbed.command import find_tool
 from harness.diff.compare import compare
 from nfparity.kubeproxy import recover
-from nfparity.kubeproxy.nftables import LAYOUTS, Surroundings, nftables_mode
+from nfparity.kubeproxy.nftables import LAYOUTS, InferredConfig, nftables_mode
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules, service_uses
 from translate.ir import Family, Ruleset, parse_address
 from translate.read import read_ruleset
@@ -77,8 +77,8 @@ def rules(name: str) -> Ruleset:
 
 
 def test_the_kernel_holds_what_it_holds_of_a_real_kube_proxy() -> None:
-    around = Surroundings(node_port_ips=(parse_address(Family.IP, "192.168.0.2"),))
-    ours = nftables_mode(recover(rules("rules.iptables-save")), "1.30", surroundings=around)
+    config = InferredConfig(node_port_ips=(parse_address(Family.IP, "192.168.0.2"),))
+    ours = nftables_mode(recover(rules("rules.iptables-save")), "1.30", config=config)
     theirs = (REAL / "realistic.nft-input").read_text()
     held = content(listed(theirs))
     assert len(held) > 200

@@ -145,7 +145,7 @@ def test_tables_that_stay_are_not_touched(node: Worker, variant: Variant) -> Non
     assert seen.nft == (True, False)
     staying = [line for line in seen.iptables[0] if line.startswith("-A")]
     assert staying == [
-        line for name in ("filter", "raw") for line in split(RULES)[name].meaning if line.startswith("-A")
+        line for name in ("filter", "raw") for line in split(RULES)[name].table_state if line.startswith("-A")
     ]
     assert node.ask(Live()) == "same"
     node.ask(Shell((f"iptables-{variant}", "-A", "FORWARD", "-j", "DROP")))

@@ -22,7 +22,7 @@ from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.diff.batch import Batch
-from harness.diff.deciding import deciding_rules
+from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import ParityReport, Plan, choose_backends, run_parity
 from harness.report.text import print_parity
 from harness.status import worst_status

@@ -21,7 +21,7 @@ from backends.model.node import Node
 from harness.corpus.generate import generate_corpus
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.diff.batch import Batch
-from harness.diff.deciding import deciding_rules
+from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import ParityReport, Plan, choose_backends, run_parity
 from harness.files.userfiles import read_bytes
 from harness.report.text import print_parity

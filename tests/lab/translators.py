@@ -1,7 +1,7 @@
 """Our translation beside iptables-restore-translate's: does it load, and do packets fare the same?
 
-``python -m tests.lab.translators`` prints the table of docs/testing.md. Each tool translates the same rules; what
-it prints is loaded by libnftables into a private namespace, and the corpus is replayed against the
+``python -m tests.lab.translators`` prints the table of docs/testing.md. Each tool translates the same rules;
+the result is loaded by libnftables into a private namespace, and the corpus is replayed against the
 simulator. Where nft refuses a whole file, each of its tables is also tried by itself, against
 the simulator with that table alone.
 """

@@ -31,8 +31,8 @@ from harness.explain.graph import tree_lines
 from harness.files.errors import CaptureError
 from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.kubeproxy.objects import read_objects
-from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
+from nfparity.migrate.table_state import TableState
 from nfparity.migrate.translation import digest_of_text
 from nfparity.snapshot import Variant, load_snapshot
 from translate.errors import NfparityError
@@ -161,7 +161,7 @@ def _made_plan() -> str:
         ipsets="",
         level=2,
         translation=digest_of_text(output.text),
-        meaning=Meaning(flags=(), chains={}, collections={}, others={}),
+        table_state=TableState(flags=(), chains={}, collections={}, others={}),
     )
     trial = {"ip": {"flows": 1, "seconds": 2.5}}
     return MigrationPlan(families=(family,), node="{}", seed=3, trial=trial).text()

@@ -1,4 +1,4 @@
-"""What the rules and the node of a random flow name: there a packet is drawn, and one beside it."""
+"""Constants of the rules and the node: random packets are drawn from them and their neighbours."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PORT_FIELDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What one rule asks of a packet, all of it at once; None where it does not ask."""
+    """The requirements of one rule for a packet; None where it has none."""
 
     src: int | None
     dst: int | None
@@ -59,7 +59,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What the rules and the node name; each sorted, without repetition."""
+    """The constants of the rules and the node, each sorted and without repetition."""
 
     targets: tuple[Target, ...]
     addresses: tuple[int, ...]
@@ -122,7 +122,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
 
 
 def _target(tests: Sequence[Test]) -> Target | None:
-    """What a rule asks of addresses and ports with ``==``, or None when it is less than two things."""
+    """Return a rule's ``==`` requirements for addresses and ports, or None if there are fewer than two."""
     asked: dict[Field, int] = {}
     for test in tests:
         if isinstance(test, FieldTest) and not test.negated and test.mask is None:

@@ -137,7 +137,7 @@ class _Artist:
         return Send(packet=packet, entry=entry)
 
     def _can_send(self, src: int, dst: int) -> bool:
-        """Whether a packet made on the node has one outcome, and one that is simulated."""
+        """Return whether a packet made on the node has exactly one outcome, and a simulated one."""
         if not self.constants.loud.isdisjoint((src, dst)):
             return False
         return not (is_of_link(self.family, src) or is_of_link(self.family, dst))

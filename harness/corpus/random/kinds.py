@@ -40,7 +40,7 @@ LOOPBACK: Final = {Family.IP: 0x7F000001, Family.IP6: 1}
 
 
 def is_of_link(family: Family, address: int) -> bool:
-    """Whether an IPv6 address is a group's, or means another host on each link."""
+    """Return whether an IPv6 address is multicast, or means another host on each link."""
     return family is Family.IP6 and (address >> 118 == 0xFE80 >> 6 or address >= MULTICAST[family])
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
-from harness.diff.ways import PICKED, way_key
+from harness.diff.paths import PICKED, way_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.facts import Facts
 from nfparity.kubeproxy.service import Part, Service

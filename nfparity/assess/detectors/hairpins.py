@@ -34,7 +34,7 @@ def _k20(facts: Facts) -> Iterator[Flow]:
 
 
 def _networks(facts: Facts) -> Iterator[Interval]:
-    """What tells clients apart but for their own addresses: routes, and the networks that rules ask for."""
+    """Keys that distinguish clients apart from their own addresses: routes, and networks in rules."""
     yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
     asked = (
         value

@@ -1,10 +1,10 @@
-"""Many snapshots at once: each assessed by itself, on several processors or machines, and told as one.
+"""Assessment of many snapshots, on several processors or machines, with one summary.
 
-``places`` finds the snapshots; ``order`` is what is asked of each of them; ``node`` is what is kept of one;
-``gathering`` hands them to a pool, tries again what a machine failed, and is told of each as it comes;
-``grouping`` puts nodes with the same findings together. ``pool`` is what a pool has to do, and ``daskpool``
-does it with dask.distributed; nothing else imports that. ``nfparity.cli`` and ``harness.report`` may import
-from here; nothing else does.
+``paths`` finds the snapshots. ``job`` assesses one snapshot in a worker, and ``node`` is its summary.
+``gathering`` hands snapshots to a pool, retries failures of the machine, and reports progress.
+``grouping`` groups nodes with the same findings. ``pool`` is the protocol of a pool; ``daskpool`` implements
+it with dask.distributed, which no other module imports. Only ``nfparity.cli`` and ``nfparity.report`` import
+this package.
 """
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""Snapshots without the addresses and names of their origin, that say the same.
+"""Anonymisation of snapshots: packets are treated the same, addresses and names are replaced.
 
-``addresses`` replaces addresses so that prefixes stay prefixes and ranges stay ranges, ``names`` names of
-all kinds, ``words`` knows what is no secret. ``mapping`` brings them together for one snapshot, and
-``ruletext``, ``settext`` and ``jsonfiles`` apply it to each kind of file; ``snapshot`` to all files. The key
-is drawn for each snapshot and kept nowhere. Of the standard library alone, as all of capture.
+``addresses`` replaces addresses so that prefixes stay prefixes and ranges stay ranges; ``names`` replaces
+names; ``words`` lists the public words that stay. ``mapping`` combines them for one snapshot. ``ruletext``,
+``settext`` and ``jsonfiles`` apply it to each kind of file, ``snapshot`` to all files. The key is drawn for
+each snapshot and stored nowhere. Needs the standard library only, as all of capture.
 """

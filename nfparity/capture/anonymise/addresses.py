@@ -167,7 +167,7 @@ class Addresses:
 
 
 def is_well_known(bits: int, value: int, length: int) -> bool:
-    """Whether a prefix is no secret: special to every host, or a block of private addresses as a whole."""
+    """Return whether a prefix is public: special to every host, or a whole block of private addresses."""
     blocks = BLOCKS[bits]
     all_blocks = (*blocks.fixed, *blocks.kept)
     whole = any(
@@ -177,7 +177,7 @@ def is_well_known(bits: int, value: int, length: int) -> bool:
 
 
 def _fixed(bits: int, length: int, prefix: int) -> bool:
-    """Whether the bit that follows a prefix is that of what is special to every host."""
+    """Return whether the bit after a prefix leads to addresses that are special to every host."""
     if bits == 128 and _inside((_SOLICITED,), bits, length, prefix):
         return False
     return _inside(_FIXED_INSIDE[bits], bits, length, prefix)

@@ -111,14 +111,14 @@ class Mapping:
         return text if new is None else new
 
     def is_address(self, text: str) -> bool:
-        """Whether a text is an address, a prefix, a range or a hardware address."""
+        """Return whether a text is an address, a prefix, a range or a hardware address."""
         match = _ADDRESS.fullmatch(text)
         return match is not None and (
             _parse(match.group("first")) is not None or _MAC.fullmatch(match.group("first")) is not None
         )
 
     def has_address(self, text: str) -> bool:
-        """Whether there is an address anywhere in a text."""
+        """Return whether a text contains an address."""
         return any(self.is_address(m.group(0)) for m in _ADDRESS.finditer(text))
 
     def prefix(self, text: str, length: int) -> str:
@@ -262,7 +262,7 @@ class Mapping:
         return made + self._words(text[at:])
 
     def _may_be_turned(self, text: str) -> bool:
-        """Whether an address that would stay as it is may be someone's, with its bytes turned round."""
+        """Return whether an unchanged address may be a private one with its bytes reversed."""
         parsed = _parse(text)
         if parsed is None or text in _EVERYWHERE or not is_well_known(*parsed, parsed[0]):
             return False

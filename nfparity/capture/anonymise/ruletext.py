@@ -96,7 +96,7 @@ def _value(option: str, at: int, word: str, chains: set[str], mapping: Mapping) 
 
 
 def _rest(text: str, mapping: Mapping) -> str:
-    """What is neither address nor name for certain: numbers and keywords stay."""
+    """Return text that is certainly neither address nor name: numbers and keywords stay."""
     if _SAFE.fullmatch(text) or all(part in KEYWORDS for part in text.split(",")):
         return text
     return re.sub(r"[A-Za-z][\w-]*", lambda m: _unless_keyword(m.group(0), mapping), text)

@@ -1,4 +1,4 @@
-"""What ``ipset save`` prints, with what is someone's own replaced."""
+"""Anonymisation of the output of ``ipset save``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no secret: words that Kubernetes, netfilter and Linux write on every node."""
+"""Public words: names that Kubernetes, netfilter and Linux write on every node."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ PLAIN_INTERFACES = (
         "lxcbr",
     ),
 )
-"""How names of interfaces begin that many nodes have; a number after it is no secret either."""
+"""Prefixes of interface names that many nodes have; a number after one is public, too."""
 
 HASHED_INTERFACES = ("cali", "veth", "lxc", "azv", "gke", "eni", "vnet", "br-", "enx", "vif", "nic", "lxc_")
 """Beginnings of names that go on with something made of a pod, a network, or a hardware address."""

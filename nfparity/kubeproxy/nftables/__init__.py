@@ -1,21 +1,20 @@
-"""What kube-proxy's nftables mode would load for the services of a state, by Kubernetes version.
+"""Generator of the ruleset of kube-proxy's nftables mode, by Kubernetes version.
 
-``layout`` is what differs between versions, as data; ``surroundings`` what no dump of the iptables mode has,
-and how it is inferred; ``skeleton`` and ``serving`` write a ``script`` under ``names`` that are kube-proxy's.
-A real kube-proxy's output for the same objects is the test.
-Imported by ``harness``; itself imports ``translate``, ``backends.model.node`` and the rest of this room.
+``layout`` holds the differences between versions as data. ``inferred_config`` infers the configuration that
+no iptables dump contains. ``skeleton`` and ``serving`` write a ``script`` with kube-proxy's ``names``. Tests
+compare the result with the output of a real kube-proxy for the same objects.
 """
 
+from nfparity.kubeproxy.nftables.inferred_config import InferredConfig, infer_config
 from nfparity.kubeproxy.nftables.layout import LAYOUTS, Layout, layout_of
 from nfparity.kubeproxy.nftables.mode import NftablesMode, nftables_mode
-from nfparity.kubeproxy.nftables.surroundings import Surroundings, surroundings_of
 
 __all__ = [
     "LAYOUTS",
+    "InferredConfig",
     "Layout",
     "NftablesMode",
-    "Surroundings",
+    "infer_config",
     "layout_of",
     "nftables_mode",
-    "surroundings_of",
 ]

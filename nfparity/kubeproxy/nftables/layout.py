@@ -1,4 +1,4 @@
-"""How kube-proxy's nftables mode lays out its table, by Kubernetes version, as data.
+"""Layouts of the table of kube-proxy's nftables mode, by Kubernetes version, as data.
 
 1.30 is that of a real kube-proxy's output. Between it and 1.35 the base chains of the filter type moved
 (k/k #132456, 1.34, and #133969, which brought it to a late patch release of 1.33): the checks for endpoints

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.model.node import Node
+from nfparity.kubeproxy.nftables.inferred_config import InferredConfig, infer_config
 from nfparity.kubeproxy.nftables.layout import Layout, layout_of
 from nfparity.kubeproxy.nftables.script import Script
 from nfparity.kubeproxy.nftables.serving import ServiceWriter
 from nfparity.kubeproxy.nftables.skeleton import Words, write_skeleton
-from nfparity.kubeproxy.nftables.surroundings import Surroundings, surroundings_of
 from nfparity.kubeproxy.service import Service
 from nfparity.kubeproxy.state import KubeProxyState, Mode
 from translate.errors import InputError
@@ -30,30 +30,30 @@ def nftables_mode(
     state: KubeProxyState,
     version: str,
     node: Node | None = None,
-    surroundings: Surroundings | None = None,
+    config: InferredConfig | None = None,
 ) -> NftablesMode:
     """Return what kube-proxy of a Kubernetes version would load for the same services, in nftables mode.
 
-    ``surroundings`` None: they follow from the rules and ``node`` (:func:`surroundings_of`). Raises
+    ``config`` None: they follow from the rules and ``node`` (:func:`infer_config`). Raises
     InputError when the version is not known, or the rules are not of the iptables mode.
     """
     layout = layout_of(version)
     if state.mode is not Mode.IPTABLES:
         raise InputError(f"rules of kube-proxy's iptables mode are needed, found: {state.mode}")
-    around = surroundings or surroundings_of(state, node)
+    config = config or infer_config(state, node)
     words = Words.of(state, layout)
     script = Script(state.family.value)
-    write_skeleton(script, state, layout, around, words)
-    writer = ServiceWriter(script, state, layout, around, words)
+    write_skeleton(script, state, layout, config, words)
+    writer = ServiceWriter(script, state, layout, config, words)
     for service in state.services:
         writer.write(service)
     remark = () if layout.remark is None else (layout.remark,)
-    notes = (*remark, *around.assumptions, *_cidrs(layout, around), *_unknown(state.services))
+    notes = (*remark, *config.assumptions, *_cidrs(layout, config), *_unknown(state.services))
     return NftablesMode(version=layout.version, text=script.text(), assumptions=notes)
 
 
-def _cidrs(layout: Layout, around: Surroundings) -> tuple[str, ...]:
-    if around.service_cidrs:
+def _cidrs(layout: Layout, config: InferredConfig) -> tuple[str, ...]:
+    if config.service_cidrs:
         return ()
     why = (
         "no ServiceCIDR is given"

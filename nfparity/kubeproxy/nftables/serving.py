@@ -1,15 +1,15 @@
-"""What kube-proxy's nftables mode writes for one service (the loop of ``syncProxyRules``)."""
+"""Elements and chains of one service in kube-proxy's nftables mode (the loop of ``syncProxyRules``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nfparity.kubeproxy.nftables.inferred_config import InferredConfig
 from nfparity.kubeproxy.nftables.layout import Layout
 from nfparity.kubeproxy.nftables.names import endpoint_base, service_base
 from nfparity.kubeproxy.nftables.script import Script
 from nfparity.kubeproxy.nftables.skeleton import Words
-from nfparity.kubeproxy.nftables.surroundings import Surroundings
 from nfparity.kubeproxy.service import Endpoint, Service
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import Interval, format_address
@@ -26,7 +26,7 @@ class ServiceWriter:
     script: Script
     state: KubeProxyState
     layout: Layout
-    around: Surroundings
+    config: InferredConfig
     words: Words
 
     def write(self, service: Service) -> None:
@@ -44,7 +44,7 @@ class _Writing:
         self._s = service
         self._base = service_base(service, self._family)
         self._spread = service.cluster_endpoints
-        known = writer.around.local
+        known = writer.config.local
         self._near = tuple(
             e for e in service.endpoints if e.local or (e.local is None and e.address in known)
         )

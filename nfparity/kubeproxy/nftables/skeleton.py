@@ -1,12 +1,12 @@
-"""What kube-proxy's table holds before any service is in it (``setupNFTables``)."""
+"""The table of kube-proxy before any service is in it (``setupNFTables``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nfparity.kubeproxy.nftables.inferred_config import InferredConfig
 from nfparity.kubeproxy.nftables.layout import Layout
 from nfparity.kubeproxy.nftables.script import Script
-from nfparity.kubeproxy.nftables.surroundings import Surroundings
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import Family, Interval, Name, format_address
 
@@ -15,7 +15,7 @@ __all__ = ["Words", "write_skeleton"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """How a rule of this kube-proxy says what depends on family and configuration.
+    """Spellings of rules that depend on family and configuration.
 
     ``mark`` ends a rule that has the packet masqueraded. ``from_pods`` and ``not_from_pods`` are empty
     where nothing tells pods from others.
@@ -61,7 +61,7 @@ def _pods(state: KubeProxyState) -> tuple[str, str]:
 
 
 def write_skeleton(
-    script: Script, state: KubeProxyState, layout: Layout, around: Surroundings, words: Words
+    script: Script, state: KubeProxyState, layout: Layout, config: InferredConfig, words: Words
 ) -> None:
     """Write base chains, jumps, sets, maps and the rules of all services together."""
     for base in layout.base_chains:
@@ -70,9 +70,9 @@ def write_skeleton(
         script.chain(jump.target)
         script.rule(jump.source, "ct state new" if jump.new else "", f"jump {jump.target}")
     _masquerading(script, state, layout, words)
-    _declare(script, words, around)
-    _checks(script, state, around, words)
-    _dispatch(script, state, layout, around, words)
+    _declare(script, words, config)
+    _checks(script, state, config, words)
+    _dispatch(script, state, layout, config, words)
 
 
 def _masquerading(script: Script, state: KubeProxyState, layout: Layout, words: Words) -> None:
@@ -93,7 +93,7 @@ def _masquerading(script: Script, state: KubeProxyState, layout: Layout, words: 
         script.rule("masquerading", f"ct status dnat {key} @hairpin-connections masquerade fully-random")
 
 
-def _declare(script: Script, words: Words, around: Surroundings) -> None:
+def _declare(script: Script, words: Words, config: InferredConfig) -> None:
     place = f"type {words.address} . inet_proto . inet_service : verdict"
     port = "type inet_proto . inet_service : verdict"
     addresses = f"type {words.address}"
@@ -115,7 +115,7 @@ def _declare(script: Script, words: Words, around: Surroundings) -> None:
         ("map", "service-ips", place, "ClusterIP, ExternalIP and LoadBalancer IP traffic"),
         ("map", "service-nodeports", port, "NodePort traffic"),
     ]
-    if around.node_port_ips is not None:
+    if config.node_port_ips is not None:
         declared.append(("set", "nodeport-ips", addresses, "IPs that accept NodePort traffic"))
     for kind, name, what, comment in declared:
         script.declare(kind, name, f'{what} ; comment "{comment}"')
@@ -123,20 +123,20 @@ def _declare(script: Script, words: Words, around: Surroundings) -> None:
     script.rule("reject-chain", "reject")
 
 
-def _checks(script: Script, state: KubeProxyState, around: Surroundings, words: Words) -> None:
+def _checks(script: Script, state: KubeProxyState, config: InferredConfig, words: Words) -> None:
     place = f"{words.ip} daddr . meta l4proto . th dport"
     known = f"{words.ip} daddr @cluster-ips"
     script.rule("cluster-ips-check", known, "reject", comment="Reject traffic to invalid ports of ClusterIPs")
-    if around.service_cidrs:
+    if config.service_cidrs:
         listed = ",".join(
             f"{format_address(state.family, c.low)}/{c.prefix_length(state.family.bits)}"
-            for c in around.service_cidrs
+            for c in config.service_cidrs
         )
         comment = "Drop traffic to unallocated ClusterIPs"
         script.rule("cluster-ips-check", f"{words.ip} daddr {{ {listed} }} drop", comment=comment)
     script.rule("service-endpoints-check", place, "vmap @no-endpoint-services")
     port = "meta l4proto . th dport vmap @no-endpoint-nodeports"
-    if around.node_port_ips is None:
+    if config.node_port_ips is None:
         script.rule("nodeport-endpoints-check", _not_localhost(state.family), port)
     else:
         script.rule("nodeport-endpoints-check", f"{words.ip} daddr @nodeport-ips", port)
@@ -144,7 +144,7 @@ def _checks(script: Script, state: KubeProxyState, around: Surroundings, words: 
 
 
 def _dispatch(
-    script: Script, state: KubeProxyState, layout: Layout, around: Surroundings, words: Words
+    script: Script, state: KubeProxyState, layout: Layout, config: InferredConfig, words: Words
 ) -> None:
     if layout.marks_in_place and state.masquerade_all:
         comment = "masquerade all clusterIP traffic"
@@ -155,11 +155,11 @@ def _dispatch(
         script.rule("services", strangers, words.mark, comment=comment)
     script.rule("services", f"{words.ip} daddr . meta l4proto . th dport vmap @service-ips")
     port = "meta l4proto . th dport vmap @service-nodeports"
-    if around.node_port_ips is None:
+    if config.node_port_ips is None:
         script.rule("services", "fib daddr type local", _not_localhost(state.family), port)
         return
     script.rule("services", f"{words.ip} daddr @nodeport-ips", port)
-    for address in around.node_port_ips:
+    for address in config.node_port_ips:
         script.element("nodeport-ips", format_address(state.family, address))
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 from backends.model.outcome import FlowResult
 from backends.replay.session import KernelSession, open_session
 from harness.diff.compare import compare
+from harness.diff.share_counts import share_tallies
 from harness.diff.shares import unfair_shares
-from harness.diff.tallies import share_tallies
 from tests.lab.mutation.fault import Fault
 from tests.lab.mutation.ground import Ground
 from tests.lab.mutation.planter import Planter

@@ -11,7 +11,7 @@ from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
-from harness.diff.deciding import deciding_rules
+from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import Plan, run_parity
 from harness.report.jsonreport import parity_json
 from nfparity.inputs.batches import Batch

@@ -19,7 +19,7 @@ from backends.model.packet import Port, PortClass
 from backends.simulator import SimulatorBackend
 from harness.corpus.jsonlines import read_flows
 from harness.diff.batch import Batch
-from harness.diff.deciding import deciding_rules
+from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import ParityReport, Plan, Result, choose_backends, run_parity
 from harness.report.jsonreport import parity_json
 from translate.errors import InputError, MachineError, Note, Refusal, UnsupportedError

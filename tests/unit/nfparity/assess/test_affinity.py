@@ -9,7 +9,7 @@ import pytest
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
-from harness.diff.ways import PICKED
+from harness.diff.paths import PICKED
 from nfparity.assess.detectors.affinity import AFFINITY
 from nfparity.assess.difference import Measured
 from nfparity.assess.facts import Facts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nfparity.kubeproxy import ServicePlaces, read_objects, recover
+from nfparity.kubeproxy import read_objects, recover
 from nfparity.kubeproxy.nftables import nftables_mode
 from translate.ir import Family
 from translate.read import read_ruleset
@@ -58,7 +58,6 @@ def test_every_rule_is_a_line_or_remainder(path: Path, family: Family, seed: int
     kept += [line.origin.line for line in state.lines]
     kept += [r.origin.line for r in state.remainder]
     assert sorted(kept) == rules
-    ServicePlaces.of(state)
     for version in ("1.30", "1.36"):
         made = nftables_mode(state, version).text
         declared = set(re.findall(r"add (?:chain|set|map) ip6? kube-proxy (\S+)", made))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nfparity.migrate.drift import Change, drift
-from nfparity.migrate.meaning import Meaning, read_listing
+from nfparity.migrate.table_state import TableState, read_listing
 from translate.errors import MachineError
 
 OWN = {"family": "ip", "table": "nfparity"}
@@ -37,7 +37,7 @@ LISTING: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def meaning(listing: list[dict[str, Any]]) -> Meaning:
+def table_state(listing: list[dict[str, Any]]) -> TableState:
     return read_listing(json.dumps({"nftables": listing}))
 
 
@@ -48,7 +48,7 @@ def changed(at: int, **values: object) -> list[dict[str, Any]]:
 
 
 def lines(live: list[dict[str, Any]]) -> list[str]:
-    return [one.line() for one in drift(meaning(LISTING), meaning(live))]
+    return [one.line() for one in drift(table_state(LISTING), table_state(live))]
 
 
 def test_what_changes_by_itself_is_no_difference() -> None:
@@ -67,8 +67,8 @@ def test_what_changes_by_itself_is_no_difference() -> None:
 
 
 def test_a_meaning_comes_back_from_its_data() -> None:
-    made = meaning(LISTING)
-    assert Meaning.from_data(json.loads(json.dumps(made.data()))) == made
+    made = table_state(LISTING)
+    assert TableState.from_data(json.loads(json.dumps(made.data()))) == made
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_each_difference_is_named(live: list[dict[str, Any]], said: str) -> None
 
 def test_the_order_of_rules_matters() -> None:
     swapped = [*LISTING[:9], LISTING[10], LISTING[9]]
-    found = drift(meaning(LISTING), meaning(swapped))
+    found = drift(table_state(LISTING), table_state(swapped))
     assert {one.change for one in found} == {Change.MISSING, Change.EXTRA}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nfparity.migrate.meaning import Meaning
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan, _digest_of, families_in
+from nfparity.migrate.table_state import TableState
 from nfparity.migrate.translation import digest_of_text, translation_of
 from nfparity.snapshot import Variant
 from translate.errors import InputError, ParseError
@@ -49,7 +49,7 @@ def made() -> MigrationPlan:
         ipsets="",
         level=2,
         translation=digest_of_text(output.text),
-        meaning=Meaning(flags=(), chains={}, collections={}, others={}),
+        table_state=TableState(flags=(), chains={}, collections={}, others={}),
     )
     return MigrationPlan(
         families=(family,),

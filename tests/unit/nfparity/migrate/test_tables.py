@@ -26,7 +26,7 @@ def test_tables_are_split() -> None:
     assert list(tables) == ["nat", "filter", "raw"]
     nat = tables["nat"]
     assert (nat.built_in, nat.chains, nat.rules) == (("PREROUTING", "OUTPUT"), ("KUBE-SERVICES",), 1)
-    assert nat.meaning == (
+    assert nat.table_state == (
         "*nat",
         ":PREROUTING ACCEPT",
         ":OUTPUT ACCEPT",

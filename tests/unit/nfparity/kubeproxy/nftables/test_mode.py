@@ -11,13 +11,13 @@ import pytest
 
 from backends.model.node import Node, node_from_json
 from nfparity.kubeproxy import KubeProxyState, Mode, read_objects, recover
-from nfparity.kubeproxy.nftables import LAYOUTS, Surroundings, nftables_mode, surroundings_of
+from nfparity.kubeproxy.nftables import LAYOUTS, InferredConfig, infer_config, nftables_mode
 from translate.errors import InputError
 from translate.ir import Family, Interval, parse_address
 from translate.read import read_ruleset
 
 REAL = Path(__file__).resolve().parents[4] / "corpus/rulesets/kube-real"
-OF_1_30 = Surroundings(node_port_ips=(parse_address(Family.IP, "192.168.0.2"),))
+OF_1_30 = InferredConfig(node_port_ips=(parse_address(Family.IP, "192.168.0.2"),))
 """What the kube-proxy that gave the text saw of its node, which was another than node.json's."""
 
 _COMMAND = re.compile(r"(add|delete|flush) (table|chain|set|map|element|rule) (ip6?) kube-proxy ?(\S*) ?(.*)")
@@ -67,7 +67,7 @@ def node(family: Family = Family.IP) -> Node:
 
 
 def test_1_30_is_what_a_kube_proxy_of_1_30_loads() -> None:
-    ours = loaded(nftables_mode(real(), "1.30", surroundings=OF_1_30).text)
+    ours = loaded(nftables_mode(real(), "1.30", config=OF_1_30).text)
     theirs = loaded((REAL / "realistic.nft-input").read_text())
     assert len(theirs.rules) == 80
     assert ours == theirs
@@ -78,7 +78,7 @@ def test_names_of_services_come_from_objects_as_well_as_from_comments() -> None:
     objects = read_objects((REAL / "objects.json").read_text(), name="objects.json")
     state = recover(read_ruleset(text.encode(), name="rules"), objects)
     theirs = loaded((REAL / "realistic.nft-input").read_text())
-    assert loaded(nftables_mode(state, "1.30", surroundings=OF_1_30).text) == theirs
+    assert loaded(nftables_mode(state, "1.30", config=OF_1_30).text) == theirs
 
 
 def chains_named(text: str) -> set[str]:
@@ -177,7 +177,7 @@ def test_what_is_assumed_is_said() -> None:
         read_objects((REAL / "objects.json").read_text(), name="objects.json"),
     )
     cidr = Interval.prefix(parse_address(Family.IP, "10.96.0.0"), 12, 32)
-    mode = nftables_mode(told, "1.36", surroundings=surroundings_of(told, node(), service_cidrs=(cidr,)))
+    mode = nftables_mode(told, "1.36", config=infer_config(told, node(), service_cidrs=(cidr,)))
     assert mode.assumptions == (
         "--nodeport-addresses becomes its default, the node's primary address: 192.168.0.5",
     )

@@ -1,4 +1,4 @@
-"""What a listing of the owned table says, without what changes by itself or says nothing.
+"""State of the owned table from its listing, without parts that change by themselves or have no effect.
 
 Handles, counters' values, comments, and the elements that packets put into sets are left out. Elements
 are known by their keys, whatever order they are listed in; rules by their chain and their number in it.
@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from translate.errors import MachineError
 
-__all__ = ["Collection", "Meaning", "NftChainMeaning", "read_listing"]
+__all__ = ["Collection", "NftChainMeaning", "TableState", "read_listing"]
 
 _FLEETING: Final = frozenset({"handle", "comment", "bytes", "packets", "expires"})
 _VERDICTS: Final = frozenset({"accept", "drop", "return", "continue"})
@@ -36,7 +36,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class TableState:
     """A whole table. ``flags`` are the table's own (``dormant``)."""
 
     flags: tuple[str, ...]
@@ -69,7 +69,7 @@ class Meaning:
         )
 
 
-def read_listing(text: str) -> Meaning:
+def read_listing(text: str) -> TableState:
     """Return what ``nft -j list table`` printed says. MachineError when it is something else."""
     try:
         objects = json.loads(text)["nftables"]
@@ -78,7 +78,7 @@ def read_listing(text: str) -> Meaning:
         raise MachineError(f"nft -j list table printed something else than a table: {e}") from e
 
 
-def _read(objects: list[tuple[str, Any]]) -> Meaning:
+def _read(objects: list[tuple[str, Any]]) -> TableState:
     flags: tuple[str, ...] = ()
     heads: dict[str, str] = {}
     rules: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def _read(objects: list[tuple[str, Any]]) -> Meaning:
                     _without(one, "name", "table", "family")
                 )
     chains = {name: NftChainMeaning(head, tuple(rules[name])) for name, head in heads.items()}
-    return Meaning(flags=flags, chains=chains, collections=collections, others=others)
+    return TableState(flags=flags, chains=chains, collections=collections, others=others)
 
 
 def _collection(kind: str, one: dict[str, Any]) -> Collection:

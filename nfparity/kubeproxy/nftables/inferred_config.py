@@ -1,4 +1,4 @@
-"""What kube-proxy's nftables mode asks its node and its cluster, and no dump of the iptables mode has."""
+"""Configuration of kube-proxy's nftables mode that no iptables dump contains, inferred from the node."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from backends.model.node import Node
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import Family, Interval, format_address
 
-__all__ = ["Surroundings", "surroundings_of"]
+__all__ = ["InferredConfig", "infer_config"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What is assumed besides the rules, and why (``assumptions``, one sentence each).
+class InferredConfig:
+    """The inferred configuration, with the assumptions and their reasons, one sentence each.
 
     ``node_port_ips``: the addresses at which node ports answer; None for every local one. ``service_cidrs``
     are the networks of cluster IPs, as far as kube-proxy knows them. ``local`` has the addresses of endpoints
@@ -26,9 +26,9 @@ class Surroundings:
     assumptions: tuple[str, ...] = ()
 
 
-def surroundings_of(
+def infer_config(
     state: KubeProxyState, node: Node | None = None, *, service_cidrs: tuple[Interval, ...] = ()
-) -> Surroundings:
+) -> InferredConfig:
     """Return what follows from the rules and the node's facts.
 
     Node ports answer at the addresses that ``--nodeport-addresses`` lists, if rules show that it does, and
@@ -54,7 +54,9 @@ def surroundings_of(
     if unknown:
         how = "all are taken as local" if node is None else f"{len(local)} are reached without a gateway"
         notes.append(f"of {len(unknown)} endpoints no rule says whether they are on the node: {how}")
-    return Surroundings(node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes))
+    return InferredConfig(
+        node_port_ips=ips, service_cidrs=service_cidrs, local=local, assumptions=tuple(notes)
+    )
 
 
 def primary_address(node: Node, family: Family) -> int | None:
@@ -83,7 +85,7 @@ def _loopback(family: Family) -> Interval:
 
 
 def _on_link(node: Node, family: Family, address: int) -> bool:
-    """Whether the longest route to an address has no gateway, or the address is the node's own."""
+    """Return whether the longest route to an address has no gateway, or the address is the node's own."""
     best: tuple[int, bool] = (-1, False)
     for device in node.interfaces:
         for own in device.addresses:
@@ -100,5 +102,5 @@ def _on_link(node: Node, family: Family, address: int) -> bool:
 
 
 def _is_pods(node: Node, device: str) -> bool:
-    """Whether a device can lead to pods of the node: none that a gateway is behind."""
+    """Return whether a device can lead to pods of the node: none with a gateway behind it can."""
     return all(route.via is None for route in node.routes if route.dev == device)

@@ -1,4 +1,4 @@
-"""What one rule asks of a packet, as far as kube-proxy's rules ask anything."""
+"""Requirements of one rule for a packet, as far as kube-proxy's rules use them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 Key = Field | type[AnyOf] | type[Random] | type[Nth] | type[SetTest] | type[Recent] | type[Account]
-"""What a test is of: its field, or its kind where it is of no field alone."""
+"""Return the subject of a test: its field, or its type if it has no single field."""
 
 Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
-"""What a rule asks that is for an address, a protocol and a port."""
+"""The requirements of a rule that matches an address, a protocol and a port."""
 
 _PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.SCTP: Protocol.SCTP}
 
@@ -87,7 +87,7 @@ def network(tests: dict[Key, Test], key: Key) -> Interval | None:
 
 
 def is_network(interval: Interval) -> bool:
-    """Whether an interval is a prefix of addresses."""
+    """Return whether an interval of addresses is a prefix."""
     return not interval.size & (interval.size - 1) and not interval.low & (interval.size - 1)
 
 
@@ -101,5 +101,5 @@ _NUMBERS: Final = frozenset(int(n) for n in _PROTOCOLS)
 
 
 def is_local(tests: dict[Key, Test], key: Field) -> bool:
-    """Whether an address is asked to be the node's own (``addrtype LOCAL``)."""
+    """Return whether an address must be the node's own (``addrtype LOCAL``)."""
     return point(tests, key) == AddressType.LOCAL

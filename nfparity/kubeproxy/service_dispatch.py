@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from nfparity.kubeproxy.asked import DESTINATION, Key, Test, asked, is_local, jump_target, point, protocol
 from nfparity.kubeproxy.chains import ChainKind, split_chain
 from nfparity.kubeproxy.draft import Draft
 from nfparity.kubeproxy.reading import Reading
+from nfparity.kubeproxy.rule_matches import (
+    DESTINATION,
+    Key,
+    Test,
+    asked,
+    is_local,
+    jump_target,
+    point,
+    protocol,
+)
 from nfparity.kubeproxy.service import Part
 from nfparity.kubeproxy.serving import MARK_CHAIN, Strangers
 from translate.ir import Account, Family, Field, FieldTest, Interval, Rule, TableName
@@ -19,7 +28,7 @@ SERVICE_CHAIN: Final = "KUBE-SERVICES"
 _NAT: Final = TableName.NAT
 _PORT: Final = frozenset({Field.L4PROTO, Field.DPORT})
 _OLD_EXTERNAL: Final = ({Field.BRIDGED, Field.FIB_SADDR_TYPE}, {Field.FIB_DADDR_TYPE})
-"""What the two rules of an external IP asked besides, while kube-proxy kept bridged traffic out of them."""
+"""Further tests of the two rules of an external IP, from the time when they excluded bridged traffic."""
 _LOOPBACK: Final = {
     Family.IP: Interval.prefix(0x7F000000, 8, 32),
     Family.IP6: Interval.point(1),
@@ -183,7 +192,7 @@ def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
 
 
 def _is_loopback(reading: Reading, tests: Tests) -> bool:
-    """Whether the source is asked to be the loopback network."""
+    """Return whether the source must be in the loopback network."""
     test = tests.get(Field.SADDR)
     loopback = (_LOOPBACK[reading.ruleset.family],)
     return isinstance(test, FieldTest) and not test.negated and test.values == loopback

@@ -9,7 +9,7 @@ from fractions import Fraction
 from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Packet, PortClass
-from harness.diff.ways import PICKED, told_ways
+from harness.diff.paths import PICKED, told_ways
 from translate.ir import Family
 
 NODE, CLIENT, POD = 7, 1, 3

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nfparity.migrate.leaving import moved_text
+from nfparity.migrate.kept_tables import moved_text
 from nfparity.migrate.rules import read_rules
 from translate.errors import ParseError, UnsupportedError
 from translate.ir import Family, TableName

@@ -1,4 +1,4 @@
-"""Whether what is in force is what was applied: by meaning, and by packets."""
+"""Verification that the loaded table is the applied one, by state and by packets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Found", "Live", "State", "look", "send_packets"]
 
 
 class State(StrEnum):
-    """What became of what was applied."""
+    """The state of what was applied."""
 
     SAME = "same"
     DRIFT = "drift"
@@ -32,7 +32,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """How one family's table differs from what was applied; None when it is gone.
+    """The differences of one family's table from what was applied; None when it is gone.
 
     ``again`` are the iptables tables that hold rules again.
     """
@@ -60,7 +60,7 @@ class Found:
 
     @property
     def state(self) -> State:
-        """What it comes to."""
+        """The overall state."""
         if any(one.differences is None for one in self.families):
             return State.NOT_THERE
         if any(one.differences or one.again for one in self.families):

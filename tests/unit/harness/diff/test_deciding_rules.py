@@ -6,7 +6,7 @@ from backends.simulator import simulate
 from harness.corpus.jsonlines import read_flows
 from harness.corpus.ruletext import place
 from harness.diff.compare import Mismatch
-from harness.diff.deciding import deciding_rules, find_branch
+from harness.diff.deciding_rules import deciding_rules, find_branch
 from translate.ir import Rule
 
 LINE = (

@@ -33,7 +33,7 @@ _PATIENCE: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """What a rollback has come to: by family and table, and the files with what others had put there.
+    """The result of a rollback: by family and table, and the files with rules of others.
 
     ``texts`` are such rules that no file could be written for. ``forgotten``: the kernel had forgotten the
     rules since they were applied, by a reboot for example. ``complaints``: what could not be read or written

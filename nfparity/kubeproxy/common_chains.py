@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from nfparity.kubeproxy.asked import Key, Test, asked, jump_target
 from nfparity.kubeproxy.chains import split_chain
 from nfparity.kubeproxy.reading import Reading
+from nfparity.kubeproxy.rule_matches import Key, Test, asked, jump_target
 from nfparity.kubeproxy.service import Part
 from translate.ir import (
     Accept,
@@ -29,7 +29,7 @@ from translate.ir import (
 __all__ = ["FILTER_CHAINS", "NAT_CHAINS", "read_shared"]
 
 NAT_CHAINS: Final = frozenset({"KUBE-SERVICES", "KUBE-NODEPORTS"})
-"""Chains of the nat table that :mod:`~nfparity.kubeproxy.entrances` reads."""
+"""Chains of the nat table that :mod:`~nfparity.kubeproxy.service_dispatch` reads."""
 
 FILTER_CHAINS: Final = frozenset(
     {"KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL", "KUBE-NODEPORTS"}

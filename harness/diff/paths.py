@@ -22,13 +22,13 @@ from harness.corpus.outcomes import outcome_to_json
 __all__ = ["PICKED", "told_ways", "way_key"]
 
 PICKED: Final = PortClass(1024, 65535)
-"""Where the kernel picks a source port from in the place of one from there, if no rule says it."""
+"""The range that the kernel picks a source port from in the place of one from it, if no rule decides."""
 _CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
 """The same, for those below 512, below 1024, and all others."""
 _ALL: Final = PortClass(0, 65535)
 
 _Ports = dict[Port | None, Port]
-"""What is told in the place of a port."""
+"""The text in place of a port."""
 
 _Ways = dict[tuple[Outcome, ...], list["_Way"]]
 """Ways by what they are but for the ports that were picked, which marks stand for."""
@@ -86,7 +86,7 @@ class _Way:
 
 
 def _mark(number: int) -> PortClass:
-    """What stands in a shape for a port that was picked."""
+    """The placeholder in a shape for a port that was picked."""
     return PortClass(-1 - number, -1)
 
 
@@ -131,7 +131,7 @@ def _told(
     *,
     alone: bool,
 ) -> Port:
-    """What is told of a port that has a value in each of the ways: the number if it is the same in all."""
+    """Return the text for a port with a value on each path: the number if it is always the same."""
     candidates = (_range_of(flow, way.branch, port) for way, port in zip(ways, values, strict=True))
     own = next((one for one in candidates if one is not None), None)
     if alone and own is not None and values[0] in own:
