@@ -38,8 +38,8 @@ class _SimulatorSession:
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
         """Simulate the flows in order, each once: the result has all branches."""
-        for one in flows:
-            if isinstance(one, Repeated):
-                yield replace(self._simulation.simulate(one.flow), runs=one.times)
+        for item in flows:
+            if isinstance(item, Repeated):
+                yield replace(self._simulation.simulate(item.flow), runs=item.times)
             else:
-                yield self._simulation.simulate(one)
+                yield self._simulation.simulate(item)

@@ -221,8 +221,8 @@ def _followed(flow: Flow, run: Callable[[Chooser[Checkpoint]], T]) -> list[tuple
         return list(branches(run))
     except TooManyBranches as e:
         raise InputError(
-            f"flow {flow.id!r} can go more than {e.number} ways: rules draw chance anew for each of"
-            f" its {len(flow.steps)} steps, or hide too much; make it shorter"
+            f"flow {flow.id!r} has more than {e.number} branches: rules draw a random number for each of its"
+            f" {len(flow.steps)} steps, or hide too much; make the flow shorter"
         ) from None
 
 

@@ -252,8 +252,7 @@ class Recorder:
         self._count += 1
         if self._count > _MOST_EVENTS:
             raise InputError(
-                f"the flow has more than {_MOST_EVENTS} events on the ways that it can go, which is too long"
-                " to be told"
+                f"the flow has more than {_MOST_EVENTS} events on its branches, too many to show"
             )
         self._events.append(event)
 

@@ -66,11 +66,11 @@ class Ports:
         the port at random.
         """
         numbers, others = [], set()
-        for one in taken:
-            if isinstance(one, PickedPort):
-                others.add(one.serial)
-            elif isinstance(one, int):
-                numbers.append(one)
+        for port in taken:
+            if isinstance(port, PickedPort):
+                others.add(port.serial)
+            elif isinstance(port, int):
+                numbers.append(port)
         free = _without((Interval(low, high),), numbers) or (Interval(low, high),)
         if len(free) == 1 and free[0].is_point:
             return free[0].low
@@ -172,13 +172,13 @@ def _without(intervals: Sequence[Interval], taken: Iterable[int]) -> tuple[Inter
 
 
 def _intersection(a: Sequence[Interval], b: Sequence[Interval]) -> tuple[Interval, ...]:
-    found = []
+    common = []
     for x in a:
         for y in sorted(_merged(b)):
             low, high = max(x.low, y.low), min(x.high, y.high)
             if low <= high:
-                found.append(Interval(low, high))
-    return tuple(sorted(found))
+                common.append(Interval(low, high))
+    return tuple(sorted(common))
 
 
 def _merged(intervals: Sequence[Interval]) -> list[Interval]:

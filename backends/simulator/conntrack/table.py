@@ -68,12 +68,12 @@ class Conntrack:
         """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``)."""
         if not self._table:
             return None
-        found = self._table.get(t)
-        if found is not None and found[0].expires <= self.now:
-            self.kill(found[0])
-            found = None
-        if found is not None:
-            return found
+        known = self._table.get(t)
+        if known is not None and known[0].expires <= self.now:
+            self.kill(known[0])
+            known = None
+        if known is not None:
+            return known
         for picked, entry, direction in self._picked:
             if entry.expires > self.now and self._alike(picked, t) and self._equal(picked, t):
                 return entry, direction
@@ -89,8 +89,8 @@ class Conntrack:
 
     def taken(self, t: Tuple, ignored: Entry) -> bool:
         """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
-        found = self.find(t) if self._table else None
-        return found is not None and found[0] is not ignored and found[0].original != ignored.original
+        known = self.find(t) if self._table else None
+        return known is not None and known[0] is not ignored and known[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, *, source: bool) -> list[Port]:
         """Return the source (or destination) ports of known tuples that equal ``t`` in all else."""
@@ -169,12 +169,12 @@ class Conntrack:
         quoted = skb.packet.quoted
         if quoted is None:
             return
-        told = tuple_of(quoted)
-        inner = None if told is None else invert(told)
-        found = None if inner is None else self.find(inner)
-        if found is None:
+        quoted_tuple = tuple_of(quoted)
+        inner = None if quoted_tuple is None else invert(quoted_tuple)
+        known = None if inner is None else self.find(inner)
+        if known is None:
             return
-        entry, direction = found
+        entry, direction = known
         if skb.packet.dst != entry.tuple(direction).dst:
             return
         skb.entry, skb.direction = entry, direction
@@ -186,14 +186,14 @@ class Conntrack:
         skb.attached = False
         if t is None:
             return
-        found = self.find(t)
-        if found is None:
+        known = self.find(t)
+        if known is None:
             reply = invert(t)
             if reply is None:
                 return
             entry, direction = Entry(t, reply), ORIGINAL
         else:
-            entry, direction = found
+            entry, direction = known
         if direction == REPLY or entry.status & _SEEN_REPLY:
             state = ConnectionState.ESTABLISHED
         else:

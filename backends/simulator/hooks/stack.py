@@ -164,12 +164,12 @@ class Stack:
         """Route the packet (``ip_rcv_finish``); one that came through ``lo`` may keep its route."""
         if skb.path is None:
             packet = skb.packet
-            found = self.router.route_input(packet.src, packet.dst, skb.dev)
+            route = self.router.route_input(packet.src, packet.dst, skb.dev)
             if self.recorder.enabled:
-                self._routed("packet that came in", packet.dst, found)
-            match found:
+                self._routed("packet that came in", packet.dst, route)
+            match route:
                 case Path():
-                    skb.path = found
+                    skb.path = route
                 case NoRoute.NET_UNREACHABLE:
                     # ip_error: the route of the packet is one that may be answered.
                     skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
@@ -177,7 +177,7 @@ class Stack:
                     kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
                     return self._error(skb, *UNREACHABLE[kind], kind, "no route to its destination")
                 case _:
-                    return Dropped(found.value)
+                    return Dropped(route.value)
         if skb.path.local:
             return self._deliver(skb)
         return self._forward(skb)
@@ -328,16 +328,16 @@ class Stack:
         """``ip_route_me_harder``."""
         packet = skb.packet
         assert skb.path is not None
-        found = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src, skb.path.dev))
-        if isinstance(found, NoRoute):
-            return Dropped(found.value)
-        skb.path = found
+        route = self._routed(why, packet.dst, self.router.reroute(packet.dst, packet.src, skb.path.dev))
+        if isinstance(route, NoRoute):
+            return Dropped(route.value)
+        skb.path = route
         return None
 
-    def _routed(self, why: str, dst: int, found: Path | NoRoute) -> Path | NoRoute:
+    def _routed(self, why: str, dst: int, route: Path | NoRoute) -> Path | NoRoute:
         if self.recorder.enabled:
-            self.recorder.add(Routed(why, dst, found))
-        return found
+            self.recorder.add(Routed(why, dst, route))
+        return route
 
     # Answers
 

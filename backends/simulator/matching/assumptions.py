@@ -51,8 +51,8 @@ class Assumptions:
 
         Raises Undecided when it does and its action is hidden.
         """
-        line, reasons = rule.origin.line, tuple(one.reason for one in rule.unknown)
-        hides = {one.hides for one in rule.unknown}
+        line, reasons = rule.origin.line, tuple(part.reason for part in rule.unknown)
+        hides = {part.hides for part in rule.unknown}
         if Hidden.RULES in hides:
             # The same for all packets of a flow: unknown rules may depend on anything.
             leaves = Assumption(line=line, hidden=reasons, matches=False)
@@ -60,10 +60,10 @@ class Assumptions:
             if self._denied(assumed):
                 return False
         elif Hidden.TESTS in hides:
-            fields = tuple(dict.fromkeys(f for one in rule.unknown for f in one.fields))
+            fields = tuple(dict.fromkeys(f for part in rule.unknown for f in part.fields))
             values = tuple(reader(f)(view) for f in fields)
             about = " ".join(_value(f, v, view) for f, v in zip(fields, values, strict=True) if v)
-            if any(one.extension for one in rule.unknown):
+            if any(part.extension for part in rule.unknown):
                 # A match such as limit can have another result for every packet.
                 self.visits[id(rule)] += 1
                 values = (*values, self.visits[id(rule)])
@@ -106,14 +106,14 @@ class Way(Generic[T]):
 def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
     """Join equal ways, adding their probabilities, and those that differ in one assumption alone."""
     while True:
-        found: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Way[None]] = {}
+        by_key: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Way[None]] = {}
         for way in ways:
             key = way.outcomes, frozenset(way.assuming)
-            same = found.get(key)
-            found[key] = (
+            same = by_key.get(key)
+            by_key[key] = (
                 way if same is None else replace(same, probability=same.probability + way.probability)
             )
-        joined = without_needless(tuple(found.values()))
+        joined = without_needless(tuple(by_key.values()))
         if len(joined) == len(ways):
             return joined
         ways = joined
@@ -136,14 +136,14 @@ def without_needless(ways: Sequence[Way[T]]) -> list[Way[T]]:
         for place, way in enumerate(kept):
             if place in gone:
                 continue
-            for one in way.assuming:
-                other = replace(one, matches=not one.matches)
-                key = _key(way, tuple(other if a == one else a for a in way.assuming))
+            for assumption in way.assuming:
+                other = replace(assumption, matches=not assumption.matches)
+                key = _key(way, tuple(other if a == assumption else a for a in way.assuming))
                 partner = next((p for p in places.get(key, ()) if p > place and p not in gone), None)
                 if partner is not None:
                     gone.add(partner)
-                    stays = way if one.matches else kept[partner]
-                    less = tuple(a for a in stays.assuming if a not in (one, other))
+                    stays = way if assumption.matches else kept[partner]
+                    less = tuple(a for a in stays.assuming if a not in (assumption, other))
                     kept[place] = replace(stays, assuming=less)
                     joined = True
                     break

@@ -126,17 +126,17 @@ def _in_values(test: FieldTest, value: Value, memory: Memory) -> bool:
         case int():
             if test.mask is not None:
                 value &= test.mask
-            found = any(isinstance(v, Interval) and v.low <= value <= v.high for v in test.values)
+            matched = any(isinstance(v, Interval) and v.low <= value <= v.high for v in test.values)
         case None:
             return False
         case str():
-            found = any(isinstance(v, Name) and v.matches(value) for v in test.values)
+            matched = any(isinstance(v, Name) and v.matches(value) for v in test.values)
         case PortClass():
             assert isinstance(value, PickedPort)
-            found = memory.ports.within(value, _ports(test))
+            matched = memory.ports.within(value, _ports(test))
         case _:
             assert_never(value)
-    return found != test.negated
+    return matched != test.negated
 
 
 def _ports(test: FieldTest) -> tuple[Interval, ...]:

@@ -73,9 +73,9 @@ class Members:
         for mask, table in self.tables:
             if self.net is not None:
                 key = (*key[: self.net], key[self.net] & mask, *key[self.net + 1 :])
-            found = table.get(key)
-            if found is not None:
-                return found
+            member = table.get(key)
+            if member is not None:
+                return member
         return False
 
 
@@ -98,16 +98,16 @@ _PORTS: Final[Mapping[Field, Reader]] = {
 
 def members_of(sets: Iterable[IpSet], family: Family) -> dict[str, Members]:
     """Return the members of every set by its name."""
-    return {one.name: _members(one, family) for one in sets}
+    return {ipset.name: _members(ipset, family) for ipset in sets}
 
 
-def _members(one: IpSet, family: Family) -> Members:
-    cells = one.type.cells
+def _members(ipset: IpSet, family: Family) -> Members:
+    cells = ipset.type.cells
     net = cells.index(Cell.NET) if Cell.NET in cells else None
     tables: dict[int, dict[_Key, bool]] = {}
-    for element in one.elements:
+    for element in ipset.elements:
         mask = 0
         if net is not None:
             mask = (1 << family.bits) - element.key[net].size
         tables.setdefault(mask, {})[tuple(interval.low for interval in element.key)] = not element.nomatch
-    return Members(one, net, tuple(sorted(tables.items(), key=lambda t: t[0], reverse=True)))
+    return Members(ipset, net, tuple(sorted(tables.items(), key=lambda t: t[0], reverse=True)))

@@ -28,15 +28,15 @@ def remembered_times(rules: Iterable[Recent]) -> dict[str, int]:
     The most that a rule of the list needs: the next power of two of its ``--hitcount``, or 32
     (``recent_mt_check`` with ``ip_pkt_list_tot`` 0, its default).
     """
-    found: dict[str, int] = {}
+    capacity: dict[str, int] = {}
     for rule in rules:
-        asked = _DEFAULT_TIMES if rule.hitcount is None else 1 << (rule.hitcount - 1).bit_length()
-        found[rule.name] = max(asked, found.get(rule.name, 0))
-    return found
+        needed = _DEFAULT_TIMES if rule.hitcount is None else 1 << (rule.hitcount - 1).bit_length()
+        capacity[rule.name] = max(needed, capacity.get(rule.name, 0))
+    return capacity
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Entry:
     """The entry of one address in a list (``struct recent_entry``)."""
 
     ttl: int
@@ -53,7 +53,7 @@ class RecentLists:
 
     capacity: Mapping[str, int]
     now: float = 0.0
-    known: dict[str, OrderedDict[int, _Seen]] = field(default_factory=dict)
+    known: dict[str, OrderedDict[int, _Entry]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Empty all lists, for another run."""
@@ -72,10 +72,10 @@ class RecentLists:
         """
         address &= test.mask
         known = self.known.setdefault(test.name, OrderedDict())
-        seen = known.get(address)
-        if seen is not None and test.rttl and seen.ttl != ttl and ttl and seen.ttl:
-            seen = None
-        if seen is None:
+        entry = known.get(address)
+        if entry is not None and test.rttl and entry.ttl != ttl and ttl and entry.ttl:
+            entry = None
+        if entry is None:
             if test.mode is not RecentMode.SET:
                 return test.negated
             self._insert(known, address, ttl)
@@ -87,7 +87,7 @@ class RecentLists:
             case RecentMode.REMOVE:
                 del known[address]
             case RecentMode.RCHECK | RecentMode.UPDATE:
-                matched = self._often_enough(test, seen) != test.negated
+                matched = self._often_enough(test, entry) != test.negated
                 updates = test.mode is RecentMode.UPDATE and matched
                 if test.reap:
                     self._reap(test, known, keep=address if updates else None)
@@ -95,28 +95,28 @@ class RecentLists:
                     self._update(test.name, known, address, ttl)
         return matched
 
-    def _often_enough(self, test: Recent, seen: _Seen) -> bool:
+    def _often_enough(self, test: Recent, entry: _Entry) -> bool:
         since = None if test.seconds is None else self.now - test.seconds
-        hits = sum(since is None or time >= since for time in seen.times)
+        hits = sum(since is None or time >= since for time in entry.times)
         return hits >= (test.hitcount or 1)
 
-    def _insert(self, known: OrderedDict[int, _Seen], address: int, ttl: int) -> None:
+    def _insert(self, known: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
         if len(known) >= MOST_ADDRESSES:
             known.popitem(last=False)
-        known[address] = _Seen(ttl, [self.now])
+        known[address] = _Entry(ttl, [self.now])
 
-    def _update(self, name: str, known: OrderedDict[int, _Seen], address: int, ttl: int) -> None:
-        seen = known[address]
-        seen.next %= self.capacity[name]
-        if seen.next < len(seen.times):
-            seen.times[seen.next] = self.now
+    def _update(self, name: str, known: OrderedDict[int, _Entry], address: int, ttl: int) -> None:
+        entry = known[address]
+        entry.next %= self.capacity[name]
+        if entry.next < len(entry.times):
+            entry.times[entry.next] = self.now
         else:
-            seen.times.append(self.now)
-        seen.next += 1
-        seen.ttl = ttl
+            entry.times.append(self.now)
+        entry.next += 1
+        entry.ttl = ttl
         known.move_to_end(address)
 
-    def _reap(self, test: Recent, known: OrderedDict[int, _Seen], *, keep: int | None) -> None:
+    def _reap(self, test: Recent, known: OrderedDict[int, _Entry], *, keep: int | None) -> None:
         """Drop the least recently seen address if that was more than the rule's seconds ago."""
         assert test.seconds is not None
         oldest = next(iter(known))

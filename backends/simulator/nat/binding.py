@@ -342,12 +342,12 @@ def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> P
     if not isinstance(port, int):
         return None
     used = set(taken)
-    found = given.low
+    candidate = given.low
     for i in range(min(given.size, _ATTEMPTS)):
-        found = given.low + (port - base + i) % 65536 % given.size
-        if found not in used:
-            return found
-    return found if given.size <= _ATTEMPTS else None
+        candidate = given.low + (port - base + i) % 65536 % given.size
+        if candidate not in used:
+            return candidate
+    return candidate if given.size <= _ATTEMPTS else None
 
 
 _ATTEMPTS = 128

@@ -296,13 +296,13 @@ def _loopback(address: int) -> bool:
 
 def _primary(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
     """Return the first address of each network, which lacks ``IFA_F_SECONDARY``."""
-    seen: set[Interval] = set()
-    found = []
+    networks: set[Interval] = set()
+    primary = []
     for a in addresses:
-        if a.network not in seen:
-            seen.add(a.network)
-            found.append(a)
-    return tuple(found)
+        if a.network not in networks:
+            networks.add(a.network)
+            primary.append(a)
+    return tuple(primary)
 
 
 def _local_entries(device: _Device) -> list[_Entry]:

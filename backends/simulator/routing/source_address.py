@@ -38,7 +38,7 @@ _ORCHID: Final = _prefix("2001:10::", 28)
 def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str) -> int:
     """Return the best of ``candidates``, each with its device, for ``dst`` out of ``dev``; 0: none."""
     best: tuple[int, ...] | None = None
-    found = 0
+    chosen = 0
     for address, name in candidates:
         value = address.value
         score = (
@@ -50,8 +50,8 @@ def select_source(candidates: Iterable[tuple[Address, str]], dst: int, dev: str)
             min(128 - (value ^ dst).bit_length(), address.prefix_length),
         )
         if best is None or score > best:
-            best, found = score, value
-    return found
+            best, chosen = score, value
+    return chosen
 
 
 def _scope_score(source: int, dst: int) -> int:

@@ -95,15 +95,15 @@ def memo_of(name: str, written: Mapping[str, Chain]) -> ChainMemo | None:
 
 def _reached(name: str, written: Mapping[str, Chain]) -> Iterator[Rule]:
     """Yield the rules of a chain and of those that it can call, each once."""
-    seen = {name}
+    queued = {name}
     pending = [name]
     while pending:
         chain = written.get(pending.pop())
         for rule in () if chain is None else chain.rules:
             yield rule
             for action in rule.actions:
-                if isinstance(action, Jump | Goto) and action.chain not in seen:
-                    seen.add(action.chain)
+                if isinstance(action, Jump | Goto) and action.chain not in queued:
+                    queued.add(action.chain)
                     pending.append(action.chain)
 
 

@@ -50,8 +50,8 @@ class Jumps:
         self.count += 1
         if self.count > _MOST_JUMPS:
             raise InputError(
-                f"{rule.rule.origin.place}: the packets of one flow jump more than {_MOST_JUMPS} times, and"
-                " come here then; chains call each other many times over, and the kernel would walk all of it"
+                f"{rule.rule.origin.place}: the packets of one flow jump more than {_MOST_JUMPS} times,"
+                " the last time here; chains call each other too often to follow, though the kernel would"
             )
 
 

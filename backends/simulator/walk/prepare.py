@@ -89,15 +89,15 @@ class PreparedTable:
 
     def chain(self, name: str) -> PreparedChain:
         """Return a chain; a built-in one that is not declared is empty."""
-        found = self.prepared.get(name)
-        if found is None:
+        chain = self.prepared.get(name)
+        if chain is None:
             written = self._written.get(name)
             rules = () if written is None else written.rules
             memo = memo_of(name, self._written)
             policy = _policy(written)
-            found = PreparedChain(_prepared(name, rules), policy, index_of(rules), memo)
-            self.prepared[name] = found
-        return found
+            chain = PreparedChain(_prepared(name, rules), policy, index_of(rules), memo)
+            self.prepared[name] = chain
+        return chain
 
     def idle(self, hook: Hook) -> bool:
         """Return whether the table at ``hook`` has no rules and accepts."""
@@ -177,9 +177,9 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
         raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))
     at, busy = {}, {}
     for hook in Hook:
-        found = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
-        at[hook] = tuple(found)
-        busy[hook] = tuple(f for f in found if f[0].name is TableName.NAT or not f[0].idle(hook))
+        tables_here = [(tables[name], priority) for name, priority in tables_at(hook) if name in tables]
+        at[hook] = tuple(tables_here)
+        busy[hook] = tuple(f for f in tables_here if f[0].name is TableName.NAT or not f[0].idle(hook))
     times = remembered_times(test for _, test in _recents(ruleset))
     return Prepared(at, busy, times, members_of(ruleset.sets, ruleset.family))
 
@@ -203,17 +203,17 @@ def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:
 
 
 def _refusals(rule: Rule, family: Family) -> list[Refusal]:
-    found = []
+    refusals = []
     for test in rule.tests:
         match test:
             case FieldTest(field=tested, values=values) if (
                 family is Family.IP6 and tested.name.startswith("FIB_") and values != _LOCAL
             ):
                 reason = "of the types of an IPv6 address, only LOCAL alone is simulated"
-                found.append(Refusal(rule.origin, NAME, "addrtype6", reason))
+                refusals.append(Refusal(rule.origin, NAME, "addrtype6", reason))
             case _:
                 pass
-    return found
+    return refusals
 
 
 _LOCAL = (Interval.point(AddressType.LOCAL),)
