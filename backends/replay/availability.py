@@ -1,4 +1,4 @@
-"""Whether kernel backends can run here, found out by trying."""
+"""The availability of kernel backends on this machine, found out by trying."""
 
 from __future__ import annotations
 

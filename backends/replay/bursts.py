@@ -1,4 +1,4 @@
-"""Many flows at once: datagrams, all sent before what came of them is read.
+"""Replays many datagrams at once: all are sent before their outcomes are read.
 
 Most flows of a big corpus are one datagram that leaves the node, and most of what it costs to replay
 one is asking again and again whether anything has come. Here a burst is written and then read until
@@ -20,11 +20,11 @@ from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, number_of, p
 __all__ = ["BURST", "groups", "send_burst"]
 
 BURST: Final = 64
-"""How many flows are sent at once: far fewer than the smallest of the sockets' buffers holds."""
+"""The number of flows sent at once: far fewer than the smallest of the sockets' buffers holds."""
 
 
 def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
-    """Put neighbours together that can be sent in one burst, because none can meet one before it.
+    """Group neighbouring flows that can be sent in one burst, because none can meet an earlier one.
 
     They can meet when the source port of one is a port of the other.
     """
@@ -48,7 +48,7 @@ def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repea
 
 
 def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
-    """Send datagrams, none of which meets another, and return what became of each.
+    """Send datagrams, none of which meets another, and return the outcome of each.
 
     None where that is not certain. Raises KeyError for an interface that the node does not have.
     """

@@ -57,7 +57,7 @@ def bounded(size: int) -> Iterator[None]:
 
 
 def death_by(status: int | None) -> str | None:
-    """Return what a child exceeded that has ended with this status, None when it was something else."""
+    """Return the limit that a child exceeded that has ended with this status; None for another cause."""
     return _DEATHS.get(-status) if status is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What a kernel backend adds to the TAP node: a way to load rules there."""
+"""The part that each kernel backend adds to the TAP node: a way to load its rules there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Watched:
 
 
 _MOST_RULES: Final = 100_000_000
-"""The kernel asks some 50 million rules a second, and does nothing else on that processor meanwhile."""
+"""The kernel evaluates some 50 million rules a second, which keeps that processor from everything else."""
 
 
 def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
@@ -61,7 +61,7 @@ class Loader(ABC):
     """The condition for the stack's own resets; see :mod:`backends.testbed.suppress_stack_rst`."""
 
     family: Family = Family.IP
-    """What the rules are for: the node carries packets of this family only."""
+    """The family of the rules; the node carries packets of this family only."""
 
     lists: bool = False
     """Whether the rules, once loaded, keep lists of addresses, in which any two flows can meet."""
@@ -101,10 +101,10 @@ class Loader(ABC):
         return True
 
     def watch(self) -> None:  # noqa: B027  # only rules that nobody else can read have to be watched
-        """Begin to look at what the rules do with packets; only where ``watches``."""
+        """Begin to observe what the rules do with packets; only where ``watches``."""
 
     def watched(self) -> Watched:
-        """Return what was seen since :meth:`watch`."""
+        """Return the observations since :meth:`watch`."""
         return Watched()
 
     def change(self, change: Any) -> None:
@@ -119,4 +119,4 @@ class Loader(ABC):
         return {}
 
     def close(self) -> None:  # noqa: B027  # most loaders leave it to the end of the namespace
-        """Let go of what does not end with the namespace. Not called when the process is killed."""
+        """Release resources that outlive the namespace. Not called when the process is killed."""

@@ -1,4 +1,4 @@
-"""Flows and outcomes as nests of plain tuples, for the way between the two processes.
+"""Flows and outcomes as nested plain tuples, for the pipe between the two processes.
 
 Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
 packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are

@@ -1,4 +1,4 @@
-"""Drives flows through a TapNode and says what became of each packet.
+"""Replays flows on a TapNode and reports the outcome of each packet.
 
 Runs in the process that holds the node. The order of looking is the order of certainty: a packet
 that was seen to leave or to be delivered did so, whatever else came out; only when it did not,
@@ -82,11 +82,11 @@ class Replayer:
     _used: defaultdict[int, set[Port | None]] = field(default_factory=lambda: defaultdict(set))
     """The ports of each protocol at which a connection that is not forgotten could be met."""
     _alone: int = 0
-    """How many flows are sent one by one before a burst is tried again."""
+    """The number of flows to send one by one before the next burst."""
     _crowded: bool = False
     """Whether a flow keeps another source port: a range of few would soon have none for the next."""
     _sent: list[Packet] = field(default_factory=list)
-    """What the last flow has sent."""
+    """The packets that the last flow has sent."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
     """What the runs of one flow have shown: most show the same."""
 
@@ -110,7 +110,7 @@ class Replayer:
         return self._repeated(Repeated(flow, 1))
 
     def _repeated(self, one: Repeated) -> FlowResult:
-        """Run a flow as often as is asked; only the first run is watched, which takes its time."""
+        """Run a flow as often as it requires; only the first run is watched, because watching is slow."""
         flow, loader = one.flow, self.loader
         conversation, began, watched = Conversation(flow), time.perf_counter(), Watched()
         counts: Counter[tuple[Outcome, ...]] = Counter()
@@ -172,7 +172,7 @@ class Replayer:
             self.loader.forget_connections(self.tap)
 
     def _part_from(self, flow: Flow) -> None:
-        """Forget what this flow could meet."""
+        """Forget the connections that this flow could meet."""
         keys = [_key(s.packet) for s in flow.steps if isinstance(s, Send)]
         self._part(any(port in self._used[proto] for proto, port in keys))
 
@@ -225,7 +225,7 @@ class Replayer:
             used.add(packet.dport)
 
     def _packet(self, emission: Emission, notes: list[str]) -> tuple[Outcome, Arrival | None]:
-        """Send one packet and say what became of it."""
+        """Send one packet and return its outcome."""
         sent = emission.packet
         tap = self.tap
         tap.listen(sent.proto)

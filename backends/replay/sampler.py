@@ -1,4 +1,4 @@
-"""Where many new connections to one destination go: the same first packet from one source port after another.
+"""Counts where new connections to a destination go: one first packet, from one source port after another.
 
 Only the destination of what leaves is looked at, and it is read in bursts, which makes this many times as
 fast as replaying flows; what else a packet should be is the replayer's business.
@@ -25,7 +25,7 @@ Destination = tuple[int, int | None]
 
 _FIRST, _PORTS = 1024, 64512
 _BURST: Final = 512
-"""How many packets are on their way before what left is read."""
+"""The number of packets sent before those that left are read."""
 _BATCH: Final = 16384
 """After so many connections they are forgotten, long before conntrack's table or an LRU map is full."""
 
@@ -71,7 +71,7 @@ def sample(
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A packet as bytes, and where in it something is written, or read when it has left."""
+    """A packet as bytes, with the offsets that are written before it is sent and read when it has left."""
 
     data: bytes
     kind: tuple[int, int]

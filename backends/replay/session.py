@@ -43,7 +43,7 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """Asks for the rule counters."""
+    """A request for the rule counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class KernelSession:
     _worker: Worker = field(repr=False)
     _family: Family
     limits: tuple[Note, ...] = ()
-    """What the translation says that it cannot do as iptables does."""
+    """Limits of the translation that iptables does not have."""
 
     @property
     def pid(self) -> int:

@@ -39,7 +39,7 @@ _BOOT: Final = (
 )
 
 Server = Callable[[Any], Any]
-"""What serves in the child: takes each message of the parent, returns the answer."""
+"""A function that serves in the child: it takes each message of the parent and returns the answer."""
 
 
 class WorkerEndedError(MachineError):
@@ -128,7 +128,7 @@ class Worker:
                 raise RuntimeError(f"in the replay process:\n{value}")
 
     def end(self) -> None:
-        """Kill the child, and leave it to whoever asks it next to find out."""
+        """Kill the child; the next :meth:`ask` finds out."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 

@@ -30,7 +30,7 @@ class TcEbpfBackend:
     cached: bool = True
 
     def probe(self) -> Availability:
-        """Say whether BCC, kernel headers, clsact and the rest are here."""
+        """Return whether BCC, kernel headers, clsact and the rest are available."""
         if find_package() is None:
             return Availability(False, "BCC is not installed (Debian package python3-bpfcc)")
         if find_headers() is None:

@@ -46,9 +46,9 @@ Headers = tuple[Path, Path]
 def find_package() -> Path | None:
     """Return the folder of BCC's Python package, or None if it is not installed."""
     for place in _PLACES:
-        found = Path(place, "bcc")
-        if (found / "__init__.py").is_file() and (found / "libbcc.py").is_file():
-            return found
+        package = Path(place, "bcc")
+        if (package / "__init__.py").is_file() and (package / "libbcc.py").is_file():
+            return package
     return None
 
 
@@ -86,15 +86,15 @@ def find_headers() -> Headers | None:
     running = _complete(_MODULES / os.uname().release)
     if running is not None:
         return running
-    found = [h for folder in _folders(_MODULES) if (h := _complete(folder)) is not None]
+    available = [h for folder in _folders(_MODULES) if (h := _complete(folder)) is not None]
     sources = [_SOURCES, *(kernel / "usr/src" for kernel in _folders(_UNPACKED))]
-    found += [h for s in sources for folder in _folders(s) if (h := _debian(folder)) is not None]
-    return max(found, key=lambda h: _version(h[0]), default=None)
+    available += [h for s in sources for folder in _folders(s) if (h := _debian(folder)) is not None]
+    return max(available, key=lambda h: _version(h[0]), default=None)
 
 
 @contextmanager
 def provided_headers() -> Iterator[tuple[str, ...]]:
-    """Have BCC find headers while the block runs, and give the flags that it has to be called with.
+    """Make BCC find headers while the block runs; yield the flags for its compiler.
 
     Raises MachineError when there are none.
     """

@@ -62,22 +62,22 @@ class MapInfo:
 
 
 def pin(path: Path, descriptor: int) -> None:
-    """Give a map or a program a name that keeps it."""
+    """Pin a map or a program, which keeps it loaded."""
     name = ctypes.create_string_buffer(os.fsencode(path))
     _call(_PIN, struct.pack("=QII", ctypes.addressof(name), descriptor, 0))
 
 
 def open_pinned(path: Path) -> int:
-    """Return a descriptor of what is pinned there."""
+    """Return a descriptor of a pinned map or program."""
     name = ctypes.create_string_buffer(os.fsencode(path))
     return _call(_GET, struct.pack("=QII", ctypes.addressof(name), 0, 0))
 
 
 def map_info(descriptor: int) -> MapInfo:
-    """Return what is known of a map."""
-    found = _info(descriptor)
-    kind, number, key, value, size, flags = struct.unpack_from("=6I", found)
-    types, key_type, value_type = struct.unpack_from("=3I", found, _TYPES_AT)
+    """Return the kernel's description of a map."""
+    info = _info(descriptor)
+    kind, number, key, value, size, flags = struct.unpack_from("=6I", info)
+    types, key_type, value_type = struct.unpack_from("=3I", info, _TYPES_AT)
     return MapInfo(
         kind=kind,
         number=number,
@@ -117,7 +117,7 @@ def create_map(name: str, info: MapInfo, types: int) -> int:
 
 
 def load_program(name: str, instructions: bytes) -> int:
-    """Return a descriptor of a tc program. What the verifier says against it is not kept."""
+    """Return a descriptor of a tc program. The verifier's log is not kept."""
     held = ctypes.create_string_buffer(instructions, len(instructions))
     license_ = ctypes.create_string_buffer(b"GPL")
     code = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(held), ctypes.addressof(license_))
@@ -125,7 +125,7 @@ def load_program(name: str, instructions: bytes) -> int:
 
 
 def program_number(descriptor: int) -> int:
-    """Return the kernel's number of a program, as a listing of filters has it."""
+    """Return the kernel's number of a program, which listings of filters show."""
     _, number = struct.unpack_from("=2I", _info(descriptor))
     return int(number)
 

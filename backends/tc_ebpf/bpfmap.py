@@ -1,4 +1,4 @@
-"""A map by descriptor, many entries in one system call. Keys and values are bytes, as C has them."""
+"""A BPF map, by its descriptor: reads and writes many entries in one system call, as bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BpfMap:
             raise MachineError(f"cannot open {path}: {e.strerror}") from e
 
     def close(self) -> None:
-        """Close the descriptor; only for whoever opened it."""
+        """Close the descriptor; only its opener may."""
         os.close(self.descriptor)
 
     def update(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
@@ -77,7 +77,7 @@ class BpfMap:
             raise MachineError(f"the map {self.name} lacks some of {len(keys)} keys: {e.strerror}") from e
 
     def clear(self) -> None:
-        """Delete what is in the map, while nobody changes it."""
+        """Delete all entries, while nothing else changes the map."""
         self.delete([key for key, _ in self.entries()])
 
     def get(self, key: bytes) -> bytes | None:
@@ -85,7 +85,7 @@ class BpfMap:
         return bpfcall.lookup(self.descriptor, key, self._width)
 
     def entries(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what is in the map. What changes meanwhile may come twice, or not at all."""
+        """Yield the entries. Those that change meanwhile may come twice, or not at all."""
         yield from self._by_batch() if self.info.kind in _HASHES else self._one_by_one()
 
     def _one_by_one(self) -> Iterator[tuple[bytes, bytes]]:
@@ -113,7 +113,7 @@ _ENOSPC: Final = 28
 
 
 def possible_cpus() -> int:
-    """Return how many values a map per CPU has for one key."""
+    """Return the number of values that a map per CPU has for one key."""
     last = Path("/sys/devices/system/cpu/possible").read_text().strip().rpartition(",")[2]
     return int(last.rpartition("-")[2]) + 1
 

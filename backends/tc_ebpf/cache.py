@@ -1,7 +1,7 @@
-"""Compiled programs kept on disk, by a hash of everything that decides what the compiler makes.
+"""Compiled programs kept on disk, by a hash of everything that the compiler's output depends on.
 
-An entry is ignored unless it is whole and belongs, as does its folder, to this user alone: what is in it is
-loaded into the kernel. A folder that cannot be written keeps nothing; neither is an error.
+An entry is loaded into the kernel, so it is ignored unless it is whole and its file and folder belong to
+this user alone. A folder that cannot be written keeps nothing; neither is an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Cache", "cache_folder", "decode", "encode", "program_key"]
 
 _FORMAT: Final = "nfparity tc program 2"
 _MOST: Final = 512
-"""Entries that are kept; the oldest go first. One takes about 100 KB."""
+"""The number of entries kept; the oldest are deleted first. One takes about 100 KB."""
 _DIGEST: Final = 32
 _LIBRARIES: Final = ("libbcc.so.0", "*/libbcc.so.0", "*/libclang-cpp.so.*", "llvm-*/lib/libclang-cpp.so.*")
 _HEADERS: Final = ("include/generated/autoconf.h", "include/generated/utsrelease.h")
@@ -63,23 +63,24 @@ def _compiler() -> Sequence[str]:
     """Identify BCC and the clang in it: the Python package's version, and the libraries by size and time."""
     package = find_package()
     version = package / "version.py" if package is not None else None
-    said = [version.read_text(errors="replace")] if version is not None and version.exists() else []
+    identity = [version.read_text(errors="replace")] if version is not None and version.exists() else []
     for library in sorted(path for pattern in _LIBRARIES for path in Path("/usr/lib").glob(pattern)):
-        found = library.stat()
-        said.append(f"{library.resolve().name} {found.st_size} {int(found.st_mtime)}")
-    return said
+        status = library.stat()
+        identity.append(f"{library.resolve().name} {status.st_size} {int(status.st_mtime)}")
+    return identity
 
 
 @functools.cache
 def _headers() -> Sequence[str]:
-    found = find_headers()
-    if found is None:
+    headers = find_headers()
+    if headers is None:
         return ["no headers"]
-    return [(found[0] / name).read_text(errors="replace") for name in _HEADERS if (found[0] / name).exists()]
+    build, _ = headers
+    return [(build / name).read_text(errors="replace") for name in _HEADERS if (build / name).exists()]
 
 
 class Cache:
-    """Entries in one folder."""
+    """The cache in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -91,8 +92,8 @@ class Cache:
                 return None
             descriptor = os.open(self._folder / key, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, "rb") as file:
-                found = os.fstat(file.fileno())
-                data = file.read() if _is_ours(found) and stat.S_ISREG(found.st_mode) else b""
+                status = os.fstat(file.fileno())
+                data = file.read() if _is_ours(status) and stat.S_ISREG(status.st_mode) else b""
         except OSError:
             return None
         return decode(data)
@@ -119,12 +120,12 @@ class Cache:
             os.unlink(path)
 
 
-def _is_ours(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _is_ours(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def encode(program: CompiledProgram) -> bytes:
-    """Return a program as bytes that tell when they are damaged."""
+    """Return a program as bytes with a checksum."""
     blobs = [one.instructions for one in program.functions] + [program.types]
     head = {
         "format": _FORMAT,
@@ -137,7 +138,7 @@ def encode(program: CompiledProgram) -> bytes:
 
 
 def decode(data: bytes) -> CompiledProgram | None:
-    """Return what was encoded; None for anything else."""
+    """Return the encoded program; None for damaged or other data."""
     digest, body = data[:_DIGEST], data[_DIGEST:]
     if hashlib.sha256(body).digest() != digest:
         return None

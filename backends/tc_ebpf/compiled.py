@@ -95,7 +95,7 @@ def _map(one: CompiledMap, sizes: Mapping[str, int], kept: Mapping[str, int], ty
 
 
 def with_maps(instructions: bytes, numbers: Mapping[int, int] | list[int]) -> bytes:
-    """Return instructions in which the number of each map is replaced by what ``numbers`` has for it.
+    """Return instructions in which the number of each map is replaced by way of ``numbers``.
 
     Raises KeyError or IndexError for a number that ``numbers`` lacks.
     """

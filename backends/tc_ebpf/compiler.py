@@ -1,4 +1,4 @@
-"""Compiles C text by BCC into plain data, and has BCC load it where the verifier's reasons are needed."""
+"""Compiles C text with BCC into plain data; has BCC load it to get the verifier's reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def compile_program(
 ) -> CompiledProgram:
     """Compile a text that has these functions and maps.
 
-    BCC makes the maps while it compiles; they end with this call. Raises MachineError with what matters of
-    what the compiler said; ``log`` is where all of it goes.
+    BCC makes the maps while it compiles; they end with this call. Raises MachineError with the
+    compiler's errors; ``log`` receives its whole output.
     """
     with _compiled(source, log) as (bpf, _):
         made = [CompiledMap(name, bpfcall.map_info(bpf[name.encode()].map_fd)) for name in maps]
@@ -90,7 +90,7 @@ def _refusal(error: str, said: str, log: Path | None) -> str:
 
 @contextmanager
 def _captured() -> Iterator[Callable[[], str]]:
-    """Keep what the compiler and the verifier print on stderr out of the report, and give it."""
+    """Capture what the compiler and the verifier print on stderr; yield a function that returns it."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)

@@ -1,7 +1,7 @@
-"""A translation at work in the current network namespace, for as long as its process lives.
+"""A translation loaded in the current network namespace, for as long as its process lives.
 
-What the program must know of the namespace is read from it; nothing else is asked for. The two families
-are two dataplanes, which know nothing of each other.
+The facts that the program needs are read from the namespace alone. The two families are two independent
+dataplanes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Dataplane:
         self._program: LoadedProgram | None = None
 
     def load(self) -> None:
-        """Compile, fill the maps, attach to every device, and begin."""
+        """Compile, fill the maps, attach to every device, and open the gate."""
         family = self._output.family
         devices = [name for _, name in socket.if_nameindex()]
         checks = read_checks(devices) if family is Family.IP else {}
@@ -105,7 +105,7 @@ def fitted(output: BpfOutput) -> BpfOutput:
 
 
 def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> None:
-    """Make the changes of maps, in their order, while a program uses them."""
+    """Apply changes to maps, in their order, while a program uses them."""
     deleting = False
     for step in steps:
         if step.deleted and not deleting:
@@ -117,7 +117,7 @@ def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> 
 
 @collector_paused()
 def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
-    """Write what is known of the namespace, and what the rules hold, into a program's maps."""
+    """Write the facts about the namespace and the contents of the rules' maps into a program's maps."""
     for name, entries in facts.entries.items():
         program.map(name).update(entries)
     for lookup in output.maps:
@@ -127,5 +127,5 @@ def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
 
 
 def switch(gate: BpfMap, *, on: bool) -> None:
-    """Let the program see packets, on all devices at once, or none; then it lets them pass as they are."""
+    """Switch the program on or off, on all devices at once; switched off, it lets packets pass unchanged."""
     gate.update([(_FIRST, struct.pack("=I", on))])

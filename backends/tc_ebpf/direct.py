@@ -1,7 +1,7 @@
-"""Between which devices the program may forward without the stack (``runtime/forward.h``).
+"""The devices between which the program may forward without the stack (``runtime/forward.h``).
 
-What it cannot see for a packet is asked here once for all: where the stack would do more than to look up
-a route and a neighbour, packets keep going through it.
+The program cannot find that out for each packet, so it is decided here once: where the stack would do more
+than look up a route and a neighbour, packets keep going through it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IPV6: Final = Path("/proc/sys/net/ipv6/conf")
 
 
 def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: frozenset[int]) -> frozenset[int]:
-    """Return the devices of the current namespace that packets may be forwarded between without the stack.
+    """Return the devices of the current namespace between which packets may bypass the stack.
 
     None where rules choose among routing tables (before Linux 6.10 ``bpf_fib_lookup`` takes no mark), where
     there are IPsec policies, or where the node answers for its neighbours; otherwise those that
@@ -53,7 +53,7 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
 
 
 def _forwards(device: str) -> bool:
-    """Whether ip6_forward, which asks for all devices alone, lets through what ``bpf_fib_lookup`` does."""
+    """Whether ip6_forward, which checks ``all`` alone, forwards whatever ``bpf_fib_lookup`` does."""
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 

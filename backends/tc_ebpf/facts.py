@@ -1,6 +1,6 @@
-"""What the program must know of the node: devices, local addresses, routes; read from the namespace.
+"""Facts about the node that the program needs: devices, local addresses and routes of the namespace.
 
-The kernel goes on routing. The program asks these maps where no helper of a tc program answers:
+The kernel goes on routing. The program looks up in these maps what no helper of a tc program returns:
 what type an address is (``addrtype``, and whether INPUT is next), which address masquerading takes
 (``sources``), and where a packet made here goes when its destination has changed.
 """
@@ -52,7 +52,7 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class SourceChecks:
-    """What a device is told of the sources that it may receive from, in effect (IPv4)."""
+    """The effective settings of a device for the sources of packets that it receives (IPv4)."""
 
     rp_filter: int = 0
     accept_local: bool = False
@@ -64,7 +64,7 @@ class Facts:
 
     entries: dict[str, list[Entry]]
     devices: tuple[int, ...]
-    """The interfaces to attach to: ``lo`` too, but no ports of others, whose packets are seen there."""
+    """The interfaces to attach to: ``lo`` too, but no ports, whose packets come up on their master."""
     names: dict[int, str]
     """The names of all interfaces."""
 
@@ -145,12 +145,12 @@ class _Reader:
     def locals(self, routes: list[Any]) -> Iterator[Entry]:
         # Of several devices with one IPv4 address, __ip_dev_find finds the one that got it last.
         own = {a.value: a.index for a in self.addresses}
-        seen = set()
+        known = set()
         for route in routes:
             address, length = self._destination(route)
-            if (address, length) in seen:
+            if (address, length) in known:
                 continue  # the same address on several devices: the first one is found
-            seen.add((address, length))
+            known.add((address, length))
             mine = route["type"] == _RTN_LOCAL and length == self.family.bits
             home = own.get(address, 0) if mine else 0
             value = self._structure("local").pack(
@@ -244,7 +244,7 @@ def _attached(links: list[Any]) -> Iterator[int]:
 
 
 def _is_bridge(link: Any, family: Family) -> bool:
-    """Whether what comes in by this device has passed ``br_netfilter`` at one of its ports."""
+    """Whether packets from this device have passed ``br_netfilter`` at one of its ports."""
     info = link.get_attr("IFLA_LINKINFO")
     if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
         return False
@@ -260,7 +260,7 @@ def _mac(text: str | None) -> bytes:
 
 
 def settings_of(node: Node, family: Family) -> bytes:
-    """Return ``struct settings``, as the program has it."""
+    """Return the bytes of ``struct settings``."""
     # From the facts: these sysctls do not exist in a namespace that has no conntrack.
     names = {"tcp_loose": "tcp_loose", "tcp_liberal": "tcp_be_liberal", "checksum": "checksum"}
     switches = {

@@ -1,13 +1,13 @@
-"""Filters of ``clsact``: where a program is attached, beside whatever else is attached there.
+"""Filters of ``clsact``, by which a program is attached to a device, beside other filters.
 
 Each family has a preference of its own, since all filters of one preference are for one protocol
-(``tcf_chain_tp_find``). A filter for IPv4 packets is not asked about others, nor about those that still
-carry a VLAN tag (``skb_protocol``): these are the VLAN device's.
+(``tcf_chain_tp_find``). A filter for IPv4 does not see other packets, nor those that still carry a VLAN
+tag (``skb_protocol``): these belong to the VLAN device.
 
-The kernel asks filters in the order of their preference until one decides. Ours decides (``TC_ACT_OK``,
-with the number of a slot in ``tc_classid``, which becomes ``tc_index``) and leaves what is not its own
-to the next (``TC_ACT_UNSPEC``). So filters with smaller preferences must not decide about what ours is
-to see, and those with greater ones see what it leaves.
+The kernel runs filters in the order of their preference until one decides. Ours decides (``TC_ACT_OK``,
+with the number of a slot in ``tc_classid``, which becomes ``tc_index``) and leaves other packets to the
+next (``TC_ACT_UNSPEC``). So filters with smaller preferences must not decide about packets that ours has
+to see, and those with greater ones see the packets that it leaves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from translate.ir import Family
 __all__ = ["PREFERENCES", "Filter", "Filters", "Side", "read_filter"]
 
 PREFERENCES: Final = {Family.IP: 40960, Family.IP6: 40961}
-"""Before those that the kernel chooses when nobody does, from 49152 downwards (``tcf_auto_prio``)."""
+"""Smaller than those that the kernel chooses by default, from 49152 downwards (``tcf_auto_prio``)."""
 
 _PREFIX: Final = "nfparity_"
 _HANDLE: Final = 1
@@ -55,7 +55,7 @@ class Side(Enum):
 
     @property
     def word(self) -> str:
-        """As tc(8) calls it."""
+        """The name that tc(8) has for it."""
         return self.name.lower()
 
 
@@ -83,13 +83,13 @@ class Filter:
 
     @property
     def family(self) -> Family | None:
-        """The family whose place it has, if any."""
+        """The family whose preference it has, if any."""
         return next((f for f, preference in PREFERENCES.items() if preference == self.preference), None)
 
-    def is_asked_before(self, family: Family) -> bool:
-        """Whether it decides before the program of ``family`` about that family's packets."""
-        asked = self.protocol in (_PROTOCOLS[family], _ALL_PROTOCOLS)
-        return asked and self.preference < PREFERENCES[family]
+    def runs_before(self, family: Family) -> bool:
+        """Whether it sees that family's packets before the program of ``family``."""
+        matches = self.protocol in (_PROTOCOLS[family], _ALL_PROTOCOLS)
+        return matches and self.preference < PREFERENCES[family]
 
 
 class Filters(Netlink):
@@ -161,7 +161,7 @@ class Filters(Netlink):
         return not number
 
     def on(self, index: int, side: Side) -> Iterator[Filter]:
-        """Yield the filters of one side of a device, in the order in which they are asked."""
+        """Yield the filters of one side of a device, in the order in which they run."""
         try:
             messages = self.dump(_RTM_GETTFILTER, _message(index, parent=side.value))
         except OSError as e:
@@ -169,16 +169,16 @@ class Filters(Netlink):
                 return
             raise MachineError(f"cannot list the filters of {_name(index)}: {e.strerror}") from e
         for message in messages:
-            found = read_filter(message)
-            if found is not None and found.index == index:
-                yield found
+            listed = read_filter(message)
+            if listed is not None and listed.index == index:
+                yield listed
 
 
 _GONE: Final = (0, errno.ENOENT, errno.ENODEV, errno.EINVAL)
 
 
 def read_filter(message: bytes) -> Filter | None:
-    """Return what a message of a listing tells of; None for the chain of a preference's filters."""
+    """Return the filter in a message of a listing; None for the chain of a preference's filters."""
     index, handle, parent, info = struct.unpack_from("=4xiIII", message)
     values = attributes(message[20:])
     kind = values.get(_TCA_KIND, b"").rstrip(b"\0").decode(errors="replace")

@@ -52,7 +52,7 @@ class TcEbpfLoader(Loader):
         self._loaded().forget_lists()
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
-        """Say no: of the program's tables, what belongs to one connection is the program's to know."""
+        """Return False: only the program knows which entries of its tables belong to one connection."""
         return False
 
     def change(self, steps: tuple[MapChange, ...]) -> None:

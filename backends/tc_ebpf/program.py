@@ -1,4 +1,4 @@
-"""A compiled program in the kernel: descriptors of its functions, and its maps. It ends with them."""
+"""A compiled program in the kernel, which exists as long as the descriptors of its functions and maps."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FUNCTIONS: Final = tuple(f"nfparity_{name}" for name in (*(side.word for side i
 def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None) -> CompiledProgram:
     """Return a translation's program from the cache, or compile it and keep it there.
 
-    How many entries a map takes is no part of it. Raises MachineError with what matters of what the compiler
-    said; ``log`` is where all of it goes.
+    The sizes of maps are no part of it. Raises MachineError with the compiler's errors; ``log``
+    receives its whole output.
     """
     if cache is not None:
         key = program_key(output.shape)
-        found = cache.get(key)
-        if found is not None and _fits(found, output):
-            return found
+        cached = cache.get(key)
+        if cached is not None and _fits(cached, output):
+            return cached
     made = compile_program(output.shape, _FUNCTIONS, tuple(output.declared), log)
     if cache is not None:
         cache.put(key, made)
@@ -75,7 +75,7 @@ class LoadedProgram:
         self._descriptors = _load(program, output, kept or {}, log)
         functions = self._descriptors.functions
         self.entries = {side: functions[f"nfparity_{side.word}"] for side in Side}
-        """Descriptors of what is attached to the two sides of a device."""
+        """Descriptors of the programs for the two sides of a device."""
         programs = self._descriptors.maps["programs"]
         for number, name in enumerate(PROGRAMS):
             bpfcall.update(programs, _number(number), _number(functions[f"nfparity_{name}"]))
@@ -100,7 +100,7 @@ class LoadedProgram:
 
 
 def _insist_on_permission() -> None:
-    """Load a program that does nothing: who may not is told so before anything is compiled."""
+    """Load a program that does nothing, so that a lack of permission is reported before compiling."""
     try:
         os.close(bpfcall.load_program("nfparity_nothing", _NOTHING))
     except OSError as e:

@@ -17,7 +17,7 @@ from translate.errors import MachineError
 __all__ = ["TAKEN", "read_checks", "read_sysctl", "taken_sysctls", "write_sysctl"]
 
 TAKEN: Final = ("rp_filter", "accept_local")
-"""Last parts of the names of the sysctls that say what sources a device accepts."""
+"""Last parts of the names of the sysctls for the sources that a device accepts."""
 
 _NOTHING: Final[Mapping[tuple[str, str], str]] = {}
 _CONF: Final = Path("/proc/sys/net/ipv4/conf")
@@ -26,7 +26,7 @@ _CONF: Final = Path("/proc/sys/net/ipv4/conf")
 def read_checks(
     devices: Iterable[str], saved: Mapping[tuple[str, str], str] = _NOTHING
 ) -> dict[str, SourceChecks]:
-    """Return what each device of the current network namespace accepts, in effect.
+    """Return the effective checks of each device of the current network namespace.
 
     ``saved`` has the values of sysctls, by device and name, that have been changed for the program.
     """
@@ -50,7 +50,7 @@ def taken_sysctls(devices: Iterable[str]) -> dict[tuple[str, str], str]:
     for name in ("all", *devices):
         wanted[name, "rp_filter"] = "0"
         wanted[name, "accept_local"] = "1"
-    # What was made here and sent here by DNAT comes in on lo without a route attached.
+    # A packet made here and sent here by DNAT comes in on lo without a route attached.
     wanted["lo", "route_localnet"] = "1"
     return wanted
 

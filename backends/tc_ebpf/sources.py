@@ -1,7 +1,7 @@
-"""Which of its addresses the node sends from, as a table that the program can look up.
+"""The node's source addresses by destination, as a table for the program to look up.
 
-For IPv4 it is ``inet_select_addr(device, next hop, universe)``, which asks in whose network the next hop
-is. For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that can tell static
+For IPv4 it is ``inet_select_addr(device, next hop, universe)``, which chooses by the network of the next
+hop. For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that can tell static
 addresses apart. Either is one answer for all destinations of a prefix, but for longer prefixes in it:
 a trie.
 """
@@ -167,15 +167,15 @@ def _score(a: OwnAddress, index: int, dst: int) -> tuple[int, ...]:
 
 def _borders(candidates: Sequence[OwnAddress]) -> set[_Prefix]:
     """Prefixes between whose borders the choice is the same for every destination."""
-    found = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_LINK_SCOPES))}
-    found |= {(0xFF << 120 | scope << 112 | flags << 116, 16) for scope in range(16) for flags in range(16)}
+    borders = {(0, 0), _GROUPS, *((p, n) for p, n, _ in (*_LABELS, *_LINK_SCOPES))}
+    borders |= {(0xFF << 120 | scope << 112 | flags << 116, 16) for scope in range(16) for flags in range(16)}
     for a in candidates:
         lengths = {_WIDTH, a.length}
         for b in candidates:
             common = _common(a.value, b.value)
             lengths |= {common, common + 1, min(common, b.length), min(common, b.length) + 1}
-        found |= {(a.value >> (_WIDTH - n) << (_WIDTH - n), n) for n in lengths if n <= _WIDTH}
-    return found
+        borders |= {(a.value >> (_WIDTH - n) << (_WIDTH - n), n) for n in lengths if n <= _WIDTH}
+    return borders
 
 
 def _scope(address: int) -> int:

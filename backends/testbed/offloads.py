@@ -1,4 +1,4 @@
-"""What a device leaves to hardware, switched off: checksums and segments are then as on a wire."""
+"""Switches off offloads of a device, so that checksums and segments are as on a wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves the node, with the mark that it leaves with: a packet socket on all devices at once.
+"""A packet socket on all devices at once, which sees every packet that leaves the node, and its mark.
 
 The socket module could read it, one message a call, and asks the kernel for the name of the device each
 time (``makesockaddr``), which costs more than the message. ``recvmmsg(2)`` reads many in one call; its
@@ -25,15 +25,15 @@ _ETH_P_ALL: Final = 3
 _PACKET_OUTGOING: Final = 4
 
 _MANY: Final = 128
-"""How many packets are read in one call."""
+"""The number of packets read in one call."""
 _MESSAGE: Final = struct.Struct("PIPNPNi0PI0P")
 """``struct mmsghdr``: name, vector and control, each with its size; flags; the length that came."""
 _LENGTH: Final = struct.Struct(f"{_MESSAGE.size - struct.calcsize('I0P')}xI0P")
-"""What of a ``struct mmsghdr`` the kernel has to tell."""
+"""The part of a ``struct mmsghdr`` that the kernel fills in."""
 _VECTOR: Final = struct.Struct("PN")
 """``struct iovec``."""
 _SLOT: Final = 2048
-"""Where a packet is put: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
+"""The buffer of a packet: a ``struct sockaddr_ll`` (20 bytes), one control message, and the packet."""
 _CONTROL, _DATA = 24, 48
 _TOLD: Final = struct.Struct(f"=4xi{_CONTROL - 8}x{struct.calcsize('Nii')}xI")
 """Of a slot: the index of the device, and the mark, the only thing that is told beside the packet."""
@@ -94,7 +94,7 @@ class Sniffer:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """See nothing more."""
+        """Close the socket."""
         self._socket.close()
 
     def read(self) -> Iterator[tuple[int, bytes, int]]:

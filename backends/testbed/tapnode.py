@@ -54,7 +54,7 @@ _SOL_RAW: Final = 255
 _ETHERTYPES: Final = {Family.IP: 0x0800, Family.IP6: 0x86DD}
 _ETH_P_FENCE: Final = 0x88B5  # "local experimental" (IEEE 802)
 QUEUE: Final = 1000
-"""How many packets can wait at a device to be read."""
+"""The number of packets that can wait at a device to be read."""
 _FENCE_SECONDS: Final = 5.0
 
 
@@ -106,7 +106,7 @@ class TapNode:
         for proto in (Protocol.TCP, Protocol.UDP, icmp):
             self.listen(proto)
 
-    # What is sent
+    # Sending
 
     def inject(self, device: str, data: bytes) -> None:
         """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown."""
@@ -142,7 +142,7 @@ class TapNode:
         self._raw[raw.fileno()] = raw
         self._poll.register(raw.fileno(), select.EPOLLIN)
 
-    # What is seen
+    # Receiving
 
     def drain(self, at_most: int = 1) -> list[Sighting]:
         """Return what has come out since the last call, in order of each device.
@@ -201,7 +201,7 @@ class TapNode:
         return self.drain()
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and throw away what comes out meanwhile."""
+        """Let time pass, and discard the packets that come out meanwhile."""
         deadline = _now() + seconds
         while (left := deadline - _now()) > 0:
             self._poll.poll(left, 1)
@@ -226,7 +226,7 @@ class TapNode:
     # For measurements
 
     def stop_watching(self) -> None:
-        """Tell nothing more of what comes out, and spare the stack a copy of each packet for it."""
+        """Stop reporting packets that come out; the stack then makes no copies of them."""
         self._poll.unregister(self._sniffer.fileno())
         self._sniffer.close()
 
@@ -242,7 +242,7 @@ class TapNode:
             write(fd, frame)
         return time.thread_time() - began
 
-    # How it is built
+    # Building
 
     def apply_sysctls(self) -> None:
         """Set the node's sysctls, once more, so that those that rules bring with them count too.

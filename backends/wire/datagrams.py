@@ -39,7 +39,7 @@ Passed = tuple[str, str | None, int, int, int, int, int, int, bool, bool]
 did; whether its destination and its source are others than were sent."""
 SPORT: Final = 4
 DPORT: Final = 5
-"""Where the ports stand in both."""
+"""The offset of the ports in both."""
 
 _MAGIC: Final = 0x6E667062
 _TAG: Final = struct.Struct("!II")
@@ -86,7 +86,7 @@ def flow_of(datagram: Datagram, family: Family) -> Flow:
 
 
 def result_of(passed: Passed) -> FlowResult:
-    """Return what became of a datagram's flow in the words of all backends."""
+    """Return the result of a datagram's flow, as other flows have it."""
     flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat = passed
     outcome = (_LOCAL if out is None else _FORWARD).changed(
         out=out,

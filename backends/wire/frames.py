@@ -31,7 +31,7 @@ _DONT_FRAGMENT: Final = 0x4000
 _SCTP_TAG: Final = 0x6E667061
 _SCTP_HEARTBEAT: Final = 4
 _QUOTE_LIMIT: Final = 548
-"""What fits of the quoted packet in an ICMP error of 576 bytes (RFC 1812, 4.3.2.3)."""
+"""The bytes of the quoted packet that fit in an ICMP error of 576 bytes (RFC 1812, 4.3.2.3)."""
 
 _FLAG: Final = tuple(TcpFlag(n) for n in range(64))
 _ERRORS: Final = frozenset(
@@ -46,7 +46,7 @@ _ERRORS: Final = frozenset(
 _QUERIES: Final = frozenset({0, 8, 13, 14, 15, 16, 17, 18})
 """The ICMP types whose second word begins with an identifier (RFC 792, RFC 950)."""
 _QUOTE_LIMIT_6: Final = 1232
-"""What fits of the quoted packet in an ICMPv6 error of 1280 bytes (RFC 4443, 2.4)."""
+"""The bytes of the quoted packet that fit in an ICMPv6 error of 1280 bytes (RFC 4443, 2.4)."""
 _ERRORS_6: Final = frozenset(
     {
         Icmp6Type.DEST_UNREACHABLE,
@@ -57,10 +57,10 @@ _ERRORS_6: Final = frozenset(
 )
 _QUERIES_6: Final = frozenset({Icmp6Type.ECHO_REQUEST, Icmp6Type.ECHO_REPLY})
 _MTU: Final = 1400
-"""What a packet-too-big message says that would fit."""
+"""The MTU in a packet-too-big message."""
 
 Identity = tuple[object, ...]
-"""What a packet keeps while it is rewritten on its way; see :func:`identity`."""
+"""The properties that a packet keeps while it is rewritten on its way; see :func:`identity`."""
 
 
 class FrameError(ValueError):
@@ -76,7 +76,7 @@ class Parsed:
 
 
 def identity(packet: Packet) -> Identity:
-    """Return what tells this packet from all others, and survives NAT, TTL and marks.
+    """Return the properties that identify this packet and survive NAT, TTL and marks.
 
     TCP is known by its sequence number, everything else by its payload; an ICMP error by the
     packet that it quotes, which keeps enough of either.

@@ -23,7 +23,7 @@ _OPTIONS: Final = frozenset({_HOP_BY_HOP, _ROUTING, _DESTINATION})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipv6Header:
-    """What the headers before the transport header say.
+    """The contents of the headers before the transport header.
 
     ``length`` is what the header claims for the whole packet; ``offset`` is where ``proto`` begins.
     ``fragment``: it is a part of a packet (an "atomic" fragment is not); ``cut``: the extension

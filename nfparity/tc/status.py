@@ -132,7 +132,7 @@ def _attachments(family: Family) -> Iterator[Attachment]:
             }
             if any(programs.values()):
                 others = (f for some in found.values() for f in some if not f.ours)
-                before = tuple(f for f in others if f.is_asked_before(family))
+                before = tuple(f for f in others if f.runs_before(family))
                 yield Attachment(device=name, index=index, programs=programs, before=before)
 
 

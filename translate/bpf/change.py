@@ -1,8 +1,8 @@
 """Two tc programs → the map updates that make the first into the second, while packets pass.
 
 Maps have no transactions: a packet sees each entry as it was or as it will be. So entries are written in
-an order in which a packet is always led to something that is there: what is called before what calls it
-(``emit`` has a chain's maps before its callers'), and nothing goes before all that leads to it has gone.
+an order in which they never lead to a missing entry: a chain's maps before those of its callers, which is
+the order of ``emit``. They are deleted in the reverse order.
 
 Where entries are not enough, another program is needed: chains of a shape that was not there yet, or more
 entries than a map takes.
@@ -35,7 +35,7 @@ class MapChange:
 class BpfChange:
     """``steps``, in the order in which they have to be made; with ``replacement`` another program is needed.
 
-    ``output`` is what is loaded then: the new entries, in maps that take as many as they took.
+    ``output`` is the translation that is loaded afterwards: the new entries, in maps of the old sizes.
     """
 
     output: BpfOutput
@@ -44,16 +44,16 @@ class BpfChange:
 
     @property
     def written(self) -> int:
-        """How many entries are written."""
+        """The number of entries written."""
         return sum(len(step.written) for step in self.steps)
 
     @property
     def deleted(self) -> int:
-        """How many entries are deleted."""
+        """The number of entries deleted."""
         return sum(len(step.deleted) for step in self.steps)
 
     def live(self) -> tuple[MapChange, ...]:
-        """Return what a loaded program's maps are to be told. Raises ValueError where it must be another."""
+        """Return the steps for a loaded program. Raises ValueError where another program is needed."""
         if self.replacement:
             raise ValueError("another program is needed")
         return self.steps
@@ -74,7 +74,7 @@ class BpfChange:
 
 @dataclass(frozen=True, slots=True)
 class LoadedMap:
-    """What a map of a loaded program holds, and how many entries it takes."""
+    """The contents of a loaded program's map, and the number of entries that it takes."""
 
     max_entries: int
     entries: Mapping[bytes, bytes]
@@ -85,7 +85,7 @@ def change_between(old: BpfOutput, new: BpfOutput) -> BpfChange:
     if old.text != new.text:
         return BpfChange(output=new, replacement=True)
     return change_maps(
-        {one.name: LoadedMap(one.max_entries, dict(one.packed())) for one in _contents(old)}, new
+        {was.name: LoadedMap(was.max_entries, dict(was.packed())) for was in _contents(old)}, new
     )
 
 

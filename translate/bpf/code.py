@@ -63,13 +63,13 @@ class Needs:
     def of_all(cls, several: Iterable[Needs]) -> Self:
         """Return the union of several needs: a declaration and a set of each name once, in order."""
         given = [needs for needs in several if needs is not NO_NEEDS]
-        sets = {one.name: one for needs in given for one in needs.sets}
+        sets = {contents.name: contents for needs in given for contents in needs.sets}
         return cls(
             variables=frozenset().union(*(needs.variables for needs in given)),
             parts=frozenset().union(*(needs.parts for needs in given)),
             features=frozenset().union(*(needs.features for needs in given)),
-            declarations=tuple(dict.fromkeys(one for needs in given for one in needs.declarations)),
-            maps=tuple(one for needs in given for one in needs.maps),
+            declarations=tuple(dict.fromkeys(d for needs in given for d in needs.declarations)),
+            maps=tuple(contents for needs in given for contents in needs.maps),
             sets=tuple(sets.values()),
             counters=sum(needs.counters for needs in given),
         )

@@ -15,7 +15,7 @@ __all__ = ["Context"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a statement can refer to, and the next free numbers for what it declares.
+    """The names that a statement can refer to, and the next free numbers for its declarations.
 
     ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent`` with their numbers,
     ``sets`` the ipsets. The next map of a lookup has the number ``lookups``, the next counter of

@@ -93,11 +93,13 @@ def _map(statement: Lookup, net: int | None, context: Context) -> Code:
     cases: list[str] = []
     for code, body in bodies.values():
         cases += [f"{'} else if' if cases else 'if'} (e->code == {code}) {{", *body.indented()]
-    found = Condition("e").guarding(Code((*cases, "}") if cases else ()))
+    dispatch = Condition("e").guarding(Code((*cases, "}") if cases else ()))
     declared = Needs(
         declarations=(Declaration.of_map(contents.declared, " . ".join(contents.fields)),), maps=(contents,)
     )
-    return Code((*lines, *found.lines), Needs.of_all((declared, *(body.needs for body in distinct.values()))))
+    return Code(
+        (*lines, *dispatch.lines), Needs.of_all((declared, *(body.needs for body in distinct.values())))
+    )
 
 
 def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What a tc program cannot express: every feature that a refusal may name, and what it means."""
+"""The features of rules that a tc program cannot express, each with its description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from translate.ir import Origin
 __all__ = ["BACKEND", "REFUSED", "CannotExpress", "refusal"]
 
 BACKEND: Final = "tc-ebpf"
-"""The name that refusals carry."""
+"""The name of this backend in refusals."""
 
 REFUSED: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",

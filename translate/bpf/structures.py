@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = [
     "CType",
@@ -109,6 +109,12 @@ class Structure:
     name: str
     declarators: tuple[Declarator, ...]
     comment: str = ""
+    members: tuple[Member, ...] = field(init=False, repr=False, compare=False)
+    """The numbers in the structure, those of inner structures included, in order."""
+
+    def __post_init__(self) -> None:
+        """Compute the members once: connections are read by the ten thousand."""
+        object.__setattr__(self, "members", tuple(self._members()))
 
     @property
     def text(self) -> str:
@@ -118,7 +124,7 @@ class Structure:
     @property
     def align(self) -> int:
         """The alignment in bytes."""
-        return max(one.type.align for one in self.declarators)
+        return max(declarator.type.align for declarator in self.declarators)
 
     @property
     def size(self) -> int:
@@ -129,24 +135,21 @@ class Structure:
     def offsets(self) -> Iterator[tuple[Declarator, int]]:
         """Yield the declarators with their offsets in bytes."""
         offset = 0
-        for one in self.declarators:
-            offset = -(-offset // one.type.align) * one.type.align
-            yield one, offset
-            offset += one.size
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """The numbers in the structure, those of inner structures included, in order."""
-        return tuple(self._members())
+        for declarator in self.declarators:
+            offset = -(-offset // declarator.type.align) * declarator.type.align
+            yield declarator, offset
+            offset += declarator.size
 
     def _members(self) -> Iterator[Member]:
-        for one, offset in self.offsets():
-            if isinstance(one.type, Structure) and one.count == 1:
-                for inner in one.type.members:
-                    name = f"{one.name}.{inner.name}"
+        for declarator, offset in self.offsets():
+            if isinstance(declarator.type, Structure) and declarator.count == 1:
+                for inner in declarator.type.members:
+                    name = f"{declarator.name}.{inner.name}"
                     yield Member(name=name, offset=offset + inner.offset, size=inner.size, count=inner.count)
             else:
-                yield Member(name=one.name, offset=offset, size=one.type.size, count=one.count)
+                yield Member(
+                    name=declarator.name, offset=offset, size=declarator.type.size, count=declarator.count
+                )
 
     def numbers(self, data: bytes) -> dict[str, int]:
         """Return the members that are single numbers, by name. Raises ValueError for data of another size."""
@@ -164,9 +167,9 @@ class Structure:
         Raises ValueError for an unknown member or for a value of another size.
         """
         data = bytearray(self.size)
-        for one, offset in self.offsets():
-            if one.name in values:
-                data[offset : offset + one.size] = one.bytes_of(values.pop(one.name))
+        for declarator, offset in self.offsets():
+            if declarator.name in values:
+                data[offset : offset + declarator.size] = declarator.bytes_of(values.pop(declarator.name))
         if values:
             raise ValueError(f"struct {self.name} has no {', '.join(values)}")
         return bytes(data)
@@ -175,14 +178,14 @@ class Structure:
         """Return the declaration in C, one member per line."""
         lines = [f"/* {self.comment} */"] if self.comment else []
         lines.append(f"{self.text} {{")
-        for one in self.declarators:
-            comment = f" /* {one.comment} */" if one.comment else ""
-            lines.append(f"\t{one.declaration()}{comment}")
+        for declarator in self.declarators:
+            comment = f" /* {declarator.comment} */" if declarator.comment else ""
+            lines.append(f"\t{declarator.declaration()}{comment}")
         return "".join(f"{line}\n" for line in (*lines, "};"))
 
     def inline(self) -> str:
         """Return the declaration in C on one line, without comments."""
-        return f"{self.text} {{ {' '.join(one.declaration() for one in self.declarators)} }};"
+        return f"{self.text} {{ {' '.join(declarator.declaration() for declarator in self.declarators)} }};"
 
 
 CType = Number | Opaque | Structure
@@ -214,5 +217,7 @@ class DeclaredMap:
 
     def layout(self) -> str:
         """Return a digest that differs wherever the bytes of entries mean something else."""
-        types = [one.members if isinstance(one, Structure) else one.text for one in (self.key, self.value)]
+        types = [
+            kind.members if isinstance(kind, Structure) else kind.text for kind in (self.key, self.value)
+        ]
         return hashlib.sha256(f"{self.kind} {types}".encode()).hexdigest()[:16]

@@ -98,10 +98,10 @@ class RuntimeTypes:
 
     def declarations(self, parts: Collection[RuntimePart]) -> str:
         """Return the declarations in C for a program with these optional parts."""
-        heads = (f"#define ADDRESS_WORDS {self.words}\n", *(one.declaration() for one in self.numbers))
+        heads = (f"#define ADDRESS_WORDS {self.words}\n", *(number.declaration() for number in self.numbers))
         bodies = (
-            one.declaration()
-            for name, one in self.structures.items()
+            structure.declaration()
+            for name, structure in self.structures.items()
             if name not in _OPTIONAL or _OPTIONAL[name] in parts
         )
         return "\n".join(("".join(heads), device_flags(), *bodies))
@@ -238,7 +238,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
         recent_key,
         Structure("turn", (Declarator(_SPIN_LOCK, "lock"), Declarator(U32, "next"))),
     )
-    return RuntimeTypes(words, numbers, {one.name: one for one in structures})
+    return RuntimeTypes(words, numbers, {structure.name: structure for structure in structures})
 
 
 _MOST_SLOTS: Final = 1 << 15

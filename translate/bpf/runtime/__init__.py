@@ -28,7 +28,7 @@ def before_chains(family: Family, parts: Collection[RuntimePart], counters: int)
     own = _FOLDERS[family]
     common = ("sctp", "packet", "tcp", "conntrack", "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
-    maps = (one.declaration() for one in runtime_maps(family, parts, counters=counters))
+    maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters))
     return "\n".join(
         (
             runtime_text("base"),

@@ -1,4 +1,4 @@
-/* What everything else is written in. All addresses, ports and identifiers are in host byte order;
+/* Basic definitions of the runtime. All addresses, ports and identifiers are in host byte order;
  * only rewriting a packet converts.
  */
 #include <uapi/linux/bpf.h>

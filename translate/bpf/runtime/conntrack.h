@@ -408,7 +408,7 @@ INLINE void remember_source(struct pkt *p, struct tuple *orig)
 	sources.update(&source, orig);
 }
 
-/* What confirm() says; and whether it was another packet of the connection that was faster is no difference. */
+/* Results of confirm(). A connection that another of its packets has entered is CONFIRMED, too. */
 enum { CONFIRMED = 0, CLASH_OF_ORIGINALS, CLASH_OF_REPLIES };
 
 /* Whether the connection that has the original tuple is the one that was to be entered (nf_ct_resolve_clash). */
@@ -438,7 +438,7 @@ INLINE int confirm(struct pkt *p)
 	if (conns.insert(&orig, &p->conn))
 		return is_entered(&orig, &reply) ? CONFIRMED : CLASH_OF_ORIGINALS;
 	if (replies.insert(&reply, &orig)) {
-		/* What is there leads to an entry that is gone, or somebody was faster just now. */
+		/* The entry leads to a connection that is gone, or another CPU was faster just now. */
 		if (!taken(&reply, now))
 			replies.delete(&reply);
 		if (replies.insert(&reply, &orig)) {

@@ -6,7 +6,7 @@
  * ordinary, takes the way through the stack instead (ip_forward, ip6_forward).
  */
 
-/* What has to fit through the way: of a large packet of the node's own making (GSO), one of its segments. 0: unknown. */
+/* The length that has to fit the route's MTU: of a GSO packet, that of one segment. 0: unknown. */
 INLINE u32 longest_segment(struct __sk_buff *skb, struct pkt *p)
 {
 	u32 size = skb->gso_size;

@@ -206,7 +206,7 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (parse(skb, p))
 		return lose(COUNT_MALFORMED);
 	p->mark = skb->mark;
-	/* What came in where the program is not attached, or before it was, meets the chains from FORWARD on. */
+	/* A packet that came in where the program is not attached, or before it was, passes the chains from FORWARD on. */
 	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
 	if (p->fragment)
@@ -299,7 +299,7 @@ INLINE int handle_leave(struct __sk_buff *skb, struct pkt *p)
 		skb->tc_index = TC_INDEX_DONE;
 		return redirect_to_group(skb, p);
 	}
-	/* What waits for a neighbour is sent by that of the route that it has attached (neigh_update), which is
+	/* A packet that waits for a neighbour is sent by that of the route that it has attached (neigh_update), which is
 	 * the one from before DNAT: by way of lo it has none. */
 	if (awaits_neighbour(skb, p))
 		return into_loopback(skb, p, AT_NEIGHBOUR);

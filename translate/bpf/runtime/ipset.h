@@ -1,6 +1,6 @@
-/* What an ipset looks up (ip_set_getport.c).
+/* The port that an ipset looks up (ip_set_getport.c).
  *
- * -1 stands for what cannot be looked up: a later fragment, or a header that is cut off.
+ * -1: there is none, in a later fragment or a header that is cut off.
  */
 INLINE int ipset_port(struct pkt *p, int src)
 {

@@ -119,7 +119,7 @@ INLINE int unique_port(struct tuple *new, struct pkt *p, int manip)
 	return p->searches < MOST_SEARCHES && p->searches * PORTS_AT_ONCE < size ? PORT_NOT_YET : PORT_NONE;
 }
 
-/* What one side of a connection is bound to from now on. */
+/* Bind one side of a connection to `new`, from now on. */
 INLINE int take(struct conn *c, struct tuple *new, int manip)
 {
 	struct tuple reply;
@@ -350,7 +350,7 @@ INLINE int unbound(struct pkt *p, int manip)
 	       !(p->conn.status & (manip == MANIP_SRC ? ST_SRC_NAT_DONE : ST_DST_NAT_DONE));
 }
 
-/* What chains call. Each returns BIND, which ends the table. */
+/* Request a binding, for a NAT target. Returns BIND, which ends the table. */
 INLINE int ask_nat(struct pkt *p, addr low, addr high, u16 port_low, u16 port_high, u16 flags)
 {
 	p->bind_low = low;

@@ -1,5 +1,4 @@
-/* What the routing tables say of an address: what both families ask alike. The loader fills the maps
- * from them. */
+/* Lookups in the routing tables that are the same for both families. The loader fills the maps. */
 
 #define RTN_UNICAST 1
 #define RTN_LOCAL 2

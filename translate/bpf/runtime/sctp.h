@@ -32,7 +32,7 @@ INLINE u32 crc_times(u32 a, u32 b)
 	return product;
 }
 
-/* What the CRC changes by when four bytes, behind which so many more follow, change by `flipped`. */
+/* The change of the CRC when four bytes change by `flipped`; `behind` bytes follow them. */
 INLINE u32 crc_change(u32 flipped, u16 behind)
 {
 	u32 crc = flipped, power = CRC_ONE >> 8;

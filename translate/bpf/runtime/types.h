@@ -5,7 +5,7 @@
 #define OTHERHOST 3 /* PACKET_OTHERHOST */
 #define LOOPBACK_INDEX 1
 
-/* What a chain returns. CONTINUE is also RETURN: back to the caller, or to the policy. */
+/* The result of a chain. CONTINUE is also RETURN: back to the caller, or to the policy. */
 enum verdict { CONTINUE = 0, ACCEPT, DROP, BIND, REJECT };
 #define REJECT_WITH_RESET 255 /* in place of an ICMP code */
 
@@ -23,8 +23,8 @@ enum {
 	ST_DST_NAT_DONE = 1 << 8,
 };
 
-/* What conntrack makes of a GRE header: too short a one, one without a key, one whose key tells its connection,
- * one of a version that NAT does not know, and one in which it finds no tuple. */
+/* Kinds of GRE headers in conntrack: too short, without a key, with a key that belongs to the tuple,
+ * of a version that NAT does not know, and one without a tuple. */
 enum gre { GRE_SHORT = 0, GRE_PLAIN, GRE_KEYED, GRE_UNKNOWN, GRE_STRANGE };
 
 /* Where a packet is between two programs: what takes it up again, and where. */

@@ -48,12 +48,12 @@ def test_what_somebody_else_attached_is_not_ours(kind: str, preference: int, nam
 
 def test_who_is_asked_first() -> None:
     every = listed("bpf", 7, protocol=3)
-    assert every.is_asked_before(Family.IP)
-    assert every.is_asked_before(Family.IP6)
+    assert every.runs_before(Family.IP)
+    assert every.runs_before(Family.IP6)
     six = listed("bpf", 7, protocol=0x86DD)
-    assert six.is_asked_before(Family.IP6)
-    assert not six.is_asked_before(Family.IP)
-    assert not listed("bpf", 50000, protocol=3).is_asked_before(Family.IP)
+    assert six.runs_before(Family.IP6)
+    assert not six.runs_before(Family.IP)
+    assert not listed("bpf", 50000, protocol=3).runs_before(Family.IP)
 
 
 def test_the_chain_that_a_filter_is_in_is_no_filter() -> None:

@@ -17,7 +17,7 @@ INLINE u32 address_type(u32 address, u32 device)
 	return RTN_UNICAST;
 }
 
-/* What ip_rcv does not even show to PREROUTING. */
+/* Whether ip_rcv drops the packet before PREROUTING. */
 INLINE int not_received(struct pkt *p) { return 0; }
 
 /* Whether the stack would refuse the packet's addresses (ip_route_input_slow, ip_mc_validate_source,

@@ -31,7 +31,7 @@ INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
 INLINE int is_mapped(addr a) { return a >> 32 == 0xffff; } /* ::ffff:0:0/96 */
 INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */
 
-/* How far an address reaches, where that is not everywhere: its place in struct device's `near`, or -1 (ipv6_addr_scope). */
+/* The scope of an address that is not global: its place in struct device's `near`, otherwise -1 (ipv6_addr_scope). */
 enum { OF_NODE = 0, OF_LINK, OF_SITE, V4_COMPATIBLE };
 
 INLINE int reach_of(addr a)

@@ -43,7 +43,7 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto)
 	return -1;
 }
 
-/* What tells a packet from most others, and does not change on its way: length and flow label. */
+/* An identifier that most packets do not share, and that does not change on the way: length and flow label. */
 INLINE u16 id_of(u8 *ip) { return (ip[2] ^ ip[4]) << 8 | (ip[3] ^ ip[5]); }
 
 /* Read the network headers into p. Returns 0, or -1 when this is no sane IPv6 packet. */

@@ -15,7 +15,7 @@ INLINE u32 address_type(addr address, u32 device)
 	return found->type;
 }
 
-/* What ip6_rcv_core does not even show to PREROUTING. */
+/* Whether ip6_rcv_core drops the packet before PREROUTING. */
 INLINE int not_received(struct pkt *p)
 {
 	u8 scope = (u8)(p->daddr >> 112) & 15;
