@@ -115,12 +115,12 @@ class Packet:
 
     @property
     def has_ports(self) -> bool:
-        """Whether the protocol has ports."""
+        """True if the protocol has ports."""
         return self.proto in PORT_PROTOCOLS
 
     @property
     def is_icmp(self) -> bool:
-        """Whether this is ICMP or ICMPv6."""
+        """True for ICMP and ICMPv6."""
         return self.proto in _ICMP
 
     def changed(self, **fields: object) -> Packet:

@@ -86,7 +86,7 @@ class RuleVisited:
 
     @property
     def matched(self) -> bool:
-        """Whether all tests of the rule held."""
+        """True if all tests of the rule held."""
         return self.failed is None
 
 

@@ -275,7 +275,7 @@ class Conntrack:
 
 
 def _sum_is_refused(packet: Packet) -> bool:
-    """Whether a tracker finds the packet's checksum wrong (``tcp_error``, ``udp_error``, ``sctp_error`` …).
+    """Return whether the tracker refuses the packet's checksum (``tcp_error``, ``udp_error`` …).
 
     UDP-Lite's is computed with the protocol number of UDP (``udplite_error``, ``nf_checksum_partial``), so
     that a correct one is always refused.

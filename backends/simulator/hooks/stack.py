@@ -101,7 +101,7 @@ class Stack:
     walk: PlainWalk | FastWalk
     recorder: Recorder
     first: bool = True
-    """Whether this is the first packet that the flow sends."""
+    """True for the first packet that the flow sends."""
 
     def begin(self) -> None:
         """Forget all packets, for another run."""

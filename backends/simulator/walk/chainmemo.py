@@ -41,7 +41,7 @@ from translate.ir import (
 __all__ = ["ChainMemo", "Decision", "memo_of"]
 
 Decision = Accept | Drop | Reject | Dnat | Snat | Masquerade | Redirect
-"""What ends a table's walk: a verdict, or a NAT target, which accepts once it has bound."""
+"""The end of a table's walk: a verdict, or a NAT target, which accepts once it has bound."""
 
 _FEW: Final = {
     Field.L4PROTO: "skb.packet.proto",

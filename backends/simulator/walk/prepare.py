@@ -66,7 +66,7 @@ class PreparedRule:
     control: Control | None
     """The action that directs or ends the walk."""
     draws: bool
-    """Whether a test draws a random number."""
+    """True if a test draws a random number."""
 
 
 @dataclass(frozen=True, slots=True)
