@@ -18,7 +18,8 @@ from backends.model.timeouts import timeouts_of
 from backends.simulator.chance.chooser import Chooser, TooManyBranches, branches
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.table import Conntrack, TrackSettings
-from backends.simulator.hooks.stack import Delivered, Dropped, Fate, Forwarded, Rejected, Stack
+from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
+from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.assumptions import Assumptions, Undecided, Way, added_up, without_needless
 from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.recent import RecentLists

@@ -7,12 +7,12 @@ differs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
+from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.reject import (
     UNREACHABLE,
     checksum_holds,
@@ -50,44 +50,13 @@ from translate.ir import (
     TableName,
 )
 
-__all__ = ["Delivered", "Dropped", "Fate", "Forwarded", "Rejected", "Stack"]
+__all__ = ["Stack"]
 
 
 # Names of this module, because a member is looked up in its Enum anew each time.
 _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
-
-
-class Forwarded(NamedTuple):
-    """The packet left on ``out``."""
-
-    packet: Packet
-    mark: int
-    out: str
-
-
-class Delivered(NamedTuple):
-    """The packet was delivered to the node."""
-
-    packet: Packet
-    mark: int
-
-
-class Dropped(NamedTuple):
-    """The packet was dropped, for the reason ``why``."""
-
-    why: str
-
-
-class Rejected(NamedTuple):
-    """The packet was dropped, and its sender was sent an answer of this ``kind``."""
-
-    kind: str
-    why: str
-
-
-Fate = Forwarded | Delivered | Dropped | Rejected
 
 
 @dataclass(slots=True)

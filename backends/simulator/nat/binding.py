@@ -6,9 +6,7 @@ nf_nat_proto.c (``nf_nat_icmp_reply_translation``), nf_nat_masquerade.c and nf_n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from backends.model.packet import Port, Tuple
 from backends.simulator.chance.ports import Ports
@@ -22,7 +20,7 @@ from backends.simulator.conntrack.tuples import (
     rewrite_destination,
     rewrite_source,
 )
-from backends.simulator.nat.hashing import jhash2, reciprocal_scale
+from backends.simulator.nat.ranges import NatRange, shifted_port, with_address
 from backends.simulator.routing.router import AnyRouter
 from backends.simulator.trace import Bound, Manip, Recorder, Rewritten
 from translate.ir import (
@@ -54,18 +52,6 @@ _LOCALHOST = {Family.IP: 0x7F000001, Family.IP6: 1}
 _ICMP = (Protocol.ICMP, Protocol.ICMPV6)
 _IDENTIFIERS = Interval(0, 65535)
 _NO_PORTS = NatPorts()
-
-
-class _Range(NamedTuple):
-    """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
-
-    addresses: Interval | None
-    ports: NatPorts
-
-    @property
-    def random(self) -> bool:
-        """``NF_NAT_RANGE_PROTO_RANDOM_ALL``."""
-        return self.ports.random or self.ports.fully_random
 
 
 @dataclass(slots=True)
@@ -120,9 +106,9 @@ class Nat:
     def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, manip: Manip, action: NatAction) -> bool:
         match action:
             case Dnat():
-                wanted = _Range(action.addresses, action.ports)
+                wanted = NatRange(action.addresses, action.ports)
             case Snat():
-                wanted = _Range(action.addresses, action.ports)
+                wanted = NatRange(action.addresses, action.ports)
             case Redirect():
                 packet = skb.packet
                 address = _LOCALHOST[packet.family]
@@ -130,7 +116,7 @@ class Nat:
                     address = self.router.redirect_address(skb.dev, packet.dst)
                 if not address:
                     return False
-                wanted = _Range(Interval.point(address), action.ports)
+                wanted = NatRange(Interval.point(address), action.ports)
             case Masquerade():
                 four = skb.packet.family is Family.IP
                 if four and entry.original.src == 0:
@@ -143,7 +129,7 @@ class Nat:
                 if not address:
                     return False
                 entry.masquerade_out = out
-                wanted = _Range(Interval.point(address), action.ports)
+                wanted = NatRange(Interval.point(address), action.ports)
         self._setup(hook, entry, manip, wanted, null=False)
         return True
 
@@ -153,11 +139,11 @@ class Nat:
             return
         if self.conntrack.taken(entry.reply, entry):
             address = entry.reply.dst if manip is _SOURCE else entry.reply.src
-            self._setup(hook, entry, manip, _Range(Interval.point(address), _NO_PORTS), null=True)
+            self._setup(hook, entry, manip, NatRange(Interval.point(address), _NO_PORTS), null=True)
         else:
             self._bound(hook, entry, manip, null=True)
 
-    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: _Range, *, null: bool) -> None:
+    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: NatRange, *, null: bool) -> None:
         """``nf_nat_setup_info``."""
         if entry.confirmed:
             return
@@ -184,7 +170,7 @@ class Nat:
 
     # get_unique_tuple
 
-    def _unique(self, original: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+    def _unique(self, original: Tuple, wanted: NatRange, entry: Entry, manip: Manip) -> Tuple:
         if manip is _SOURCE and not wanted.random:
             if self._in_range(original, wanted):
                 if not self._used(original, entry):
@@ -193,7 +179,7 @@ class Nat:
                 same = self._same_source(original, wanted, entry)
                 if same is not None and not self._used(same, entry):
                     return same
-        chosen = _with_address(original, wanted, manip, self.family)
+        chosen = with_address(original, wanted, manip, self.family)
         given = wanted.ports.interval
         if manip is _DESTINATION and given is not None and given.is_point and _has_plain_port(chosen):
             # A single port is used whether it is free or not.
@@ -212,7 +198,7 @@ class Nat:
         assert reply is not None
         return self.conntrack.taken(reply, entry)
 
-    def _in_range(self, t: Tuple, wanted: _Range) -> bool:
+    def _in_range(self, t: Tuple, wanted: NatRange) -> bool:
         """``in_range``, for sources."""
         if wanted.addresses is not None and t.src not in wanted.addresses:
             return False
@@ -226,7 +212,7 @@ class Nat:
         source = manip is _SOURCE or t.proto in _ICMP
         return self.ports.within(t.sport if source else t.dport, (given,))
 
-    def _same_source(self, original: Tuple, wanted: _Range, entry: Entry) -> Tuple | None:
+    def _same_source(self, original: Tuple, wanted: NatRange, entry: Entry) -> Tuple | None:
         """``find_appropriate_src``: what another connection from the same source was mapped to."""
         for other in self.conntrack.by_source:
             o = other.original
@@ -239,7 +225,7 @@ class Nat:
                 return result
         return None
 
-    def _pick(self, t: Tuple, wanted: _Range, entry: Entry, manip: Manip) -> Tuple:
+    def _pick(self, t: Tuple, wanted: NatRange, entry: Entry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
         if t.proto in _ICMP:
@@ -260,7 +246,7 @@ class Nat:
             return Interval(600, 1023)
         return Interval(1024, 65535)
 
-    def _with_pick(self, t: Tuple, given: Interval, wanted: _Range, *, source: bool, manip: Manip) -> Tuple:
+    def _with_pick(self, t: Tuple, given: Interval, wanted: NatRange, *, source: bool, manip: Manip) -> Tuple:
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
@@ -268,7 +254,7 @@ class Nat:
         taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
         port = None
         if wanted.ports.base is not None:
-            port = _shifted(t.sport if source else t.dport, given, wanted.ports.base, taken)
+            port = shifted_port(t.sport if source else t.dport, given, wanted.ports.base, taken)
         if port is None:
             # Since Linux 6.8 a destination gets the first free port, unless a random one is requested.
             drawn = manip is _SOURCE or wanted.random
@@ -333,76 +319,6 @@ def _has_plain_port(t: Tuple) -> bool:
     return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
 
 
-def _shifted(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
-    """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
-
-    The search wraps around. None where the kernel starts again elsewhere; the last port tried where all are
-    taken.
-    """
-    if not isinstance(port, int):
-        return None
-    used = set(taken)
-    candidate = given.low
-    for i in range(min(given.size, _ATTEMPTS)):
-        candidate = given.low + (port - base + i) % 65536 % given.size
-        if candidate not in used:
-            return candidate
-    return candidate if given.size <= _ATTEMPTS else None
-
-
-_ATTEMPTS = 128
-"""The number of ports tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
-
-
 def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
     source = (manip is _SOURCE) == (direction == ORIGINAL)
     return bool(entry.status & (SNAT if source else DNAT))
-
-
-def _with_address(t: Tuple, wanted: _Range, manip: Manip, family: Family) -> Tuple:
-    """``find_best_ips_proto``: the address of a range is a hash of source and destination."""
-    if wanted.addresses is None:
-        return t
-    address = wanted.addresses.low
-    if not wanted.addresses.is_point:
-        address = _hashed(t, wanted.addresses, manip, family, persistent=wanted.ports.persistent)
-    if manip is _SOURCE:
-        return Tuple(address, t.dst, t.proto, t.sport, t.dport)
-    return Tuple(t.src, address, t.proto, t.sport, t.dport)
-
-
-def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
-    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
-
-    Between two draws the destination goes into the hash; where the destination is being bound, the 32 bits
-    just drawn do.
-    """
-    words = family.bits // 32
-    source, destination = _words(t.src, words), _words(t.dst, words)
-    low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
-    drawn = jhash2((*source, *[0] * (4 - words)), 0 if persistent else destination[-1])
-    address, whole = 0, False
-    for i in range(words):
-        least, size = (0, _ALL) if whole else (low[i], (high[i] - low[i] + 1) & _ALL)
-        word = (least + reciprocal_scale(drawn, size)) & _ALL
-        whole = whole or word != high[i]
-        address = address << 32 | word
-        if not persistent:
-            drawn ^= destination[i] if manip is _SOURCE else _as_stored(word)
-    return address
-
-
-_ALL = 0xFFFFFFFF
-
-
-def _big_words(address: int, count: int) -> list[int]:
-    return [address >> 32 * (count - 1 - i) & _ALL for i in range(count)]
-
-
-def _words(address: int, count: int) -> list[int]:
-    """Return an address as 32-bit words in the byte order of a little-endian machine."""
-    return [_as_stored(word) for word in _big_words(address, count)]
-
-
-def _as_stored(word: int) -> int:
-    return int.from_bytes(word.to_bytes(4, "big"), "little")

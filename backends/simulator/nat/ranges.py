@@ -1,0 +1,95 @@
+"""Ranges of addresses and ports that a NAT rule maps into, and the choice of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from backends.model.packet import Port, Tuple
+from backends.simulator.nat.hashing import jhash2, reciprocal_scale
+from backends.simulator.trace import Manip
+from translate.ir import Family, Interval, NatPorts
+
+__all__ = ["NatRange", "shifted_port", "with_address"]
+
+
+class NatRange(NamedTuple):
+    """``struct nf_nat_range2``: the addresses (None: any) and ports to map into."""
+
+    addresses: Interval | None
+    ports: NatPorts
+
+    @property
+    def random(self) -> bool:
+        """True if a random port is requested (``NF_NAT_RANGE_PROTO_RANDOM_ALL``)."""
+        return self.ports.random or self.ports.fully_random
+
+
+def shifted_port(port: Port, given: Interval, base: int, taken: Iterable[Port]) -> Port | None:
+    """Return the first free port of a range, starting as far into it as ``port`` is above ``base``.
+
+    The search wraps around. None where the kernel starts again elsewhere; the last port tried where all are
+    taken.
+    """
+    if not isinstance(port, int):
+        return None
+    used = set(taken)
+    candidate = given.low
+    for i in range(min(given.size, _ATTEMPTS)):
+        candidate = given.low + (port - base + i) % 65536 % given.size
+        if candidate not in used:
+            return candidate
+    return candidate if given.size <= _ATTEMPTS else None
+
+
+_ATTEMPTS: Final = 128
+"""The number of ports tried in a row (``NF_NAT_MAX_ATTEMPTS``)."""
+
+
+def with_address(t: Tuple, wanted: NatRange, manip: Manip, family: Family) -> Tuple:
+    """Return a tuple with an address of the range, chosen by a hash (``find_best_ips_proto``)."""
+    if wanted.addresses is None:
+        return t
+    address = wanted.addresses.low
+    if not wanted.addresses.is_point:
+        address = _hashed(t, wanted.addresses, manip, family, persistent=wanted.ports.persistent)
+    if manip is Manip.SOURCE:
+        return Tuple(address, t.dst, t.proto, t.sport, t.dport)
+    return Tuple(t.src, address, t.proto, t.sport, t.dport)
+
+
+def _hashed(t: Tuple, addresses: Interval, manip: Manip, family: Family, *, persistent: bool) -> int:
+    """Draw 32 bits at a time, as the kernel does, from a hash over all of ``nf_inet_addr``.
+
+    Between two draws the destination goes into the hash; where the destination is being bound, the 32 bits
+    just drawn do.
+    """
+    words = family.bits // 32
+    source, destination = _words(t.src, words), _words(t.dst, words)
+    low, high = _big_words(addresses.low, words), _big_words(addresses.high, words)
+    drawn = jhash2((*source, *[0] * (4 - words)), 0 if persistent else destination[-1])
+    address, whole = 0, False
+    for i in range(words):
+        least, size = (0, _ALL) if whole else (low[i], (high[i] - low[i] + 1) & _ALL)
+        word = (least + reciprocal_scale(drawn, size)) & _ALL
+        whole = whole or word != high[i]
+        address = address << 32 | word
+        if not persistent:
+            drawn ^= destination[i] if manip is Manip.SOURCE else _as_stored(word)
+    return address
+
+
+_ALL: Final = 0xFFFFFFFF
+
+
+def _big_words(address: int, count: int) -> list[int]:
+    return [address >> 32 * (count - 1 - i) & _ALL for i in range(count)]
+
+
+def _words(address: int, count: int) -> list[int]:
+    """Return an address as 32-bit words in the byte order of a little-endian machine."""
+    return [_as_stored(word) for word in _big_words(address, count)]
+
+
+def _as_stored(word: int) -> int:
+    return int.from_bytes(word.to_bytes(4, "big"), "little")
