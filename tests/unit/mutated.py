@@ -37,10 +37,11 @@ from nfparity.migrate.translation import digest_of_text
 from nfparity.snapshot import Variant, load_snapshot
 from translate.errors import NfparityError
 from translate.ir import Family, Ruleset
+from translate.irtext import parse_program, print_program
 from translate.nft import emit
 from translate.nftlisting import read_listing
 from translate.passes import lower
-from translate.read import read_pieces, read_ruleset
+from translate.read import read_pieces, read_ruleset, with_sets
 from translate.read.ipset import read_ipsets
 from translate.write import write_save
 
@@ -92,6 +93,11 @@ def _page(data: bytes) -> None:
 
 def _nft(data: bytes) -> None:
     read_listing(data.decode("utf-8", "surrogateescape"), name="listing")
+
+
+def _program(data: bytes) -> None:
+    program = parse_program(data.decode("utf-8", "surrogateescape"), name="program")
+    assert parse_program(print_program(program), name="printed") == program
 
 
 def _plan(data: bytes) -> None:
@@ -149,6 +155,13 @@ def _packed() -> bytes:
             info.pax_headers = {"comment": "x"}
             archive.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
+
+
+def _programs() -> tuple[bytes, ...]:
+    folder = _CORPUS / "rulesets/every-construct"
+    ipsets = read_ipsets((folder / "ipset-save").read_bytes(), name="ipsets")
+    ruleset = with_sets(read_ruleset((folder / "rules.iptables-save").read_bytes(), name="rules"), ipsets)
+    return tuple(print_program(lower(ruleset, level=level)).encode() for level in (0, 2))
 
 
 def _made_plan() -> str:
@@ -230,6 +243,7 @@ TARGETS = {
     "objects": Target(lambda data: read_objects(data, name="objects"), _files("rulesets/*/objects.json")),
     "nft": Target(_nft, _files("listings/*.nft")),
     "nft-json": Target(_nft, _files("rulesets/kube-real/realistic.nft.json")),
+    "program": Target(_program, _programs()),
     "plan": Target(_plan, (_made_plan().encode(),)),
     "archive": Target(_archive, (_packed(),), in_blocks=True),
     "addr.json": Target(_snapshot_file("addr.json"), (_ADDR,)),

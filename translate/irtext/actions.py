@@ -30,7 +30,7 @@ from translate.ir import (
     SetMark,
     Snat,
 )
-from translate.irtext.lexer import Cursor, SyntaxFault, number, quoted, word
+from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.values import format_interval, take_interval
 
 __all__ = ["format_action", "format_actions", "take_actions"]
@@ -106,7 +106,7 @@ def _nflog(action: NfLog) -> str:
 
 
 def take_actions(cursor: Cursor, family: Family) -> tuple[Action, ...]:
-    """Read actions up to the end of the line. Raises SyntaxFault."""
+    """Read actions up to the end of the line. Raises TextError."""
     if cursor.take(_NOTHING):
         cursor.finish()
         return ()
@@ -152,14 +152,14 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "nflog":
             return _take_nflog(cursor)
         case _:
-            raise SyntaxFault(token.column, f"expected an action, found {token.text!r}")
+            raise TextError(token.column, f"expected an action, found {token.text!r}")
 
 
 def _take_mark(cursor: Cursor) -> tuple[int, int]:
     token = cursor.next("a mark and its mask")
     value, slash, mask = token.text.partition("/")
     if not slash:
-        raise SyntaxFault(token.column, f"expected a mark and its mask, found {token.text!r}")
+        raise TextError(token.column, f"expected a mark and its mask, found {token.text!r}")
     column = token.column + len(value) + 1
     return (
         number(value, token.column, "a mark", most=_MOST_MARK),

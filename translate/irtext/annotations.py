@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from translate.ir import NOWHERE, Origin
-from translate.irtext.lexer import SyntaxFault, escaped, quoted, unescaped
+from translate.irtext.lexer import TextError, escaped, quoted, unescaped
 
 __all__ = ["format_origin", "parse_origin"]
 
@@ -35,13 +35,13 @@ def format_origin(origin: Origin, file: str) -> str:
 def parse_origin(annotation: str, file: str, column: int) -> Origin:
     """Return the origin that :func:`format_origin` made the annotation of; it starts at ``column``.
 
-    Raises SyntaxFault.
+    Raises TextError.
     """
     if not annotation:
         return NOWHERE
     found = _ANNOTATION.match(annotation)
     if found is None or (found["file"] is None and found["line"] is None):
-        raise SyntaxFault(column, "expected the line that this comes from, such as # 12 or # 12: -A INPUT")
+        raise TextError(column, "expected the line that this comes from, such as # 12 or # 12: -A INPUT")
     line = int(found["line"] or 0)
     text = found["text"] or ""
     return Origin(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from translate.ir import Cell, Family, Field, Interval, IpSet, Origin, SetElement, SetOption, SetType
 from translate.irtext.annotations import format_origin
-from translate.irtext.lexer import Cursor, SyntaxFault, quoted, word
+from translate.irtext.lexer import Cursor, TextError, quoted, word
 from translate.irtext.values import format_interval, take_interval
 
 __all__ = ["set_lines", "take_element", "take_set"]
@@ -53,12 +53,12 @@ def _options(options: tuple[SetOption, ...]) -> str:
 
 
 def take_set(cursor: Cursor, origin: Origin) -> IpSet:
-    """Read the line that opens a set, behind its first word. Raises SyntaxFault."""
+    """Read the line that opens a set, behind its first word. Raises TextError."""
     name = cursor.next("the name of a set").text
     cursor.expect("type")
     token = cursor.next("a type of sets")
     if token.text not in SetType.__members__.values():
-        raise SyntaxFault(token.column, f"there is no type of sets {token.text!r}")
+        raise TextError(token.column, f"there is no type of sets {token.text!r}")
     kind = SetType(token.text)
     family = cursor.member(Family) if cursor.take("family") else None
     options = _take_options(cursor)
@@ -68,7 +68,7 @@ def take_set(cursor: Cursor, origin: Origin) -> IpSet:
 
 
 def take_element(cursor: Cursor, ipset: IpSet, origin: Origin) -> SetElement:
-    """Read an element of ``ipset``. Raises SyntaxFault."""
+    """Read an element of ``ipset``. Raises TextError."""
     key: list[Interval] = []
     for cell in ipset.type.cells:
         if key:

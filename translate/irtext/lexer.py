@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
-__all__ = ["Cursor", "SyntaxFault", "Token", "escaped", "quoted", "scan", "unescaped", "word"]
+__all__ = ["Cursor", "TextError", "Token", "escaped", "quoted", "scan", "unescaped", "word"]
 
 _TOKEN: Final = re.compile(r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<mark>[{}(),])|(?P<word>[^\s"#{}(),]+))')
 _BARE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@%-]*\Z")
@@ -16,7 +16,7 @@ _ESCAPE: Final = re.compile(r'\\(?:u\{([0-9a-f]{1,6})\}|(["\\])|.?)')
 _Member = TypeVar("_Member", bound=StrEnum)
 
 
-class SyntaxFault(Exception):  # noqa: N818  # an error is what the reader of the whole text reports
+class TextError(Exception):
     """Something that cannot be read; ``column`` counts from 1."""
 
     def __init__(self, column: int, message: str) -> None:
@@ -37,7 +37,7 @@ class Token:
 def scan(line: str) -> tuple[list[Token], int]:
     """Return the tokens of a line, and the index of the ``#`` that ends them (the length if there is none).
 
-    Raises SyntaxFault for a quote that is not closed or an unknown escape.
+    Raises TextError for a quote that is not closed or an unknown escape.
     """
     tokens: list[Token] = []
     at = 0
@@ -53,7 +53,7 @@ def scan(line: str) -> tuple[list[Token], int]:
     rest = line[at:].lstrip()
     end = len(line) - len(rest)
     if rest.startswith('"'):
-        raise SyntaxFault(end + 1, "a quote that is not closed")
+        raise TextError(end + 1, "a quote that is not closed")
     return tokens, end
 
 
@@ -69,14 +69,14 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str, column: int) -> str:
-    """Return what :func:`escaped` was given; the text starts at ``column``. Raises SyntaxFault."""
+    """Return what :func:`escaped` was given; the text starts at ``column``. Raises TextError."""
 
     def replaced(found: re.Match[str]) -> str:
         code, literal = found.groups()
         if literal is not None:
             return str(literal)
         if code is None or int(code, 16) > 0x10FFFF:
-            raise SyntaxFault(column + found.start(), 'an unknown escape; there are \\\\, \\" and \\u{hex}')
+            raise TextError(column + found.start(), 'an unknown escape; there are \\\\, \\" and \\u{hex}')
         return chr(int(code, 16))
 
     return _ESCAPE.sub(replaced, text)
@@ -128,12 +128,12 @@ class Cursor:
         return found
 
     def expect(self, text: str) -> None:
-        """Step over ``text``. Raises SyntaxFault where something else stands."""
+        """Step over ``text``. Raises TextError where something else stands."""
         if not self.take(text):
             raise self.fault(f"expected {text}")
 
     def next(self, expected: str) -> Token:
-        """Return the next word or string. Raises SyntaxFault, which says what was ``expected``."""
+        """Return the next word or string. Raises TextError, which says what was ``expected``."""
         if self.at == len(self.tokens) or (self.peek("{", "}", "(", ")", ",")):
             raise self.fault(f"expected {expected}")
         self.at += 1
@@ -159,22 +159,22 @@ class Cursor:
         raise self.fault(f"expected {' or '.join(kind)}")
 
     def finish(self) -> None:
-        """Raise SyntaxFault if a token is left."""
+        """Raise TextError if a token is left."""
         if not self.is_done:
             raise self.fault("expected nothing more on this line")
 
-    def fault(self, message: str) -> SyntaxFault:
+    def fault(self, message: str) -> TextError:
         """Return an error at the next token, naming it."""
         if self.is_done:
-            return SyntaxFault(self.column, f"{message}, found the end of the line")
-        return SyntaxFault(self.column, f"{message}, found {self.tokens[self.at].text!r}")
+            return TextError(self.column, f"{message}, found the end of the line")
+        return TextError(self.column, f"{message}, found {self.tokens[self.at].text!r}")
 
 
 def number(text: str, column: int, expected: str, *, most: int | None = None) -> int:
-    """Return a number of at most ``most``: decimal, or hexadecimal with ``0x``. Raises SyntaxFault."""
+    """Return a number of at most ``most``: decimal, or hexadecimal with ``0x``. Raises TextError."""
     if not re.fullmatch(r"[0-9]{1,40}|0x[0-9a-f]{1,32}", text):
-        raise SyntaxFault(column, f"expected {expected}, found {text!r}")
+        raise TextError(column, f"expected {expected}, found {text!r}")
     value = int(text, 16) if text.startswith("0x") else int(text)
     if most is not None and value > most:
-        raise SyntaxFault(column, f"{text} is more than {most}")
+        raise TextError(column, f"{text} is more than {most}")
     return value

@@ -20,7 +20,7 @@ from translate.ir import (
     Test,
     Value,
 )
-from translate.irtext.lexer import Cursor, SyntaxFault, number, word
+from translate.irtext.lexer import Cursor, TextError, number, word
 from translate.irtext.values import format_number, format_value, take_field, take_number, take_value
 
 __all__ = ["format_fields", "format_test", "take_fields", "take_share", "take_test"]
@@ -80,7 +80,7 @@ def _recent(test: Recent, family: Family) -> str:
 
 
 def take_test(cursor: Cursor, family: Family) -> Test:
-    """Read a test. Raises SyntaxFault."""
+    """Read a test. Raises TextError."""
     negated = cursor.take("not")
     if cursor.take("any"):
         cursor.expect("(")
@@ -108,7 +108,7 @@ def take_test(cursor: Cursor, family: Family) -> Test:
 
 
 def take_fields(cursor: Cursor) -> tuple[Field, ...]:
-    """Read the fields of a key. Raises SyntaxFault."""
+    """Read the fields of a key. Raises TextError."""
     fields = [take_field(cursor)]
     while cursor.take("."):
         fields.append(take_field(cursor))
@@ -116,11 +116,11 @@ def take_fields(cursor: Cursor) -> tuple[Field, ...]:
 
 
 def take_share(cursor: Cursor) -> int:
-    """Read a share such as ``1073741824/2^31`` and return its numerator. Raises SyntaxFault."""
+    """Read a share such as ``1073741824/2^31`` and return its numerator. Raises TextError."""
     token = cursor.next("a share such as 1073741824/2^31")
     share, _, whole = token.text.partition("/")
     if whole != "2^31":
-        raise SyntaxFault(token.column, f"expected a share such as 1073741824/2^31, found {token.text!r}")
+        raise TextError(token.column, f"expected a share such as 1073741824/2^31, found {token.text!r}")
     return number(share, token.column, "a number", most=RANDOM_RANGE)
 
 

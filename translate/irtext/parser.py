@@ -29,7 +29,7 @@ from translate.ir import (
 from translate.irtext.actions import take_actions
 from translate.irtext.annotations import parse_origin
 from translate.irtext.ipsets import take_element, take_set
-from translate.irtext.lexer import Cursor, SyntaxFault, scan
+from translate.irtext.lexer import Cursor, TextError, scan
 from translate.irtext.matches import take_fields, take_share, take_test
 from translate.irtext.values import take_value
 
@@ -60,10 +60,10 @@ class _Parser:
     def program(self) -> Program:
         try:
             return self._program()
-        except SyntaxFault as fault:
+        except TextError as fault:
             self._refuse(fault)
 
-    def _refuse(self, fault: SyntaxFault) -> NoReturn:
+    def _refuse(self, fault: TextError) -> NoReturn:
         line = min(self._line, len(self._lines))
         origin = Origin(self._name, line, fault.column, self._lines[line - 1])
         raise ParseError((Diagnostic(origin, fault.message),)) from None
@@ -83,7 +83,7 @@ class _Parser:
         """Return the next line of a block, or None where the block ends."""
         cursor = self._next()
         if cursor is None:
-            raise SyntaxFault(len(self._lines[-1]) + 1, "expected }, found the end of the text")
+            raise TextError(len(self._lines[-1]) + 1, "expected }, found the end of the text")
         if cursor.take("}"):
             cursor.finish()
             return None
@@ -96,7 +96,7 @@ class _Parser:
     def _program(self) -> Program:
         cursor = self._next()
         if cursor is None:
-            raise SyntaxFault(1, "expected program ip or program ip6, found the end of the text")
+            raise TextError(1, "expected program ip or program ip6, found the end of the text")
         cursor.expect("program")
         self._family = cursor.member(Family)
         if not cursor.is_done:
@@ -124,7 +124,7 @@ class _Parser:
         token = cursor.next("the name of a chain")
         table = token.text.partition("/")[0]
         if table not in TableName.__members__.values() or "/" not in token.text:
-            raise SyntaxFault(token.column, f"expected a chain with its table, found {token.text!r}")
+            raise TextError(token.column, f"expected a chain with its table, found {token.text!r}")
         hook = cursor.member(Hook) if cursor.take("hook") else None
         priority = cursor.signed("a priority") if cursor.take("priority") else None
         policy = cursor.member(Policy) if cursor.take("policy") else None

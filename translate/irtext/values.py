@@ -23,7 +23,7 @@ from translate.ir import (
     format_address,
     parse_address,
 )
-from translate.irtext.lexer import Cursor, SyntaxFault, number, quoted
+from translate.irtext.lexer import Cursor, TextError, number, quoted
 
 __all__ = [
     "format_interval",
@@ -103,7 +103,7 @@ def take_field(cursor: Cursor) -> Field:
     column = cursor.column
     token = cursor.next("a field")
     if token.text not in FIELDS or token.is_string:
-        raise SyntaxFault(column, f"expected a field, found {token.text!r}")
+        raise TextError(column, f"expected a field, found {token.text!r}")
     return FIELDS[token.text]
 
 
@@ -121,7 +121,7 @@ def take_interval(cursor: Cursor, field: Field, family: Family) -> Interval:
         bits = number(length, column + len(address) + 1, "a prefix length", most=family.bits)
         value = Interval.prefix(low := _number(address, column, field, family), bits, family.bits)
         if value.low != low:
-            raise SyntaxFault(column, f"{text} has bits set behind its prefix")
+            raise TextError(column, f"{text} has bits set behind its prefix")
         return value
     first, dash, last = text.partition("-")
     low = _number(first, column, field, family)
@@ -129,7 +129,7 @@ def take_interval(cursor: Cursor, field: Field, family: Family) -> Interval:
         return Interval.point(low)
     high = _number(last, column + len(first) + 1, field, family)
     if high < low:
-        raise SyntaxFault(column, f"the range {text} ends before it begins")
+        raise TextError(column, f"the range {text} ends before it begins")
     return Interval(low, high)
 
 
@@ -151,7 +151,7 @@ def _number(text: str, column: int, field: Field, family: Family) -> int:
         try:
             return parse_address(family, text)
         except ValueError as e:
-            raise SyntaxFault(column, str(e)) from e
+            raise TextError(column, str(e)) from e
     names = _NAMED.get(field)
     if names is not None and text.upper() in names.__members__:
         return int(names[text.upper()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,8 @@ from tests.unit.translate.passes.services import service_rulesets
 from translate.ir import (
     NOWHERE,
     Accept,
+    Account,
+    Action,
     AnyOf,
     Apply,
     Cell,
@@ -59,9 +62,9 @@ from translate.ir import (
     SetType,
     Snat,
     TableName,
+    Test,
     field_bits,
 )
-from translate.ir.matches import Account
 from translate.irtext import parse_program, print_program
 from translate.passes import LEVELS, lower
 from translate.read import read_ipsets, read_ruleset, with_sets
@@ -139,6 +142,7 @@ def test_rules_that_give_every_pass_something_to_do(ruleset: Ruleset) -> None:
 
 # Programs of any content: every kind of node, names of any characters, numbers at their limits.
 
+One = TypeVar("One")
 TEXT = st.text(max_size=6) | st.sampled_from(
     ('a "b\\" {c}', "# 3", "\x7f", "not", "any", "->", "a\udc80", "}")
 )
@@ -174,11 +178,11 @@ def field_tests(draw: st.DrawFn, family: Family) -> FieldTest:
     return FieldTest(field=field, values=tuple(found), mask=mask, negated=draw(st.booleans()))
 
 
-def some(one: st.SearchStrategy[object], least: int = 0) -> st.SearchStrategy[tuple[object, ...]]:
+def some(one: st.SearchStrategy[One], least: int = 0) -> st.SearchStrategy[tuple[One, ...]]:
     return st.lists(one, min_size=least, max_size=2).map(tuple)
 
 
-def any_test(family: Family) -> st.SearchStrategy[object]:
+def any_test(family: Family) -> st.SearchStrategy[Test]:
     directions = st.sampled_from(SetDirection)
     return st.one_of(
         field_tests(family),
@@ -203,7 +207,7 @@ def any_test(family: Family) -> st.SearchStrategy[object]:
     )
 
 
-def actions(family: Family) -> st.SearchStrategy[object]:
+def actions(family: Family) -> st.SearchStrategy[Action]:
     ports = st.builds(
         NatPorts,
         interval=st.none() | intervals(65535),
