@@ -7,7 +7,7 @@ them before control comes back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -31,7 +31,7 @@ from translate.ir import (
     field_bits,
 )
 from translate.passes.calls import action_lists, callee, callees_first
-from translate.passes.intervals import IntervalSet, covers, intersection, intervals, join, subtraction, union
+from translate.passes.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
 
 __all__ = [
     "ALWAYS_PRESENT",
@@ -178,20 +178,29 @@ def entry_facts(program: Program) -> dict[str, Facts]:
     These are the facts on which all calls agree. Nothing is known at base chains and at chains that
     no rule calls.
     """
-    joined: dict[str, Facts] = {}
+    entry: dict[str, Facts] = {}
+    calls: dict[str, list[Facts]] = {}
     for chain in reversed(callees_first(program)):
-        known = joined.setdefault(chain.name, NOTHING) if chain.hook is None else NOTHING
-        joined[chain.name] = known
+        known = _agreed(calls.pop(chain.name, ())) if chain.hook is None else NOTHING
+        entry[chain.name] = known
         for target, facts in _calls(chain, known, program.family):
-            if impossible(facts):
-                continue
-            before = joined.get(target)
-            joined[target] = facts if before is None else _agreed(before, facts)
-    return joined
+            if not impossible(facts):
+                calls.setdefault(target, []).append(facts)
+    return entry
 
 
-def _agreed(a: Facts, b: Facts) -> Facts:
-    return a if a is b else {field: join(values, b[field]) for field, values in a.items() if field in b}
+def _agreed(calls: Sequence[Facts]) -> Facts:
+    """Return the facts on which all calls agree. One union for all: thousands of services call one chain."""
+    if not calls:
+        return NOTHING
+    first = calls[0]
+    if all(facts is first for facts in calls):
+        return first
+    return {
+        field: union(value for values in {facts[field] for facts in calls} for value in values)
+        for field in first
+        if all(field in facts for facts in calls)
+    }
 
 
 def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from translate.ir import Interval, Value
 
-__all__ = ["IntervalSet", "covers", "intersection", "intervals", "join", "subtraction", "union"]
+__all__ = ["IntervalSet", "covers", "intersection", "intervals", "subtraction", "union"]
 
 IntervalSet = tuple[Interval, ...]
 """Sorted, disjoint and non-adjacent, so that equal sets are equal tuples."""
@@ -32,11 +32,6 @@ def intervals(values: tuple[Value, ...]) -> IntervalSet:
     if len(values) == 1 and isinstance(values[0], Interval):
         return values  # type: ignore[return-value]  # one interval
     return union(v for v in values if isinstance(v, Interval))
-
-
-def join(a: IntervalSet, b: IntervalSet) -> IntervalSet:
-    """Return the numbers in ``a`` or in ``b``."""
-    return a if a == b else union((*a, *b))
 
 
 def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:

@@ -245,7 +245,7 @@ def programs(draw: st.DrawFn) -> Program:
     family = draw(FAMILIES)
     done = some(actions(family))
     fields = draw(some(st.sampled_from(Field), 1))
-    key = st.tuples(*(values(field, family) for field in fields))  # type: ignore[arg-type]
+    key = st.tuples(*(values(field, family) for field in fields))
     entry = st.builds(Entry, key=key, actions=done, origin=ORIGINS)
     apply = st.builds(Apply, tests=some(any_test(family)), actions=done, origin=ORIGINS)
     lookup = st.builds(
