@@ -18,7 +18,7 @@ from translate.read import InputForm, SetForm, read_ipsets, read_ruleset, with_s
 if TYPE_CHECKING:
     from backends.model.variant import Variant
 
-__all__ = ["AS_FOUND", "IPSETS_FILE", "InputOptions", "give_ipsets", "read_some"]
+__all__ = ["AS_FOUND", "IPSETS_FILE", "InputOptions", "give_ipsets", "insist_on_tables", "read_some"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +67,16 @@ IPSETS_FILE: Final = "ipset-save"
 
 
 def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Read one ruleset; ParseError also when there is no table in it.
+    """Read one ruleset; ParseError also when there is no table in it."""
+    ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
+    return insist_on_tables(ruleset, name)
+
+
+def insist_on_tables(ruleset: Ruleset, name: str) -> Ruleset:
+    """Return the ruleset; ParseError when there is no table in it.
 
     An iptables-save that prints nothing at all has most likely failed, or was not root.
     """
-    ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
     if ruleset.is_empty:
         hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
         raise ParseError((Diagnostic(Origin(name), "no rules in this text", hint),))

@@ -20,15 +20,17 @@ from nfparity.cli.options import (
     print_notes,
     print_unknown,
 )
-from nfparity.inputs.rules import load_rules
+from nfparity.inputs.rules import load_large_rules
 from nfparity.snapshot import is_snapshot
 from translate.errors import MachineError
-from translate.ir import Family, Ruleset
+from translate.ir import Family
 
 if TYPE_CHECKING:
     from nfparity.tc.place import Place
     from nfparity.tc.record import Record
     from nfparity.tc.status import Status
+    from translate.condense import CondensedRuleset
+    from translate.ir import Ruleset
 
 _EXAMPLE = """\
 example:
@@ -138,13 +140,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
-    ruleset = load_rules(arguments.rules, input_options(arguments))
-    print_unknown(ruleset)
+    ruleset = load_large_rules(arguments.rules, input_options(arguments))
+    from translate.condense import lower, sample_of, whole_program
+
+    shown = sample_of(ruleset)
+    print_unknown(shown)
     from nfparity.tc import Installed, Rules
     from translate import bpf
-    from translate.passes import lower
 
-    output = bpf.emit(lower(ruleset, level=arguments.level))
+    output = bpf.emit(whole_program(lower(ruleset, level=arguments.level)))
     print_notes(output.notes)
     if arguments.connections is not None:
         output = replace(output, connections=arguments.connections)
@@ -157,10 +161,10 @@ def _load(arguments: argparse.Namespace) -> int:
         sized=arguments.connections is not None,
         cached=not arguments.no_cache,
     )
-    outcome = Installed(ruleset.family).load(rules, flush=arguments.flush)
-    data = {"family": ruleset.family.value, "outcome": outcome.value, "sha256": rules.digest}
-    _print(arguments, data, [f"{ruleset.family.value}: {outcome.value}"])
-    _warn_of_others(ruleset.family)
+    outcome = Installed(shown.family).load(rules, flush=arguments.flush)
+    data = {"family": shown.family.value, "outcome": outcome.value, "sha256": rules.digest}
+    _print(arguments, data, [f"{shown.family.value}: {outcome.value}"])
+    _warn_of_others(shown.family)
     return 0
 
 
@@ -274,12 +278,13 @@ def _warn_of_others(family: Family) -> None:
             )
 
 
-def _digest(path: str, ruleset: Ruleset) -> str:
+def _digest(path: str, ruleset: Ruleset | CondensedRuleset) -> str:
     if path != "-" and not is_snapshot(path):
         return hashlib.sha256(read_bytes(path)).hexdigest()
+    from translate.condense import whole_ruleset
     from translate.write import write_save
 
-    return hashlib.sha256(write_save(ruleset).encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256(write_save(whole_ruleset(ruleset)).encode(errors="surrogateescape")).hexdigest()
 
 
 def _print(arguments: argparse.Namespace, data: object, lines: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from harness.files.userfiles import write_text
 from nfparity.cli.options import (
@@ -15,9 +16,14 @@ from nfparity.cli.options import (
     print_notes,
     print_unknown,
 )
-from nfparity.inputs.rules import load_rules
+from nfparity.inputs.rules import load_large_rules
 from translate.errors import InputError
-from translate.ir import Ruleset
+
+if TYPE_CHECKING:
+    from translate.condense import CondensedRuleset
+    from translate.ir import Ruleset
+
+    _Rules = Ruleset | CondensedRuleset
 
 _EXAMPLE = """\
 example:
@@ -61,12 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
     if arguments.after is not None:
         _check_pass(arguments.after, arguments.to, arguments.level)
-    ruleset = load_rules(arguments.rules, input_options(arguments))
-    print_unknown(ruleset)
+    from translate.condense import sample_of
+
+    ruleset = load_large_rules(arguments.rules, input_options(arguments))
+    print_unknown(sample_of(ruleset))
     if arguments.against is not None:
         if arguments.rules == arguments.against == "-":
             raise InputError("RULES and --against cannot both be standard input")
-        old = load_rules(arguments.against, input_options(arguments))
+        old = load_large_rules(arguments.against, input_options(arguments))
         text = _changed(old, ruleset, arguments.to, arguments.level)
     else:
         text = _translated(ruleset, arguments.to, arguments.level, arguments.after)
@@ -87,56 +95,55 @@ def _check_pass(name: str, to: str, level: int) -> None:
         raise InputError(f"-O{level} has no pass {name!r}{hint} Its passes are: {', '.join(names)}")
 
 
-def _changed(old: Ruleset, new: Ruleset, to: str, level: int) -> str:
+def _changed(old: _Rules, new: _Rules, to: str, level: int) -> str:
     if to in ("iptables", "ir"):
         raise InputError(f"--against goes with --to nft and --to bpf, not with --to {to}")
-    if old.family is not new.family:
-        raise InputError(f"the rules of --against are for {old.family.value}, RULES for {new.family.value}")
+    from translate.condense import emit_nft, lower, sample_of
+
+    old_family, new_family = sample_of(old).family, sample_of(new).family
+    if old_family is not new_family:
+        raise InputError(f"the rules of --against are for {old_family.value}, RULES for {new_family.value}")
     if to == "bpf":
         return _changed_maps(old, new, level)
-    from translate import nft
-    from translate.passes import lower
-
-    wanted = nft.emit(lower(new, level=level))
+    wanted = emit_nft(lower(new, level=level))
     print_notes(wanted.notes)
-    change = wanted.change_from(nft.emit(lower(old, level=level)))
+    change = wanted.change_from(emit_nft(lower(old, level=level)))
     counts = f"{change.added} elements added, {change.deleted} deleted"
     print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
     return change.text
 
 
-def _changed_maps(old: Ruleset, new: Ruleset, level: int) -> str:
+def _changed_maps(old: _Rules, new: _Rules, level: int) -> str:
     from translate import bpf
-    from translate.passes import lower
+    from translate.condense import lower, whole_program
 
-    wanted = bpf.emit(lower(new, level=level))
+    wanted = bpf.emit(whole_program(lower(new, level=level)))
     print_notes(wanted.notes)
-    change = bpf.change_between(bpf.emit(lower(old, level=level)), wanted)
+    change = bpf.change_between(bpf.emit(whole_program(lower(old, level=level))), wanted)
     counts = f"{change.written} entries written, {change.deleted} deleted"
     kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
     print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)
     return change.render()
 
 
-def _translated(ruleset: Ruleset, to: str, level: int, after: str | None) -> str:
+def _translated(ruleset: _Rules, to: str, level: int, after: str | None) -> str:
+    from translate.condense import emit_nft, lower, whole_program, whole_ruleset
+
     if to == "iptables":
         from translate.write import write_save
 
-        return write_save(ruleset)
-    from translate.passes import lower
-
+        return write_save(whole_ruleset(ruleset))
     if to == "ir":
+        from translate import passes
         from translate.irtext import print_program
 
-        return print_program(lower(ruleset, level=level, after=after))
+        return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after))
     if to == "nft":
-        from translate import nft
-
-        output = nft.emit(lower(ruleset, level=level))
+        output = emit_nft(lower(ruleset, level=level))
         print_notes(output.notes)
         return output.text
     from translate import bpf
 
-    made = bpf.emit(lower(ruleset, level=level))
+    made = bpf.emit(whole_program(lower(ruleset, level=level)))
     print_notes(made.notes)
     return made.render()

@@ -5,14 +5,19 @@ Of a snapshot, the rules of one family that are in force there.
 
 from __future__ import annotations
 
-from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, read_some
+from typing import TYPE_CHECKING
+
+from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, insist_on_tables, read_some
 from harness.files.userfiles import STDIN_NAME, read_bytes
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError
 from translate.ir import Family, Ruleset
 from translate.read import read_pieces
 
-__all__ = ["load_pieces", "load_rules"]
+if TYPE_CHECKING:
+    from translate.condense import CondensedRuleset
+
+__all__ = ["load_large_rules", "load_pieces", "load_rules"]
 
 
 def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
@@ -22,6 +27,22 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
         places = ", ".join(f"{n}: from line {_line(one)}" for n, one in enumerate(pieces, 1))
         raise InputError(f"{path}: {len(pieces)} rulesets on this page ({places}); choose one with --ruleset")
     return pieces[0]
+
+
+def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset | CondensedRuleset:
+    """Read one ruleset to translate it: as :func:`load_rules` does, but condensed if it is large."""
+    others = (options.ipsets, options.variant, options.ruleset_number)
+    if is_snapshot(path) or options.extract or others != (None, None, None):
+        return load_rules(path, options)
+    from translate.condense import CondensedRuleset, read_large, whole_ruleset
+
+    name = STDIN_NAME if path == "-" else path
+    ruleset = read_large(
+        read_bytes(path), name=name, family=options.family, form=options.form, table=options.table
+    )
+    if isinstance(ruleset, CondensedRuleset) and not any(ruleset.sample.set_tests()):
+        return ruleset
+    return give_ipsets(insist_on_tables(whole_ruleset(ruleset), name), path, options)
 
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:

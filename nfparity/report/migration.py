@@ -36,7 +36,7 @@ def plan_data(one: PlannedFamily) -> dict[str, Any]:
             "chains": len(table.chains),
             "rules": sum(len(chain.rules) for chain in table.chains),
             "sets and maps": len(table.maps) + len(table.sets),
-            "elements": sum(len(each.elements) for each in table.maps),
+            "elements": sum(each.elements.count for each in table.maps),
         },
         "removed": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in plan.removed},
         "kept": {t.name: {"chains": len(t.chains), "rules": t.rules} for t in _left(one)},

@@ -58,7 +58,7 @@ class Snapshot:
 
 def holds_rules(ruleset: Ruleset) -> bool:
     """Return whether a ruleset has an effect: a rule, or a policy that does not accept."""
-    return ruleset.families is not None or any(
+    return any(
         chain.rules or chain.policy not in (None, Policy.ACCEPT)
         for table in ruleset.tables
         for chain in table.chains

@@ -29,8 +29,6 @@ from translate.ir.actions import (
     SetMark,
     Snat,
 )
-from translate.ir.entries import Batch, MemberEntries, Recipe
-from translate.ir.families import Families, Member, RuleFamily
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
     PORT_PROTOCOLS,
@@ -98,7 +96,6 @@ __all__ = [
     "AddressType",
     "AnyOf",
     "Apply",
-    "Batch",
     "Branch",
     "Cell",
     "Chain",
@@ -109,7 +106,6 @@ __all__ = [
     "Dnat",
     "Drop",
     "Entry",
-    "Families",
     "Family",
     "Field",
     "FieldTest",
@@ -124,8 +120,6 @@ __all__ = [
     "Lookup",
     "LoweredChain",
     "Masquerade",
-    "Member",
-    "MemberEntries",
     "Name",
     "NatPorts",
     "NfLog",
@@ -139,14 +133,12 @@ __all__ = [
     "Random",
     "Recent",
     "RecentMode",
-    "Recipe",
     "Redirect",
     "Reject",
     "RejectKind",
     "RestoreMark",
     "Return",
     "Rule",
-    "RuleFamily",
     "Ruleset",
     "SaveMark",
     "SetConnmark",

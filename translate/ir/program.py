@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from translate.ir.actions import Action
@@ -56,11 +55,11 @@ class Lookup:
     """If all ``tests`` hold, look ``fields`` up and do the actions of the entry, if there is one.
 
     Keys are pairwise disjoint, so at most one entry applies. A packet on which a field is absent
-    has no entry. ``entries`` is a tuple, or :class:`MemberEntries`, which is made one when looked at.
+    has no entry.
     """
 
     fields: tuple[Field, ...]
-    entries: Sequence[Entry]
+    entries: tuple[Entry, ...]
     tests: tuple[Test, ...] = ()
     origin: Origin = field(default=NOWHERE, compare=False)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from translate.ir.actions import Action, Log, NfLog
-from translate.ir.families import Families
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
@@ -182,8 +181,6 @@ class Ruleset:
     ``unknown`` says what the input as a whole does not show, for example the other tables; ``notes`` what
     of it does not count, for example a table that another one replaces.
     ``sets`` are the ipsets that rules ask, as far as they were given; a rule may name others.
-    ``families`` is what a large ruleset was condensed to, if it was: the same rules, for those who need
-    not look at each. A ruleset made from another by ``replace`` has none.
     """
 
     family: Family
@@ -193,35 +190,11 @@ class Ruleset:
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sets: tuple[IpSet, ...] = ()
-    families: Families | None = field(default=None, init=False, compare=False, repr=False)
-
-    @classmethod
-    def condensed(cls, families: Families) -> Ruleset:
-        """Return the whole ruleset of which ``families`` has a sample. Its tables are read when asked for."""
-        sample = families.sample
-        made = object.__new__(cls)
-        for name in ("family", "source", "epilogue", "unknown", "notes", "sets"):
-            object.__setattr__(made, name, getattr(sample, name))
-        object.__setattr__(made, "families", families)
-        return made
-
-    def __getattr__(self, name: str) -> tuple[Table, ...]:
-        """Read the tables of a condensed ruleset; no other attribute is ever missing."""
-        if name != "tables" or self.families is None:
-            raise AttributeError(name)
-        tables = self.families.whole()
-        object.__setattr__(self, "tables", tables)
-        return tables
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no table."""
-        return not self._shown
-
-    @property
-    def _shown(self) -> tuple[Table, ...]:
-        """Tables with every kind of rule that there is: those of the sample, if there is one."""
-        return self.tables if self.families is None else self.families.sample.tables
+        return not self.tables
 
     def table(self, name: TableName) -> Table | None:
         """Return the table called ``name``, or None."""
@@ -231,16 +204,16 @@ class Ruleset:
         return None
 
     def unknowns(self) -> Iterator[tuple[Rule, Unknown]]:
-        """Yield every rule of which something is unknown, once with each reason; no member of a family."""
-        for table in self._shown:
+        """Yield every rule of which something is unknown, once with each reason."""
+        for table in self.tables:
             for chain in table.chains:
                 for rule in chain.rules:
                     for unknown in rule.unknown:
                         yield rule, unknown
 
     def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
-        """Yield every test of an ipset, with its rule; no member of a family has one."""
-        for table in self._shown:
+        """Yield every test of an ipset, with its rule."""
+        for table in self.tables:
             for chain in table.chains:
                 for rule in chain.rules:
                     for test in rule.tests:

@@ -13,12 +13,10 @@ __all__ = ["longest_walk"]
 def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
     """Return the most rules that a packet can meet from one built-in chain on, and that chain.
 
-    The bound assumes that every jump matches and that no rule ends the walk. Of a condensed ruleset
-    the sample counts, in which chains call each other as in the whole.
+    The bound assumes that every jump matches and that no rule ends the walk.
     """
-    tables = ruleset.tables if ruleset.families is None else ruleset.families.sample.tables
     longest: tuple[int, Chain | None] = 0, None
-    for table in tables:
+    for table in ruleset.tables:
         visits: dict[str, int] = {}
         for chain in table.chains:
             if chain.hook is not None:

@@ -21,7 +21,7 @@ from translate.nft.model import NftTable
 from translate.nft.printer import TABLE, printed
 from translate.nft.render import delete_text, flush_text, structure_text
 
-__all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit"]
+__all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit", "output_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,11 @@ class NftOutput:
 def emit(program: Program) -> NftOutput:
     """Return ``program`` as nftables text. Raises UnsupportedError with all refusals."""
     legal = legalise(program)
-    table = printed(legal)
+    return output_of(printed(legal), legal.notes)
+
+
+def output_of(table: NftTable, notes: tuple[Note, ...]) -> NftOutput:
+    """Return the texts of a table."""
     return NftOutput(
         family=table.family,
         table=table.name,
@@ -61,5 +65,5 @@ def emit(program: Program) -> NftOutput:
         delete=delete_text(table.family, table.name),
         structure=table,
         flush=flush_text(table),
-        notes=legal.notes,
+        notes=notes,
     )

@@ -22,12 +22,12 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from translate.nft.model import NftChain, NftElement, NftMap, NftTable
+from translate.nft.elements import NftElement, element_text
+from translate.nft.model import NftChain, NftMap, NftTable
 from translate.nft.printer.logging import definitions
 from translate.nft.render import (
     chain_head,
     counter_lines,
-    element_text,
     map_head,
     rule_text,
     set_lines,
@@ -129,7 +129,9 @@ class _Change:
         ]
         kept = [(self.kept_maps[m.name], m) for m in new.maps if m.name in self.kept_maps]
         self.elements = [
-            (m, *_difference(was.elements, m.elements)) for was, m in kept if was.elements != m.elements
+            (m, *_difference(was.elements.listed(), m.elements.listed()))
+            for was, m in kept
+            if was.elements != m.elements
         ]
         self.added = sum(len(added) for _, _, added in self.elements)
         self.deleted = sum(len(deleted) for _, deleted, _ in self.elements)
@@ -191,7 +193,7 @@ class _Change:
             yield from self._add(map_, added)
         for map_ in self.new.maps:
             if map_.name not in self.kept_maps:
-                yield from self._add(map_, map_.elements)
+                yield from self._add(map_, map_.elements.listed())
 
     def _add(self, map_: NftMap, elements: Sequence[NftElement]) -> Iterator[str]:
         if elements:

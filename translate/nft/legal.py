@@ -216,9 +216,8 @@ class Element:
 class LegalMap:
     """A verdict map, a map of DNAT targets (``data`` is a :class:`Target`), or a set (``data`` is None).
 
-    ``elements`` are those of the entries of ``lookup``; where these are
-    :class:`~translate.ir.MemberEntries`, those of the sample's. ``lookup`` is None where no lookup of the
-    Program stands behind the container.
+    ``elements`` are those of the entries of ``lookup``, which is None where no lookup of the Program stands
+    behind the container.
     """
 
     name: str

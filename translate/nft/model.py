@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from translate.ir import Origin
+from translate.nft.elements import Elements
 from translate.nft.legal import BaseHook, SharedCounter
 from translate.nft.room import room_for
 
-__all__ = ["NftChain", "NftElement", "NftMap", "NftRule", "NftSet", "NftTable"]
+__all__ = ["NftChain", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +23,6 @@ class NftRule:
 
     parts: tuple[str, ...]
     targets: tuple[str, ...] = ()
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NftElement:
-    """One element of a map or set; ``data`` is None in a set."""
-
-    key: str
-    data: str | None
     origin: Origin
 
 
@@ -46,13 +38,13 @@ class NftMap:
     key: str
     data: str | None
     interval: bool
-    elements: Sequence[NftElement]
+    elements: Elements
     note: str = ""
 
     @property
     def size(self) -> int | None:
         """How many elements it is declared to take; None without a limit. Intervals are no hash table's."""
-        return None if self.interval else room_for(len(self.elements))
+        return None if self.interval else room_for(self.elements.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

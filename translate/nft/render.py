@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from translate.ir import Origin
+from translate.nft.elements import place_text
 from translate.nft.legal import SharedCounter
-from translate.nft.members import MemberElements
-from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.names import comment
 from translate.nft.printer.logging import definitions
 
@@ -15,7 +14,6 @@ __all__ = [
     "chain_head",
     "counter_lines",
     "delete_text",
-    "element_text",
     "flush_text",
     "map_head",
     "rule_text",
@@ -90,29 +88,12 @@ def map_head(map_: NftMap) -> Iterator[str]:
 
 def _map_lines(map_: NftMap) -> Iterator[str]:
     yield from map_head(map_)
-    if map_.elements:
+    if map_.elements.count:
         yield "\telements = {"
-        if isinstance(map_.elements, MemberElements):
-            yield from map_.elements.written(_element_line, _element_format)
-        else:
-            yield from map(_element_line, map_.elements)
+        for text in map_.elements.texts():
+            yield f"\t\t{text},"
         yield "\t}"
     yield "}"
-
-
-def _element_line(element: NftElement) -> str:
-    return f"\t\t{element_text(element)},"
-
-
-def _element_format(key: str, data: str | None) -> str:
-    """Return the format of the line of an element that comes from a line of the input."""
-    return f'\t\t{key} comment "line %d"{"" if data is None else f" : {data}"},'
-
-
-def element_text(element: NftElement) -> str:
-    """Return an element of a map or set, with the line that it comes from."""
-    data = "" if element.data is None else f" : {element.data}"
-    return f"{element.key}{_place(element.origin)}{data}"
 
 
 def chain_head(chain: NftChain) -> Iterator[str]:
@@ -135,8 +116,4 @@ def _chain_lines(chain: NftChain) -> Iterator[str]:
 
 def rule_text(rule: NftRule) -> str:
     """Return a rule, with the line that it comes from."""
-    return f"{' '.join(rule.parts)}{_place(rule.origin)}"
-
-
-def _place(origin: Origin) -> str:
-    return f' comment "line {origin.line}"' if origin.line else ""
+    return f"{' '.join(rule.parts)}{place_text(rule.origin)}"

@@ -9,8 +9,7 @@ Level 1
     ladder as the beginning of a run.
 Level 2
     The same with ``gather`` before ``lookup``, for longer runs, and then ``template`` and ``prune``: chains
-    of equal shape become one, whose constants are looked up. Of a ruleset with families of rules, the sample
-    is lowered, and ``expand`` extends the result to all members.
+    of equal shape become one, whose constants are looked up.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from typing import Final
 from translate.collector import collector_paused
 from translate.ir import Program, Ruleset
 from translate.passes.choose import choose
-from translate.passes.expand import expand
 from translate.passes.flatten import flatten
 from translate.passes.gather import gather
 from translate.passes.lookup import lookup
@@ -67,10 +65,6 @@ def lower(ruleset: Ruleset, *, level: int, after: str | None = None) -> Program:
         if after not in names:
             raise ValueError(f"level {level} has no pass {after}; its passes are {', '.join(names)}")
         return _lowered(ruleset, LEVELS[level][: names.index(after)])
-    if level == 2 and ruleset.families is not None:
-        whole = expand(_lowered(ruleset.families.sample, LEVELS[level]), ruleset.families)
-        if whole is not None:
-            return whole
     return _lowered(ruleset, LEVELS[level])
 
 

@@ -4,7 +4,6 @@
 page of prose. ``save``, ``listing`` and ``ipset`` each read what one command prints. They share, from the
 bottom up: ``spelling`` (words, numbers, names, addresses, ports), ``extensions`` (the meaning of each match
 and target), ``rule`` (one rule) and ``tables`` (chains and the checks between them).
-``condensed`` reads a large dump by a sample, which ``skim``, ``blocks``, ``parts`` and ``families`` choose.
 
 Other packages import what ``__all__`` names. Text that is not understood raises
 :class:`~translate.errors.ParseError` with its position; no line is skipped and nothing is looked up on the
@@ -20,7 +19,6 @@ from translate.errors import Diagnostic, ParseError
 from translate.ir import Family, Origin, Ruleset, TableName
 from translate.plaintext import plain
 from translate.read import extract
-from translate.read.condensed import LARGE, read_condensed
 from translate.read.forms import InputForm, family_of, recognise_form
 from translate.read.ipset import IpSets, SetForm, read_ipsets, with_sets
 from translate.read.listing import read_listing
@@ -30,10 +28,13 @@ __all__ = [
     "InputForm",
     "IpSets",
     "SetForm",
+    "decoded",
+    "family_of",
     "read_ipsets",
     "read_pieces",
     "read_ruleset",
     "read_save",
+    "recognise_form",
     "with_sets",
 ]
 
@@ -55,13 +56,12 @@ def read_ruleset(
     Bytes that are not UTF-8 (an old comment in another encoding) are kept as they are, by
     surrogate escapes. Raises ParseError.
     """
-    text = _text(data, name)
+    text = decoded(data, name)
     form = form or recognise_form(text)
     family = family or family_of(text, form, name=name)
     match form:
         case InputForm.SAVE:
-            condensed = read_condensed(text, name=name, family=family) if len(text) >= LARGE else None
-            return condensed or read_save(text, name=name, family=family)
+            return read_save(text, name=name, family=family)
         case InputForm.RESTORE:
             return read_fragment(_numbered(text), name=name, family=family)
         case InputForm.RULES:
@@ -78,7 +78,7 @@ def read_pieces(
     data: bytes, *, name: str, family: Family | None = None, table: TableName | None = None
 ) -> tuple[Ruleset, ...]:
     """Return the rulesets of every listing and dump on a page (:mod:`translate.read.extract`)."""
-    return extract.read_pieces(_text(data, name), name=name, family=family, table=table)
+    return extract.read_pieces(decoded(data, name), name=name, family=family, table=table)
 
 
 def _numbered(text: str) -> list[tuple[int, str]]:
@@ -88,7 +88,8 @@ def _numbered(text: str) -> list[tuple[int, str]]:
     return list(enumerate(lines, 1))
 
 
-def _text(data: bytes, name: str) -> str:
+def decoded(data: bytes, name: str) -> str:
+    """Return the text of an input, unpacked if it is compressed; ParseError for a binary file."""
     data = plain(data, name=name)
     zero = data.find(b"\0")
     if zero >= 0:

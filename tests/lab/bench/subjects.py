@@ -19,12 +19,11 @@ from tests.lab.bench.node import Change, LiveChange
 from tests.lab.kuberules import Cluster, Service, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfOutput, MapChange, change_between
 from translate.bpf import emit as emit_bpf
+from translate.condense import CondensedProgram, emit_nft, lower, read_large, whole_program
 from translate.errors import MachineError
 from translate.ir import Program
 from translate.nft import NftOutput
-from translate.nft import emit as emit_nft
-from translate.passes import LEVELS, lower
-from translate.read import read_ruleset
+from translate.passes import LEVELS
 
 __all__ = [
     "PLAIN",
@@ -42,6 +41,7 @@ PLAIN: Final = "plain forwarding"
 WIDE: Final = (*VARIANTS, f"nfparity -O{max(LEVELS)}")
 """Who loads the wide cluster, too: those that need seconds for it, not minutes."""
 AnyChange = Change | LiveChange
+AnyProgram = Program | CondensedProgram
 _Output = NftOutput | BpfOutput
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class _KubeProxy(Subject):
 class _Ours(Subject):
     """This project: read, lower, emit, load."""
 
-    def __init__(self, name: str, level: int, emit: Callable[[Program], Ready]) -> None:
+    def __init__(self, name: str, level: int, emit: Callable[[AnyProgram], Ready]) -> None:
         self.name = name
         self._level = level
         self._emit = emit
@@ -178,7 +178,7 @@ class _Ours(Subject):
     def prepare(self, material: Material) -> Ready:
         pure: dict[str, float] = {}
         data = material.text.encode()
-        ruleset = _timed(pure, "read", lambda: read_ruleset(data, name="rules"))
+        ruleset = _timed(pure, "read", lambda: read_large(data, name="rules"))
         program = _timed(pure, "lower", lambda: lower(ruleset, level=self._level))
         ready = _timed(pure, "emit", lambda: self._emit(program))
         ready.pure = pure
@@ -202,13 +202,13 @@ def _between(old: _Output | None, new: _Output | None) -> str | tuple[MapChange,
     raise TypeError(f"two outputs of one kind are compared, not {old!r} and {new!r}")
 
 
-def _nftables(program: Program) -> Ready:
+def _nftables(program: AnyProgram) -> Ready:
     output = emit_nft(program)
     return Ready(NftablesLoader(output.text, flush=output.flush), len(output.text), output=output)
 
 
-def _tc_ebpf(program: Program) -> Ready:
-    output = emit_bpf(program)
+def _tc_ebpf(program: AnyProgram) -> Ready:
+    output = emit_bpf(whole_program(program))
     return Ready(TcEbpfLoader(output), len(output.source), output=output)
 
 

@@ -30,7 +30,6 @@ from translate.ir import (
     Interval,
     Jump,
     Lookup,
-    MemberEntries,
     Origin,
     Protocol,
     Reject,
@@ -73,20 +72,18 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     ports = not PORTS.isdisjoint(lookup.fields)
     if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
         parts.append(protocol_among(PORT_PROTOCOLS))
-    # What a member of a family is, is seen from those that the sample has.
-    shown = lookup.entries.sample if isinstance(lookup.entries, MemberEntries) else lookup.entries
-    entries = list(_possible(lookup, shown, known))
+    entries = list(_possible(lookup, known))
     for entry, _ in entries:
         for each, value in zip(lookup.fields, entry.key, strict=True):
             check_value(each, value, draft.family)
     for each in lookup.fields:
         check_field(each, draft.family)
-    wide = any(isinstance(v, Interval) and not v.is_point for e in shown for v in e.key)
-    same = same_actions(shown)
+    wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
+    same = same_actions(lookup.entries)
     same = () if same is None or stands_apart(same) or _resets_behind_others(same, known) else same
     # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
     asks_fib = not _FIB.isdisjoint(lookup.fields)
-    nat = None if same or asks_fib else dnat_targets(shown)
+    nat = None if same or asks_fib else dnat_targets(lookup.entries)
     if not same and nat is None:
         cells = _Cells(draft, chain, lookup.origin)
         elements = [cells.element(entry, over) for entry, over in entries]
@@ -114,13 +111,11 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     )
 
 
-def _possible(
-    lookup: Lookup, entries: Sequence[Entry], known: tuple[int, ...]
-) -> Iterator[tuple[Entry, tuple[int, ...]]]:
+def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, tuple[int, ...]]]:
     """Yield the entries that packets can have, each with the transport protocols that these can be of."""
     ports = not PORTS.isdisjoint(lookup.fields)
     at = lookup.fields.index(Field.L4PROTO) if Field.L4PROTO in lookup.fields else None
-    for entry in entries:
+    for entry in lookup.entries:
         protocol = None if at is None else entry.key[at]
         if ports and isinstance(protocol, Interval) and protocol.low not in PORT_PROTOCOLS:
             continue  # a packet of this protocol has no ports, whatever stands in their place

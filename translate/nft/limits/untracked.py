@@ -62,9 +62,9 @@ class _Way(NamedTuple):
 
 def refused_answers(program: Program) -> Iterator[Refusal]:
     """Yield a refusal for each NOTRACK that a later rule can tell from nftables' ``notrack``."""
-    ways = {hook: list(_ways(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
-    if not any(_notracks(way) for found in ways.values() for way in found):
+    if not any(isinstance(action, NoTrack) for action in _actions(program)):
         return
+    ways = {hook: list(_ways(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
     family = program.family
     icmp, rst = _icmp_error(family), _rst()
     answers = [icmp, rst] if _resets(program) else [icmp]
@@ -122,12 +122,15 @@ def _notracks(way: _Way) -> bool:
 
 def _resets(program: Program) -> bool:
     return any(
-        isinstance(action, Reject) and action.kind is RejectKind.TCP_RESET
-        for chain in program.chains
-        for statement in chain.statements
-        for actions in action_lists(statement)
-        for action in actions
+        isinstance(action, Reject) and action.kind is RejectKind.TCP_RESET for action in _actions(program)
     )
+
+
+def _actions(program: Program) -> Iterator[Action]:
+    for chain in program.chains:
+        for statement in chain.statements:
+            for actions in action_lists(statement):
+                yield from actions
 
 
 def _icmp_error(family: Family) -> tuple[FieldTest, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Final, assert_never
 
@@ -23,6 +22,7 @@ from translate.ir import (
     Value,
     format_address,
 )
+from translate.nft.elements import ListedElements, NftElement
 from translate.nft.legal import (
     AnyProtocol,
     Count,
@@ -42,8 +42,7 @@ from translate.nft.legal import (
     TransportByte,
     VerdictOf,
 )
-from translate.nft.members import all_elements
-from translate.nft.model import NftChain, NftElement, NftMap, NftRule, NftSet, NftTable
+from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
 from translate.nft.printer.matches import (
     ANY_PROTOCOL,
@@ -122,22 +121,18 @@ def _part(part: Part, program: LegalProgram) -> str:
 
 def _map(each: LegalMap, program: LegalProgram) -> NftMap:
     family = program.family
-    made = [
-        (element.entry, NftElement(key=key, data=data, origin=element.entry.origin))
+    elements = [
+        NftElement(key=key, data=data, origin=element.entry.origin)
         for element in each.elements
         for data in (_data(element, program),)
         for key in _keys(each, element, family)
     ]
-    if each.lookup is None:
-        elements: Sequence[NftElement] = tuple([element for _, element in made])
-    else:
-        elements = all_elements(each.lookup, made, family, translated=isinstance(each.data, Target))
     return NftMap(
         name=each.name,
         key=key_text(each.key, family),
         data=_data_type(each.data, family),
         interval=each.interval,
-        elements=elements,
+        elements=ListedElements(tuple(elements)),
         note=each.note,
     )
 

@@ -1,51 +1,46 @@
-"""``expand``: what became of some members of each family becomes what becomes of all.
+"""Extend the lowered sample to all members of each family.
 
-*Before*: the lowered Program of a sample (:class:`~translate.ir.Families`), with every pass of a level
-behind it.
+*Before*: the Program of the sample of a :class:`~translate.condense.ruleset.CondensedRuleset`, behind the
+last pass.
 
-*After*: the Program that the same passes make of the whole ruleset, or None where the sample does not
-show it.
+*After*: the entries that the same passes make of all members, for each lookup; or None where the sample
+does not show them.
 
-*Why the meaning is preserved*: the members of a family are the same but for constants, and
-``translate.read.families`` says why no pass can tell them apart in more than these. So an entry of a lookup
-that comes from a member's rule is, for each member, the entry with that member's constants in the
-places of the other's; its place among the entries is that of the rule that led to it. What is here is
-checked on every member that the sample shows:
+*Why the meaning is preserved*: an entry that comes from a rule of one member is, for each other member, the
+entry with that member's constants in the same places (the premise: see the package's docstring). Its place
+among the entries is that of the rule that leads to the member. These conditions are checked on every member
+that the sample shows:
 
-* all that is left of a member's own rules are entries of lookups, or what all members have in common and
-  is written once, for the first;
+* all that is left of a member's own rules are entries of lookups, or statements that all members have in
+  common and that are written once, for the first;
 * the entries of all of them are the same, with constants in the same places;
-* lookups that lead to members come in the same order by size, which is how ``template`` takes them.
+* lookups that lead to members come in the same order by size, in which ``template`` takes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from translate.condense.members import RuleFamily
+from translate.condense.program import Batch, CondensedProgram, FamilyEntries, LookupKey, Recipe, key_of
+from translate.condense.ruleset import CondensedRuleset
 from translate.ir import (
     Action,
-    Batch,
     Dnat,
     Entry,
-    Families,
     Family,
     Field,
     Interval,
     Lookup,
     LoweredChain,
-    MemberEntries,
     NatPorts,
     Program,
-    Recipe,
-    RuleFamily,
-    Statement,
     Value,
     format_address,
     qualified,
 )
 from translate.passes.calls import called, callee
-from translate.passes.structural_sharing import holding
 
 __all__ = ["expand"]
 
@@ -63,12 +58,13 @@ class _Place:
     offset: int
 
 
-def expand(program: Program, families: Families) -> Program | None:
-    """Return the Program of the whole ruleset, given that of its sample; None where that cannot be told."""
+def expand(program: Program, ruleset: CondensedRuleset) -> CondensedProgram | None:
+    """Return the Program of the whole from that of its sample; None where the sample does not show it."""
     try:
-        return _Expansion(program, families).run()
+        entries = _Expansion(program, ruleset).run()
     except _NotShownError:
         return None
+    return CondensedProgram(ruleset=ruleset, sample=program, entries=entries)
 
 
 class _NotShownError(Exception):
@@ -84,35 +80,33 @@ class _Way:
 
 
 class _Expansion:
-    def __init__(self, program: Program, families: Families) -> None:
+    def __init__(self, program: Program, ruleset: CondensedRuleset) -> None:
         self.program = program
-        self.source = families
-        self.families = families.families
-        self.places = dict(_places(families.families))
-        self.numbers = [_numbers(family) for family in families.families]
-        sample = families.sample
-        self.written = {qualified(t.name, chain.name): chain for t in sample.tables for chain in t.chains}
+        self.families = ruleset.families
+        self.places = dict(_places(ruleset.families))
+        self.numbers = [_numbers(family) for family in ruleset.families]
+        sample = ruleset.sample
+        self.written = {qualified(t.name, chain.name) for t in sample.tables for chain in t.chains}
 
-    def run(self) -> Program:
-        """Return the Program of the whole. Raises _NotShownError."""
+    def run(self) -> dict[LookupKey, FamilyEntries]:
+        """Return the entries of the lookups that members have entries in. Raises _NotShownError."""
         ways = self._ways()
-        chains = []
+        found: dict[LookupKey, FamilyEntries | None] = {}
         sizes: list[tuple[int, int]] = []
         for chain in self.program.chains:
-            statements: list[Statement] = []
             for statement in chain.statements:
-                whole = statement
                 if isinstance(statement, Lookup):
-                    whole = self._whole(statement, chain, ways.get(chain.name))
-                    if chain.name in self.written and _leading(whole) > 1:
-                        sizes.append((_leading(statement), _leading(whole)))
+                    entries = self._entries(statement, chain, ways.get(chain.name))
+                    if found.setdefault(key_of(statement), entries) != entries:
+                        raise _NotShownError  # two lookups that only their places tell apart
+                    size = _leading(statement, entries)
+                    if chain.name in self.written and size > 1:
+                        sizes.append((_leading(statement, None), size))
                 elif chain.name in self.written and statement.origin.line in self.places:
                     raise _NotShownError  # a rule of one member, as it was
-                statements.append(whole)
-            chains.append(holding(chain, statements))
         if _order([size for size, _ in sizes]) != _order([size for _, size in sizes]):
             raise _NotShownError
-        return replace(self.program, chains=tuple(chains))
+        return {key: entries for key, entries in found.items() if entries is not None}
 
     def _ways(self) -> dict[str, _Way]:
         """Return, for each chain that a template made, the lookup that leads to it."""
@@ -131,12 +125,12 @@ class _Expansion:
                     todo.update(n for n in called(chains[name]) if n not in self.written and n not in ways)
         return ways
 
-    def _whole(self, lookup: Lookup, chain: LoweredChain, way: _Way | None) -> Lookup:
-        """Return the lookup with the entries of all members."""
+    def _entries(self, lookup: Lookup, chain: LoweredChain, way: _Way | None) -> FamilyEntries | None:
+        """Return the entries of all members; None for a lookup that is the same in the whole."""
         if chain.name not in self.written and (way is None or not set(way.fields) <= set(lookup.fields)):
-            return lookup  # what all members have in common
+            return None  # what all members have in common
         if all(entry.origin.line not in self.places for entry in lookup.entries):
-            return lookup
+            return None
         at = () if way is None else tuple([lookup.fields.index(f) for f in way.fields])
         found: dict[_Tree, dict[int, list[tuple[Recipe, Entry]]]] = {}
         others: list[tuple[int, Entry]] = []
@@ -156,7 +150,7 @@ class _Expansion:
                 members = found.setdefault((came.family, came.part), {})
                 members.setdefault(came.member, []).append((self._recipe(lookup, entry, own), entry))
         if not found:
-            return lookup
+            return None
         batches = []
         for (number, entrance), members in found.items():
             family = self.families[number]
@@ -165,8 +159,7 @@ class _Expansion:
                 raise _NotShownError
             examples = tuple(entry for _, entry in next(iter(members.values())))
             batches.append(Batch(family, entrance, tuple(recipes), examples))
-        entries = MemberEntries(self.source, lookup.fields, tuple(batches), tuple(others), lookup.entries)
-        return replace(lookup, entries=entries)
+        return FamilyEntries(tuple(batches), tuple(others))
 
     def _recipe(self, lookup: Lookup, entry: Entry, place: _Place) -> Recipe:
         """Return how the entry is made of the member at ``place``."""
@@ -200,13 +193,13 @@ def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int
     return found
 
 
-def _leading(lookup: Lookup) -> int:
-    """Return how many entries lead to a chain: by that ``template`` chooses the lookup to begin with."""
-    if isinstance(lookup.entries, MemberEntries):
-        counted = [(len(b.family.members), entry) for b in lookup.entries.batches for entry in b.examples]
-        counted += [(1, entry) for _, entry in lookup.entries.others]
-    else:
+def _leading(lookup: Lookup, added: FamilyEntries | None) -> int:
+    """Return the number of entries that lead to a chain, by which ``template`` chooses its first lookup."""
+    if added is None:
         counted = [(1, entry) for entry in lookup.entries]
+    else:
+        counted = [(len(b.family.members), entry) for b in added.batches for entry in b.examples]
+        counted += [(1, entry) for _, entry in added.others]
     return sum(count for count, entry in counted if callee(entry.actions) is not None)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from translate.condense.blocks import Block, RuleLine, block_of, rule_line
 from translate.ir import TABLE_HOOKS, Family, TableName
-from translate.read.blocks import Block, RuleLine, block_of, rule_line
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 
 __all__ = ["Found", "SkimmedTable", "skim"]

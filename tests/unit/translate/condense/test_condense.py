@@ -1,4 +1,4 @@
-"""A dump read by a sample of it becomes what it becomes when every line is read."""
+"""The fast path for large rulesets has the results of the plain path."""
 
 from __future__ import annotations
 
@@ -12,41 +12,48 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
-from translate import bpf, nft
+from translate import bpf, condense, nft, passes
 from translate.errors import NfparityError
 from translate.ir import Family, Program, Ruleset
-from translate.passes import lower
-from translate.passes.expand import expand
-from translate.read.condensed import read_condensed
-from translate.read.save import read_save
+from translate.nft.elements import ListedElements
+from translate.read import InputForm, read_ruleset
 
-Outcome = tuple[Program | None, str]
+Result = tuple[Program | None, str, str]
 
 
-def condensed(text: str, family: Family) -> Ruleset | None:
-    return read_condensed(text, name="rules", family=family)
+def condensed(text: str, family: Family) -> condense.CondensedRuleset | None:
+    return condense.condense(text, name="rules", family=family)
 
 
 def whole(text: str, family: Family) -> Ruleset:
-    return read_save(text, name="rules", family=family)
+    return read_ruleset(text.encode(), name="rules", family=family)
 
 
-def becomes(read: Callable[[], Ruleset]) -> Outcome:
-    """The Program at -O2 and its nftables text, or what is wrong."""
+def plain(text: str, family: Family) -> Result:
+    """The Program at -O2, its nftables text and its tc program; or what is wrong."""
     try:
-        program = lower(read(), level=2)
+        program = passes.lower(whole(text, family), level=2)
     except NfparityError as e:
-        return None, str(e)
+        return None, str(e), ""
+    return program, written(lambda: nft.emit(program).text), written(lambda: bpf.emit(program).render())
+
+
+def fast(ruleset: condense.CondensedRuleset) -> Result:
+    """The same as :func:`plain`, by way of the sample."""
     try:
-        return program, nft.emit(program).text
+        lowered = condense.lower(ruleset, level=2)
     except NfparityError as e:
-        return program, str(e)
+        return None, str(e), ""
+    program = condense.whole_program(lowered)
+    text = written(lambda: condense.emit_nft(lowered).text)
+    return program, text, written(lambda: bpf.emit(program).render())
 
 
-def is_lowered_by_sample(ruleset: Ruleset) -> bool:
-    families = ruleset.families
-    assert families is not None
-    return expand(lower(families.sample, level=2), families) is not None
+def written(emit: Callable[[], str]) -> str:
+    try:
+        return emit()
+    except NfparityError as e:
+        return str(e)
 
 
 @cache
@@ -84,22 +91,39 @@ def test_clusters(shape: Shape, family: Family) -> None:
     text = cluster(shape)
     read = condensed(text, family)
     assert read is not None
-    assert is_lowered_by_sample(read)
-    assert read.families is not None
-    assert sum(len(c.rules) for t in read.families.sample.tables for c in t.chains) < text.count("\n-A ")
-    assert becomes(lambda: read) == becomes(lambda: whole(text, family))
-    assert read == whole(text, family)
+    assert sum(len(c.rules) for t in read.sample.tables for c in t.chains) < text.count("\n-A ")
+    lowered = condense.lower(read, level=2)
+    assert isinstance(lowered, condense.CondensedProgram)
+    output = condense.emit_nft(lowered)
+    assert any(not isinstance(each.elements, ListedElements) for each in output.structure.maps)
+    assert fast(read) == plain(text, family)
+    assert read.whole() == whole(text, family)
 
 
-def test_the_tc_program_is_the_same() -> None:
+@pytest.mark.parametrize("level", [0, 1])
+def test_lower_levels_lower_every_rule(level: int) -> None:
     text = cluster(PLAIN)
-    made = [
-        bpf.emit(lower(r, level=2)).render()
-        for r in (condensed(text, Family.IP), whole(text, Family.IP))
-        if r
-    ]
-    assert len(made) == 2
-    assert made[0] == made[1]
+    read = condensed(text, Family.IP)
+    assert read is not None
+    assert condense.lower(read, level=level) == passes.lower(whole(text, Family.IP), level=level)
+
+
+def test_a_large_dump_is_condensed_and_no_other_input() -> None:
+    text = cluster(replace(PLAIN, services=400))
+    data = text.encode()
+    assert len(data) > condense.LARGE
+    assert isinstance(condense.read_large(data, name="rules"), condense.CondensedRuleset)
+    small = cluster(replace(PLAIN, services=20)).encode()
+    assert condense.read_large(small, name="rules") == read_ruleset(small, name="rules")
+    assert isinstance(condense.read_large(data, name="rules", form=InputForm.RESTORE), Ruleset)
+
+
+def test_elements_are_counted_without_being_made() -> None:
+    data = cluster(Shape(services=1200, node_ports=40)).encode()
+    output = condense.emit_nft(condense.lower(condense.read_large(data, name="rules"), level=2))
+    maps = output.structure.maps
+    assert [m.elements.count for m in maps] == [len(m.elements.listed()) for m in maps]
+    assert output.text.count("\tsize ") == sum(m.elements.count > 1023 for m in maps) > 3
 
 
 def test_a_change_is_the_same() -> None:
@@ -109,11 +133,11 @@ def test_a_change_is_the_same() -> None:
     new = old.replace(first[1], "10.9.8.7:6543")
     made = []
     for read in (condensed, whole):
-        was, now = (read(text, Family.IP) for text in (old, new))
+        was, now = (read(each, Family.IP) for each in (old, new))
         assert was is not None
         assert now is not None
-        outputs = [nft.emit(lower(ruleset, level=2)) for ruleset in (was, now)]
-        made.append(outputs[1].change_from(outputs[0]))
+        before, after = (condense.emit_nft(condense.lower(each, level=2)) for each in (was, now))
+        made.append(after.change_from(before))
     assert made[0] == made[1]
     assert made[0].kind is nft.ChangeKind.ELEMENTS
 
@@ -299,5 +323,4 @@ def test_whatever_is_different(
     read = condensed(text, family)
     if read is None:
         return
-    wanted = becomes(lambda: whole(text, family))
-    assert becomes(lambda: read) == wanted
+    assert fast(read) == plain(text, family)

@@ -1,27 +1,24 @@
-"""The families of a skimmed dump, and which members of each are enough to see what becomes of all.
+"""The families of a skimmed dump, and the members of each that the sample has.
 
-A *member* is what hangs together: the chains that are no shared ones and reach each other, and the rules
-of shared chains that lead to them; or one such rule that leads nowhere. Two members are of one family when
-they are made of the same blocks in the same order, call each other's chains at the same places, and have
-the same constants equal. Then a pass does with the one what it does with the other, because all that
-passes ask of constants is
+A *member* is a connected component (:mod:`translate.condense.components`), or a single rule of a shared
+chain that calls none. Two members are of one family when they are made of the same blocks in the same
+order, call each other's chains at the same places, and have the same constants equal.
 
-* whether two of them are equal: the same in all members, and no constant is equal to an address that is
-  written in the block itself;
-* whether one lies in a prefix that is written in a rule: nowhere in a chain, and nowhere behind a jump,
-  is the same field compared with a constant and with a prefix (:func:`_compares_with_prefix`);
-* whether two rules of a shared chain can both match. They cannot: whatever two rules compare constants,
-  they ask for different values of a field (:func:`_disjoint`), but for rules before the first and behind
-  the last that leads to a member. So their order tells nothing, and lookups have distinct keys;
-* whether a constant is the same in all members: where it is not, the sample shows two values;
-* how many rules there are, against fixed numbers of some dozens: the sample has more of each shared
-  chain (:data:`_ENOUGH`).
+The conditions under which a family is condensed; the package's docstring explains what they are for:
 
-What a member calls besides its own chains does the same to every packet and calls nothing
-(:func:`_does_the_same`), and shared chains are reached without a comparison of addresses or ports
-(:func:`_before`), or with one that leaves out addresses that no constant is. Everything of another kind,
-and every small family, is in the sample as a whole. Where a condition on shared chains does not hold there
-are no families, and the ruleset is read as ever.
+* no constant is equal to an address that is written in the block itself (:func:`_qualifies`);
+* no field is compared with a constant and with a prefix, in one chain or one behind a jump to the other
+  (:func:`_compares_with_prefix`);
+* no two rules of a shared chain match the same packet, wherever members stand in it (:func:`_disjoint`);
+* a chain that members call besides their own does the same to every packet and calls nothing
+  (:func:`_does_the_same`);
+* shared chains are reached without a comparison of addresses or ports (:func:`_before`), or with one that
+  leaves out addresses that no constant is.
+
+The sample has members with two values of each constant that is not the same in all, and enough members
+that every shared chain has more rules than any pass counts (:data:`_ENOUGH`). Rules of another kind and
+small families are in the sample as a whole. Where a condition on shared chains does not hold, there are no
+families.
 """
 
 from __future__ import annotations
@@ -31,6 +28,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
+from translate.condense.blocks import Block, RuleLine
+from translate.condense.components import components_of
+from translate.condense.members import Member, RuleFamily
+from translate.condense.skim import SkimmedTable
 from translate.ir import (
     Family,
     Field,
@@ -38,17 +39,12 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
-    Member,
-    RuleFamily,
     Table,
     format_address,
     parse_address,
 )
-from translate.read.blocks import Block, RuleLine
-from translate.read.parts import parts_of
-from translate.read.skim import SkimmedTable
 
-__all__ = ["Members", "members_of", "proves"]
+__all__ = ["Families", "families_of", "holds"]
 
 _ENOUGH: Final = 66
 """How many rules of a shared chain the sample has at least, if there are so many."""
@@ -79,7 +75,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class Families:
     """The families, which lines are in the sample, and what must hold of it.
 
     ``shown`` has a byte for each line, 0 for one that is not there. ``calls`` are, by table, the chains
@@ -92,7 +88,7 @@ class Members:
     entered: dict[str, set[str]]
 
 
-def members_of(tables: list[SkimmedTable], family: Family, lines: int) -> Members | None:
+def families_of(tables: list[SkimmedTable], family: Family, lines: int) -> Families | None:
     """Return what the sample of a text of so many lines shows; None where that would be everything."""
     kinds: list[_Kind] = []
     for table in tables:
@@ -126,23 +122,23 @@ def members_of(tables: list[SkimmedTable], family: Family, lines: int) -> Member
                 entrances=len(kind.shared),
                 lengths=lengths,
                 fields=tuple(f for block in kind.blocks for f in block.fields),
-                members=kind.members,
+                members=tuple(kind.members),
                 shown=tuple(sorted(kind.shown)),
             )
         )
-    return Members(tuple(families), bytes(shown), calls, entered) if 0 in shown else None
+    return Families(tuple(families), bytes(shown), calls, entered) if 0 in shown else None
 
 
 def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
     """Return the families of one table, the members of each in the order of their first lines."""
-    known: dict[object, _Kind] = {}
-    for part in parts_of(table):
-        found = [each for _, each in part.entrances] + part.blocks
-        numbers = {name: number for number, name in enumerate(part.chains)}
+    known: dict[tuple[object, ...], _Kind] = {}
+    for component in components_of(table):
+        found = [each for _, each in component.entrances] + component.blocks
+        numbers = {name: number for number, name in enumerate(component.chains)}
         constants: list[str] = []
-        outline: list[object] = [name for name, _ in part.entrances]
+        outline: list[object] = [name for name, _ in component.entrances]
         for block, _, groups in found:
-            outline.append(id(block))
+            outline.append(block.pattern.pattern)
             constants += [groups[i] for i in block.values]
             if block.calls:
                 outline += [numbers[groups[i]] for i in block.calls]
@@ -150,9 +146,9 @@ def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
         kind = known.get(key)
         if kind is None:
             blocks = tuple([block for block, _, _ in found])
-            kind = known[key] = _Kind(table, blocks, tuple([name for name, _ in part.entrances]))
+            kind = known[key] = _Kind(table, blocks, tuple([name for name, _ in component.entrances]))
         kind.members.append(Member(tuple([line for _, line, _ in found]), tuple(constants)))
-        kind.names.append(part.chains)
+        kind.names.append(component.chains)
     yield from known.values()
 
 
@@ -190,7 +186,7 @@ def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
 def _compares_both(lines: Sequence[RuleLine]) -> bool:
     """Whether rules of one chain compare the same field with a constant and with a prefix.
 
-    Not with a negated one: that is no key of a lookup, and tells no two rules apart.
+    Not with a negated one: that is no key of a lookup, and tells no two rules acomponent.
     """
     written = {p.field for line in lines for p in line.prefixes if not p.negated}
     return any(where in written for line in lines for where in line.fields)
@@ -213,13 +209,13 @@ def _canonical(kind: _Kind) -> bool:
 def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
     """Return the families whose members stand in shared chains where their order does not tell."""
     while True:
-        entered = {(id(kind.table), name): kind.table for kind in kinds for name in kind.shared}
+        entered = {(kind.table.name, name): kind.table for kind in kinds for name in kind.shared}
         disturbed = {
             (key, name) for (key, name), table in entered.items() if not _disjoint(table, name, kinds)
         }
         if not disturbed:
             return kinds
-        kinds = [k for k in kinds if not any((id(k.table), name) in disturbed for name in k.shared)]
+        kinds = [k for k in kinds if not any((k.table.name, name) in disturbed for name in k.shared)]
 
 
 def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
@@ -233,14 +229,14 @@ def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
         for member in kind.members
     }
     first, last = min(starts), max(starts)
-    rows: dict[int, list[tuple[str, ...]]] = {}
-    lines: dict[int, RuleLine] = {}
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    lines: dict[str, RuleLine] = {}
     if _compares_both([block.lines[0] for block, _, _ in table.entrances[shared]]):
         return False
     for block, number, groups in table.entrances[shared]:
         if block.values:
-            rows.setdefault(id(block), []).append(tuple([groups[i] for i in block.values]))
-            lines[id(block)] = block.lines[0]
+            rows.setdefault(block.pattern.pattern, []).append(tuple([groups[i] for i in block.values]))
+            lines[block.pattern.pattern] = block.lines[0]
         elif first < number < last:
             return False
     if table.others[shared] or len(lines) > _MOST_KINDS or any(line.draws for line in lines.values()):
@@ -267,7 +263,7 @@ def _may_meet(
 
 def _choose(kinds: list[_Kind]) -> None:
     """Choose members: the first by each entrance, others where constants differ, and enough of them."""
-    shown: dict[tuple[int, str], int] = {}
+    shown: dict[tuple[str, str], int] = {}
     for kind in kinds:
         members = kind.members
         kind.shown.update(range(3))
@@ -278,29 +274,29 @@ def _choose(kinds: list[_Kind]) -> None:
             others = (i for i, member in enumerate(members) if member.constants[number] != constant)
             kind.shown.add(next(others, 0))
         for name in kind.shared:
-            key = id(kind.table), name
+            key = kind.table.name, name
             shown[key] = shown.get(key, 0) + len(kind.shown)
     for kind in kinds:
         rest = (i for i in range(len(kind.members)) if i not in kind.shown)
-        while any(shown[id(kind.table), name] < _ENOUGH for name in kind.shared):
+        while any(shown[kind.table.name, name] < _ENOUGH for name in kind.shared):
             index = next(rest, None)
             if index is None:
                 break
             kind.shown.add(index)
             for name in kind.shared:
-                shown[id(kind.table), name] += 1
+                shown[kind.table.name, name] += 1
 
 
 # What must hold of the sample as it was read.
 
 
-def proves(tables: Sequence[Table], members: Members) -> bool:
+def holds(tables: Sequence[Table], found: Families) -> bool:
     """Whether the chains that members call, and those that lead to them, are as they have to be."""
-    before = [test for table in tables for test in _before(table, members.entered.get(table.name, set()))]
+    before = [test for table in tables for test in _before(table, found.entered.get(table.name, set()))]
     return (
-        all(_does_the_same(table, members.calls.get(table.name, set())) for table in tables)
+        all(_does_the_same(table, found.calls.get(table.name, set())) for table in tables)
         and all(test.negated and test.mask is None and test.field in _ADDRESSES for test in before)
-        and not (before and any(_excluded(test, members.families) for test in before))
+        and not (before and any(_excluded(test, found.families) for test in before))
     )
 
 

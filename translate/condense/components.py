@@ -1,0 +1,107 @@
+"""Connected components of chains and the rules that jump into them.
+
+A shared chain (one that is no block) connects nothing, so that there are as many components behind it as
+possible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from translate.condense.skim import Found, SkimmedTable
+
+__all__ = ["Component", "components_of"]
+
+
+@dataclass(slots=True)
+class Component:
+    """Rules of shared chains, each with the name of its chain, and the chains that only these rules lead to.
+
+    ``blocks`` are those of ``chains``; ``calls`` counts how often these lead to a chain. A component is not
+    ``whole`` when one of them leads to a chain that is no block. It is ``merged`` when its chains have
+    become part of another component.
+    """
+
+    entrances: list[tuple[str, Found]] = field(default_factory=list)
+    chains: list[str] = field(default_factory=list)
+    blocks: list[Found] = field(default_factory=list)
+    calls: int = 0
+    whole: bool = True
+    merged: bool = False
+
+    def absorb(self, other: Component) -> None:
+        """Take over the chains of another component, which has no entrance yet."""
+        self.chains += other.chains
+        self.blocks += other.blocks
+        self.calls += other.calls
+        self.whole = self.whole and other.whole
+        other.merged = True
+
+
+def components_of(table: SkimmedTable) -> Iterator[Component]:
+    """Yield the components that only entrances lead to, and each rule of a shared chain that calls none."""
+    owner: dict[str, Component] = {}
+    components: list[Component] = []
+    callers = Counter([groups[i] for block, _, groups in table.blocks.values() for i in block.calls])
+    for shared, entrances in table.entrances.items():
+        for found in entrances:
+            block, _, groups = found
+            if block.calls:
+                component = owner.get(groups[block.calls[0]])
+                if component is None:
+                    component = _reach(table, groups[block.calls[0]], owner, components)
+                component.entrances.append((shared, found))
+            elif block.values:
+                yield Component([(shared, found)])
+    for component in components:
+        if component.merged or not component.whole or not table.called.isdisjoint(component.chains):
+            continue
+        if component.calls == sum([callers[name] for name in component.chains]) and _is_small(component):
+            yield component
+
+
+def _reach(
+    table: SkimmedTable, root: str, owner: dict[str, Component], components: list[Component]
+) -> Component:
+    """Return the component that ``root`` belongs to, with all chains that it reaches."""
+    component = Component()
+    components.append(component)
+    todo = [root]
+    while todo:
+        name = todo.pop()
+        other = owner.get(name)
+        if other is component:
+            continue
+        if other is not None:
+            other.absorb(component)
+            owner.update(dict.fromkeys(component.chains, other))
+            component = other
+            continue
+        found = table.blocks.get(name)
+        if found is None:
+            component.whole = False
+            continue
+        owner[name] = component
+        component.chains.append(name)
+        component.blocks.append(found)
+        block, _, groups = found
+        if block.calls:
+            component.calls += len(block.calls)
+            todo += [groups[i] for i in reversed(block.calls)]
+    return component
+
+
+def _is_small(component: Component) -> bool:
+    """Whether the copies that ``template`` makes of its chains are no more than a few times its rules."""
+    if len(component.entrances) == 1 and component.calls == len(component.chains) - 1:
+        return True  # a tree: each chain is copied once
+    blocks = dict(zip(component.chains, component.blocks, strict=True))
+    most = 8 * (sum(len(block.lines) for block, _, _ in component.blocks) + len(component.entrances))
+    todo = [groups[block.calls[0]] for _, (block, _, groups) in component.entrances]
+    while todo and most > 0:
+        block, _, groups = blocks[todo.pop()]
+        most -= len(block.lines)
+        todo += [groups[i] for i in block.calls]
+    return most > 0

@@ -1,0 +1,158 @@
+"""The Program of a condensed ruleset: the sample's, and the entries that the families add to its lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from translate.collector import collector_paused
+from translate.condense.members import Member, RuleFamily
+from translate.condense.ruleset import CondensedRuleset
+from translate.ir import (
+    Action,
+    Dnat,
+    Entry,
+    Family,
+    Field,
+    Interval,
+    Lookup,
+    LoweredChain,
+    NatPorts,
+    Origin,
+    Program,
+    Value,
+    parse_address,
+)
+
+__all__ = ["Batch", "CondensedProgram", "FamilyEntries", "LookupKey", "Recipe", "key_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one entry is made from a member.
+
+    Its rule is ``offset`` lines into ``part``. Each place of ``key`` holds the index of a constant, or a
+    value that is the same for all members. ``target`` is the index of the constant to which the entry
+    translates; where there is none, all members have the same ``actions``.
+    """
+
+    part: int
+    offset: int
+    key: tuple[int | Value, ...]
+    actions: tuple[Action, ...]
+    target: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The entries that the members of one family have in a lookup, for packets that came by one entrance.
+
+    ``examples`` are the entries of one member of the sample, one for each recipe.
+    """
+
+    family: RuleFamily
+    entrance: int
+    recipes: tuple[Recipe, ...]
+    examples: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEntries:
+    """All entries of a lookup, of members and others, in the order of the rules that lead to them.
+
+    ``others`` have the line of that rule; for a member it is the first line of its part at the entrance.
+    """
+
+    batches: tuple[Batch, ...]
+    others: tuple[tuple[int, Entry], ...]
+
+
+LookupKey = tuple[tuple[Field, ...], tuple[tuple[tuple[Value, ...], tuple[Action, ...], int], ...]]
+"""What tells lookups of the sample's Program apart: fields, and key, actions and line of each entry."""
+
+
+def key_of(lookup: Lookup) -> LookupKey:
+    """Return the key of a lookup, which its tests and its place in the Program do not change."""
+    entries = [(entry.key, entry.actions, entry.origin.line) for entry in lookup.entries]
+    return lookup.fields, tuple(entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CondensedProgram:
+    """The lowered ``sample`` of ``ruleset``, and all entries of the lookups that members have entries in."""
+
+    ruleset: CondensedRuleset
+    sample: Program
+    entries: Mapping[LookupKey, FamilyEntries]
+
+    @collector_paused()
+    def whole(self) -> Program:
+        """Return the Program that the same passes make of the whole ruleset."""
+        chains = tuple([self._whole(chain) for chain in self.sample.chains])
+        return replace(self.sample, chains=chains)
+
+    def _whole(self, chain: LoweredChain) -> LoweredChain:
+        statements = []
+        for statement in chain.statements:
+            added = self.entries.get(key_of(statement)) if isinstance(statement, Lookup) else None
+            if added is None:
+                statements.append(statement)
+            else:
+                assert isinstance(statement, Lookup)
+                entries = _entries(added, statement.fields, self.ruleset)
+                statements.append(replace(statement, entries=entries))
+        return replace(chain, statements=tuple(statements))
+
+
+def _entries(
+    source: FamilyEntries, fields: tuple[Field, ...], ruleset: CondensedRuleset
+) -> tuple[Entry, ...]:
+    made = list(source.others)
+    maker = _EntryMaker(ruleset.sample.family, fields)
+    for batch in source.batches:
+        for member in batch.family.members:
+            for recipe in batch.recipes:
+                origin = ruleset.origin(member.starts[recipe.part] + recipe.offset)
+                made.append((member.starts[batch.entrance], maker.entry(member, recipe, origin)))
+    made.sort(key=itemgetter(0))
+    return tuple([entry for _, entry in made])
+
+
+class _EntryMaker:
+    """Makes entries from members; the value of each spelling is parsed once."""
+
+    def __init__(self, family: Family, fields: tuple[Field, ...]) -> None:
+        self._family = family
+        self._fields = fields
+        self._values: dict[tuple[bool, str], Interval] = {}
+        self._targets: dict[str, tuple[Action, ...]] = {}
+
+    def entry(self, member: Member, recipe: Recipe, origin: Origin) -> Entry:
+        constants = member.constants
+        key = tuple(
+            [
+                self._value(field, constants[value]) if isinstance(value, int) else value
+                for field, value in zip(self._fields, recipe.key, strict=True)
+            ]
+        )
+        actions = recipe.actions if recipe.target is None else self._translated(constants[recipe.target])
+        return Entry(key=key, actions=actions, origin=origin)
+
+    def _value(self, field: Field, text: str) -> Interval:
+        key = field.is_address, text
+        value = self._values.get(key)
+        if value is None:
+            number = parse_address(self._family, text) if field.is_address else int(text)
+            value = self._values[key] = Interval.point(number)
+        return value
+
+    def _translated(self, text: str) -> tuple[Action, ...]:
+        """Return the DNAT to an address with a port."""
+        actions = self._targets.get(text)
+        if actions is None:
+            address, _, port = text.rpartition(":")
+            ports = NatPorts(interval=self._value(Field.DPORT, port))
+            actions = (Dnat(self._value(Field.DADDR, address.strip("[]")), ports),)
+            self._targets[text] = actions
+        return actions

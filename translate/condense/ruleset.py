@@ -1,0 +1,62 @@
+"""A large dump as a sample of its rules and the families that the sample stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+from translate.collector import collector_paused
+from translate.condense.families import families_of, holds
+from translate.condense.members import RuleFamily
+from translate.condense.skim import skim
+from translate.errors import ParseError
+from translate.ir import Family, Origin, Ruleset
+from translate.read.save import read_lines
+
+__all__ = ["CondensedRuleset", "condense"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CondensedRuleset:
+    """A large ruleset: ``sample`` has some members of each family and every rule that belongs to none.
+
+    A rule of the sample has the line number that it has in the whole text. What the tables hold besides the
+    rules of members (policies, notes, tests of ipsets, rules that are hidden) is all in the sample.
+    """
+
+    sample: Ruleset
+    families: tuple[RuleFamily, ...]
+    lines: Sequence[str] = field(repr=False)
+
+    @collector_paused()
+    def whole(self) -> Ruleset:
+        """Return the ruleset with every rule. Raises ParseError where a member's line cannot be read."""
+        numbered = enumerate(self.lines, 1)
+        return read_lines(numbered, name=self.sample.source, family=self.sample.family)
+
+    def origin(self, line: int) -> Origin:
+        """Return the place of the rule in a line."""
+        return Origin(self.sample.source, line, 1, self.lines[line - 1])
+
+
+def condense(text: str, *, name: str, family: Family) -> CondensedRuleset | None:
+    """Return ``iptables-save`` text as a sample and families; ``name`` is for diagnostics.
+
+    None where the text has to be read line by line: it has no families, is in an unusual form, breaks a
+    condition of :mod:`translate.condense.families`, or is wrong, which the reader then reports.
+    """
+    tables = skim(text, family)
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    found = None if tables is None else families_of(tables, family, len(lines))
+    if found is None:
+        return None
+    try:
+        sample = read_lines(compress(enumerate(lines, 1), found.shown), name=name, family=family)
+    except ParseError:
+        return None
+    if not holds(sample.tables, found):
+        return None
+    return CondensedRuleset(sample=sample, families=found.families, lines=lines)

@@ -1,0 +1,68 @@
+"""The elements of nft maps and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from translate.ir import Origin
+
+__all__ = ["Elements", "ListedElements", "NftElement", "element_text", "place_text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftElement:
+    """One element of a map or set; ``data`` is None in a set."""
+
+    key: str
+    data: str | None
+    origin: Origin
+
+
+class Elements(Protocol):
+    """The elements of one map or set, in order. Two equal ones have the same elements."""
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        ...
+
+    def listed(self) -> tuple[NftElement, ...]:
+        """Return the elements."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """Yield each element as :func:`element_text` writes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListedElements:
+    """Elements of which each is at hand."""
+
+    elements: tuple[NftElement, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.elements)
+
+    def listed(self) -> tuple[NftElement, ...]:
+        """Return the elements."""
+        return self.elements
+
+    def texts(self) -> Iterator[str]:
+        """Yield each element as :func:`element_text` writes it."""
+        return map(element_text, self.elements)
+
+
+def element_text(element: NftElement) -> str:
+    """Return an element of a map or set, with the line that it comes from."""
+    data = "" if element.data is None else f" : {element.data}"
+    return f"{element.key}{place_text(element.origin)}{data}"
+
+
+def place_text(origin: Origin) -> str:
+    """Return the comment that names the line of an origin; empty where there is none."""
+    return f' comment "line {origin.line}"' if origin.line else ""
