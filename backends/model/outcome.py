@@ -179,6 +179,14 @@ class FlowResult:
     guessed: bool = field(default=False, kw_only=True)
     seconds: float = field(default=0.0, compare=False, kw_only=True)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether rules leave open what becomes of the flow: they hide something, or it is not modelled."""
+        return any(
+            branch.assuming or any(outcome.verdict is Verdict.UNKNOWN for outcome in branch.outcomes)
+            for branch in self.branches
+        )
+
     def joined(self, other: FlowResult) -> FlowResult:
         """Return the result of both together: more runs of the same flow through the same rules."""
         runs = self.runs + other.runs

@@ -185,7 +185,7 @@ class _Table:
             return
         target = _called(rule)
         callee = None if target is None else self.table.chain(target)
-        if callee is None or not isinstance(rule.actions[0], Jump):
+        if callee is None or not isinstance(rule.actions[0], Jump) or rule.unknown:
             return
         for inner in callee.rules[:_MOST_TAKERS]:
             action = inner.actions[0] if inner.actions else None
@@ -222,6 +222,8 @@ class WalkEnds:
     def at(self, rule: Rule) -> bool:
         """Return whether ``rule`` is one."""
         action: Action | None = rule.actions[0] if rule.actions else None
+        if rule.unknown:
+            return False
         if isinstance(action, Jump):
             if action.chain not in self._never_returns:
                 self._settle(action.chain)
@@ -250,10 +252,14 @@ class WalkEnds:
             action = rule.actions[0] if rule.actions else None
             if isinstance(action, Return | Goto):
                 return False
-            if not rule.tests and (
-                self._never_returns.get(action.chain, False)
-                if isinstance(action, Jump)
-                else isinstance(action, _ENDING)
+            if (
+                not rule.tests
+                and not rule.unknown
+                and (
+                    self._never_returns.get(action.chain, False)
+                    if isinstance(action, Jump)
+                    else isinstance(action, _ENDING)
+                )
             ):
                 return True
         return False

@@ -3,7 +3,8 @@
 The reference gives a set of branches. A backend agrees when all that it showed is in the set; ports
 that the kernel picks by itself are there as classes. Otherwise the differences are taken to
 the *closest* branch, the one with the fewest different fields. Where a backend has run a flow often
-enough, what it never showed is a difference, too.
+enough, what it never showed is a difference, too. Where rules leave open what becomes of a packet (a match
+that is not modelled), a backend agrees with whatever it does.
 
 One tie is broken here: a masquerade may pick the very port (and address) that the packet already
 had. Then nothing shows that source NAT applied, so the ``snat`` of that packet, and the ``dnat`` of
@@ -14,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
 from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
-from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Port, PortClass
 from harness.corpus.outcomes import outcome_to_json
 from harness.diff.paths import told_ways
@@ -166,9 +168,10 @@ def _never_seen(
 ) -> Iterator[Mismatch]:
     """Ways that would have been seen in so many runs, were they taken as often as they should be.
 
-    Not asked where no run is independent of the one before, nor where only a guess says how likely they are.
+    Not asked where no run is independent of the one before, nor where only a guess says how likely they are,
+    nor where rules leave open which of the ways there are.
     """
-    if not miss or expected.dependent or expected.guessed or observed.dependent:
+    if not miss or expected.dependent or expected.guessed or observed.dependent or expected.is_open:
         return
     unseen = [i for i in range(len(expected.branches)) if i not in seen]
     for index in unseen:
@@ -220,7 +223,7 @@ def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> i
         return 1000
     total = 0
     for (_, want, got), ignored in zip(
-        _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=True
+        _paired(flow, expected, observed), _ignored(flow, expected, observed), strict=False
     ):
         if want == got:
             continue
@@ -234,8 +237,10 @@ def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> i
 def _paired(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> list[tuple[int, Outcome, Outcome]]:
+    """The outcomes of each step, up to the first of which the rules leave open what becomes of it."""
     steps = [i for i, _ in _acting(flow)]
-    return list(zip(steps, expected.outcomes, observed.outcomes, strict=False))
+    paired = zip(steps, expected.outcomes, observed.outcomes, strict=False)
+    return list(takewhile(lambda one: one[1].verdict is not Verdict.UNKNOWN, paired))
 
 
 def _port_agrees(expected: Port | None, observed: Port | None) -> bool:
@@ -358,7 +363,7 @@ def _plain(
     got: dict[str, dict[str, object]] = {}
     family = flow.family
     ignored: Sequence[frozenset[str]] = _ignored(flow, expected, observed)
-    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=True):
+    for (step, want, have), unseen in zip(_paired(flow, expected, observed), ignored, strict=False):
         one, other = _readable(want, family), _readable(_with_classes(want, have), family)
         moved = want.verdict is not have.verdict
         keys = {"verdict"} if moved else (one.keys() | other.keys()) - unseen

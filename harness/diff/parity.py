@@ -8,7 +8,7 @@ can be tested.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -108,8 +108,9 @@ class ParityReport:
 
     ``chancy`` of the flows were run ``repeated`` times more because chance decides them; ``miss`` is the
     chance, for each of them and each backend, that a way which it goes was not seen.
-    ``notes`` are differences that are known without a packet. ``level`` is None when nothing was
-    translated: all that ran was a given ruleset.
+    Of ``left_open`` flows the rules do not say what becomes, by the rules of ``open_rules``: a backend agrees
+    with whatever those may do. ``notes`` are differences that are known without a packet. ``level`` is None
+    when nothing was translated: all that ran was a given ruleset.
     """
 
     level: int | None
@@ -117,6 +118,8 @@ class ParityReport:
     chancy: int
     repeated: int
     miss: float
+    left_open: int
+    open_rules: tuple[str, ...]
     share_tests: int
     false_alarm_rate: float
     backends: tuple[BackendReport, ...]
@@ -267,6 +270,8 @@ def run_parity(
         chancy=sum(n > 1 for n in times),
         repeated=sum(times) - total,
         miss=plan.miss,
+        left_open=sum(one.is_open for bench in benches for one in bench.expected),
+        open_rules=_open_rules(benches),
         share_tests=tests,
         false_alarm_rate=plan.false_alarm_rate,
         backends=tuple(reports),
@@ -274,6 +279,16 @@ def run_parity(
         notes=tuple(notes),
         assumed=tuple(dict.fromkeys(a for b in plan.batches for a in b.node.assumed)),
     )
+
+
+def _open_rules(benches: Iterable[_Bench]) -> tuple[str, ...]:
+    """Return the rules that leave open what becomes of some flow, each with the reason."""
+    found: dict[str, None] = {}
+    for bench in benches:
+        if any(one.is_open for one in bench.expected):
+            rules = ((rule, unknown) for rule, unknown in bench.job.ruleset.unknowns() if rule.is_undecided)
+            found |= {f"{rule.origin.place}: {unknown.reason}": None for rule, unknown in rules}
+    return tuple(found)
 
 
 def _reported(

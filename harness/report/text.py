@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TextIO, assert_never
+from typing import Final, TextIO, assert_never
 
 from harness.diff.parity import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
@@ -33,7 +33,7 @@ def print_parity(report: ParityReport, stream: TextIO) -> None:
     if hidden > 0:
         print(f"and {hidden} more differences; --format json lists them all\n", file=stream)
     _print_table(report, stream)
-    if told := _chance(report):
+    for told in filter(None, (_left_open(report), _chance(report))):
         print(told, file=stream)
     print(_verdict(report), file=stream)
 
@@ -102,6 +102,20 @@ def _verdict(report: ParityReport) -> str:
             return f"no parity: {len(report.differences)} differences in {flows} of {what}{tail}"
         case _:
             assert_never(report.result)
+
+
+_MOST_RULES: Final = 5
+
+
+def _left_open(report: ParityReport) -> str:
+    """How many flows depend on what is not modelled, and by which rules."""
+    if not report.left_open:
+        return ""
+    flows = "1 flow depends" if report.left_open == 1 else f"{report.left_open} flows depend"
+    rules = report.open_rules[:_MOST_RULES]
+    more = len(report.open_rules) - len(rules)
+    shown = "".join(f"\n  {plain(one)}" for one in rules) + (f"\n  and {more} more" if more else "")
+    return f"{flows} on rules that are not modelled; a backend agrees with whatever those may do:{shown}"
 
 
 def _chance(report: ParityReport) -> str:

@@ -3,21 +3,22 @@
 The outcomes in iptables mode are computed by the simulator and observed with iptables-legacy on the real
 kernel; a flow on which these disagree is reported as disputed and not compared further. The outcomes in
 nftables mode are observed on the real kernel, and compared with every outcome that the simulator allows, so
-that a random choice is no difference. Flows with random outcomes are run until every outcome has been seen
-(:mod:`harness.diff.sampling`).
+that a random choice is no difference; where rules leave open what becomes of a flow (a match that is not
+modelled), with what was observed in iptables mode. Flows with random outcomes are run until every outcome has
+been seen (:mod:`harness.diff.sampling`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
-from harness.diff.compare import DifferentWay, Mismatch
+from harness.diff.compare import DifferentWay, Mismatch, differing_ways
 from harness.diff.paths import told_ways
 from harness.diff.replay import Progress, replay
 from harness.diff.sampling import CERTAIN, Sampling
@@ -103,6 +104,11 @@ def try_flows(
             told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
             disputed.append(Disputed(flow.id, f"{first_wrong.field}: {told}"))
             continue
+        if wanted.is_open:
+            # The rules do not say it, but the kernel has: what it did in iptables mode is expected.
+            ways = told_ways(flow, now.branches, runs=now.runs, expected=wanted)
+            wanted = replace(now, branches=ways)
+            other = tuple(differing_ways(flow, wanted, later))
         changed += (_changed(simulation, flow, wanted, way) for way in other)
         if any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches):
             routed.append(_routed(flow, now, later))

@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 _PREPOSITION: Final = {Field.IIF: "in", Field.OIF: "out", Field.SADDR: "from", Field.DADDR: "to"}
 
+_MOST_ASSUMED: Final = 8
+"""Most results of unmodelled matches that are followed both ways; after them everything is unknown."""
+
 
 class Undecided(Exception):  # noqa: N818  # not an error: the run ends with an outcome that says so
     """The input hides the fate of the packet; the text names the rule."""
@@ -63,8 +66,10 @@ class Assumptions:
             fields = tuple(dict.fromkeys(f for part in rule.unknown for f in part.fields))
             values = tuple(reader(f)(view) for f in fields)
             about = " ".join(_value(f, v, view) for f, v in zip(fields, values, strict=True) if v)
-            if any(part.extension for part in rule.unknown):
+            if any(part.extension and not part.fields for part in rule.unknown):
                 # A match such as limit can have another result for every packet.
+                if len(self.made) >= _MOST_ASSUMED:
+                    raise Undecided(f"line {line}: {'; '.join(reasons)}; also for packets before this one")
                 self.visits[id(rule)] += 1
                 values = (*values, self.visits[id(rule)])
                 about = f"{about} packet {self.visits[id(rule)]} that comes to it".lstrip()

@@ -154,8 +154,8 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
     """Make a ruleset ready to run.
 
     Raises UnsupportedError that names every rule with a test that is not simulated or whose ipset was
-    not given, and, unless ``assuming``, every one of which something is unknown that may change where a
-    packet goes.
+    not given, and, unless ``assuming``, every one of which the input hides something that may change where
+    a packet goes. Rules that are not modelled are followed both ways.
     """
     refusals = []
     tables = {}
@@ -167,7 +167,7 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
         refusals += [
             Refusal(rule.origin, NAME, unknown.feature, unknown.reason)
             for rule, unknown in ruleset.unknowns()
-            if rule.is_undecided
+            if rule.is_undecided and not unknown.extension
         ]
     refusals += [
         Refusal(rule.origin, NAME, "ipset", f"the members of ipset {name} are not known")

@@ -131,13 +131,18 @@ def _by_spelling(options: tuple[OptionSpec, ...]) -> Mapping[str, OptionSpec]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchExtension:
-    """A match (``-m name``). ``meaning`` returns tests that all must hold; None where it is not modelled."""
+    """A match (``-m name``). ``meaning`` returns tests that all must hold; None where it is not modelled.
+
+    ``fields`` are those that one which is not modelled depends on: packets that agree in them get the same
+    answer. Without, each packet may get another one.
+    """
 
     name: str
     options: tuple[OptionSpec, ...]
     meaning: Callable[[Given, Context], tuple[Test, ...]] | None
     family: Family | None = None
     hides: Hidden = Hidden.TESTS
+    fields: tuple[Field, ...] = ()
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Hidden
+from translate.ir import Family, Field, Hidden
 from translate.read.extensions.declaration import MatchExtension, OptionSpec, TargetExtension
 
 __all__ = ["MATCHES", "TARGETS"]
@@ -115,6 +115,14 @@ _ONE_FAMILY: Final = {
     **dict.fromkeys(("DNPT", "HL", "SNPT"), Family.IP6),
 }
 
+_FIELDS: Final = {
+    **dict.fromkeys(("cgroup", "mac", "owner", "socket"), (Field.SADDR,)),
+    **dict.fromkeys(("pkttype", "realm"), (Field.DADDR,)),
+    "devgroup": (Field.IIF, Field.OIF),
+    "policy": (Field.SADDR, Field.DADDR),
+}
+"""Who the sender and the receiver are does not change between two packets of a flow."""
+
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
     """Return the options of each extension.
@@ -148,7 +156,13 @@ def _targets(text: str, hides: Hidden) -> tuple[TargetExtension, ...]:
 
 
 MATCHES: Final = tuple(
-    MatchExtension(name=name, options=options, meaning=None, hides=Hidden.TESTS, family=_ONE_FAMILY.get(name))
+    MatchExtension(
+        name=name,
+        options=options,
+        meaning=None,
+        family=_ONE_FAMILY.get(name),
+        fields=_FIELDS.get(name, ()),
+    )
     for name, options in _declared(_MATCH_OPTIONS).items()
 )
 

@@ -146,7 +146,8 @@ def _unknown(
 ) -> tuple[Unknown, ...]:
     """Return what is not modelled of an extension with these options."""
     if extension.meaning is None:
-        return (Unknown(f"{spelled} is not modelled", extension.hides, extension=spelled),)
+        fields = extension.fields if isinstance(extension, MatchExtension) else ()
+        return (Unknown(f"{spelled} is not modelled", extension.hides, fields, extension=spelled),)
     given = {name for name, _, _ in template}
     return tuple(
         Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.model.flow import Flow, Send
-from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
+from backends.model.outcome import (
+    Assumption,
+    FlowResult,
+    Outcome,
+    OutcomeBranch,
+    QuotedTuple,
+    Verdict,
+)
 from backends.model.packet import Packet, PortClass
 from harness.diff.compare import compare, matching_branches
 from harness.diff.sampling import runs_needed
@@ -56,7 +63,7 @@ def test_each_field_by_itself_is_a_difference(field: str, value: object) -> None
         assert {m.field.partition(".")[0] for m in compare(FLOW, result(want), result(have))} == {field}
 
 
-@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.FORWARD])
+@pytest.mark.parametrize("verdict", [Verdict.LOCAL, Verdict.DROP, Verdict.REJECT, Verdict.UNSENT])
 def test_another_verdict_is_one_difference_however_little_the_outcomes_share(verdict: Verdict) -> None:
     other = replace(FORWARD, verdict=Verdict.LOCAL) if verdict is Verdict.LOCAL else Outcome(verdict=verdict)
     for want, have in ((FORWARD, other), (other, FORWARD)):
@@ -174,3 +181,30 @@ def test_several_ways_that_differ_alike_are_told_once() -> None:
     marked = [OutcomeBranch(b.probability, (replace(b.outcomes[0], mark=1),)) for b in expected.branches]
     (found,) = compare(FLOW, expected, FlowResult("f", tuple(marked), runs=500), miss=MISS)
     assert (found.field, found.expected, found.observed) == ("mark", 0, 1)
+
+
+OPEN = Outcome(verdict=Verdict.UNKNOWN, hidden="line 3: -j NFQUEUE is not modelled")
+PAIR = Flow(id="f", steps=(*FLOW.steps, *FLOW.steps))
+
+
+def pair(*outcomes: Outcome) -> FlowResult:
+    return FlowResult("f", (OutcomeBranch(Fraction(1), outcomes),))
+
+
+def test_what_rules_leave_open_agrees_with_everything_from_there_on() -> None:
+    for seen in (FORWARD, DROP):
+        assert not compare(PAIR, pair(FORWARD, OPEN), pair(FORWARD, seen))
+        assert compare(PAIR, pair(FORWARD, OPEN), pair(DROP, seen))
+
+
+def test_either_answer_of_a_match_that_is_not_modelled_agrees_and_none_is_waited_for() -> None:
+    matches = Assumption(line=3, hidden=("-m owner is not modelled",), matches=True)
+    ways = (
+        OutcomeBranch(Fraction(1), (DROP,), (matches,)),
+        OutcomeBranch(Fraction(1), (FORWARD,), (replace(matches, matches=False),)),
+    )
+    expected = FlowResult("f", ways)
+    assert expected.is_open
+    for seen in (DROP, FORWARD):
+        assert not compare(FLOW, expected, replace(result(seen), runs=100), miss=1e-9)
+    assert compare(FLOW, expected, result(replace(FORWARD, ttl=64)))

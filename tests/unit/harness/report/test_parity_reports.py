@@ -43,6 +43,8 @@ def report(*differences: Difference) -> ParityReport:
         level=1,
         flows=10,
         chancy=2,
+        left_open=0,
+        open_rules=(),
         repeated=4,
         miss=1e-9,
         share_tests=2,
