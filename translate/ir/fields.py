@@ -77,11 +77,11 @@ class Field(Enum):
     bits: int | None
     """Width of a value; None for addresses, 0 for names. See :func:`field_bits`."""
     is_name: bool
-    """Whether values are interface names instead of numbers."""
+    """True if values are interface names instead of numbers."""
     is_address: bool
-    """Whether values are addresses of the ruleset's family."""
+    """True if values are addresses of the ruleset's family."""
     is_connection: bool
-    """Whether the field is absent from a packet that has no conntrack entry."""
+    """True if the field is absent from a packet that has no conntrack entry."""
 
     def __init__(self, row: _Row) -> None:
         # Plain attributes: reading ``value`` of an Enum costs more than most uses of it.

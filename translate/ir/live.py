@@ -32,7 +32,7 @@ def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
 
 
 def _is_end(rule: Rule) -> bool:
-    """Whether the walk stops behind the rule: it has no match, and a verdict of x_tables."""
+    """Return whether the walk stops behind the rule: it has no match, and a verdict of x_tables."""
     if rule.tests or rule.matches or rule.unknown or not rule.actions:
         return False
     if not isinstance(rule.actions[-1], Accept | Drop | Return):
@@ -54,7 +54,7 @@ def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
 
 
 def has_loop(chains: Iterable[Chain]) -> bool:
-    """Whether a chain of the table reaches itself; in a table that can be loaded, only dead chains do."""
+    """Return whether a chain of the table reaches itself; in a table that loads, only dead chains do."""
     callers: dict[str, list[str]] = {}
     waits: dict[str, int] = {}
     for chain in chains:

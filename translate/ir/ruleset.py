@@ -121,7 +121,7 @@ class Rule:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether what is not known of the rule may change where a packet goes.
+        """Return whether what is not known of the rule may change where a packet goes.
 
         It cannot where a rule only counts or logs, whether or not it matches, and changes no list.
         """
@@ -147,7 +147,7 @@ class Chain:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the input does not show the chain: its only rule stands for hidden ones."""
+        """Return whether the input does not show the chain: its only rule stands for hidden ones."""
         if len(self.rules) != 1:
             return False
         rule = self.rules[0]
@@ -193,7 +193,7 @@ class Ruleset:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no table."""
+        """Return whether there is no table."""
         return not self.tables
 
     def table(self, name: TableName) -> Table | None:

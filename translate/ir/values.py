@@ -28,7 +28,7 @@ class Interval:
 
     @property
     def is_point(self) -> bool:
-        """Whether the interval holds one value."""
+        """Return whether the interval holds one value."""
         return self.low == self.high
 
     @property
@@ -55,7 +55,7 @@ class Name:
     wildcard: bool = False
 
     def matches(self, name: str) -> bool:
-        """Whether ``name`` matches; the empty name is the interface that a hook does not have."""
+        """Return whether ``name`` matches; the empty name is the interface that a hook does not have."""
         return name.startswith(self.text) if self.wildcard else name == self.text
 
 

@@ -107,18 +107,18 @@ class Cursor:
 
     @property
     def is_done(self) -> bool:
-        """Whether no token is left."""
+        """Return whether no token is left."""
         return self.at == len(self.tokens)
 
     def peek(self, *texts: str) -> bool:
-        """Whether the next token is one of these words or marks."""
+        """Return whether the next token is one of these words or marks."""
         if self.at == len(self.tokens):
             return False
         token = self.tokens[self.at]
         return not token.is_string and token.text in texts
 
     def has(self, text: str) -> bool:
-        """Whether this word or mark is among the tokens that are left."""
+        """Return whether this word or mark is among the tokens that are left."""
         return any(token.text == text and not token.is_string for token in self.tokens[self.at :])
 
     def take(self, *texts: str) -> bool:

@@ -114,7 +114,7 @@ def _ladder(statements: Sequence[Statement], start: int) -> list[_Rung]:
 
 
 def _draws(statement: Statement) -> bool:
-    """Whether a ladder may begin here."""
+    """Return whether a ladder may begin here."""
     for test in statement.tests:  # noqa: SIM110  # called for every statement: a generator doubles the cost
         if isinstance(test, Random):
             return True

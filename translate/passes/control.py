@@ -47,7 +47,7 @@ _DECISIVE = (*_TERMINAL, Return, *CALLS)
 
 
 def terminal(action: Action) -> bool:
-    """Whether no later rule of the table sees the packet.
+    """Return whether no later rule of the table sees the packet.
 
     NAT targets are terminal: they return the verdict of ``nf_nat_setup_info``, accept or drop, and
     never ``XT_CONTINUE``.
@@ -56,7 +56,7 @@ def terminal(action: Action) -> bool:
 
 
 def plain(tests: Iterable[Test]) -> bool:
-    """Whether the tests have no state, and each is a single condition in nftables.
+    """Return whether the tests have no state, and each is a single condition in nftables.
 
     These take two conditions: a negated :class:`SetTest`, which also holds for a packet without ports; a test
     for no bridge, which also holds for a device without a kind; and a test for no route back, which holds for
@@ -120,7 +120,7 @@ _DEPTH = 4
 def leaves(
     actions: tuple[Action, ...], facts: Facts, chains: Mapping[str, LoweredChain], family: Family
 ) -> bool:
-    """Whether the statement behind these actions is proven not to be reached.
+    """Return whether the statement behind these actions is proven not to be reached.
 
     True when they end the table for the packet, leave this chain, or jump to a chain that is
     proven to do so for every packet of which ``facts`` are true. False means that no proof was found.
@@ -141,7 +141,7 @@ class _Proof:
 
 
 def _ends(last: Action, facts: Facts, proof: _Proof, depth: int) -> bool:
-    """Whether an action list with this last action is proven to end the table."""
+    """Return whether an action list with this last action is proven to end the table."""
     if isinstance(last, CALLS):
         return depth > 0 and _stays(proof.chains[last.chain], facts, proof, depth - 1)
     return terminal(last)

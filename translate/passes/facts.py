@@ -144,12 +144,12 @@ def _values(test: FieldTest, family: Family) -> IntervalSet:
 
 
 def impossible(facts: Facts) -> bool:
-    """Whether no packet satisfies the facts."""
+    """Return whether no packet satisfies the facts."""
     return () in facts.values()
 
 
 def implied(test: Test, facts: Facts, family: Family) -> bool:
-    """Whether ``test`` holds for every packet of which ``facts`` are true.
+    """Return whether ``test`` holds for every packet of which ``facts`` are true.
 
     ``-m recent --set`` and ``-m nfacct`` always hold, but they have effects and must not be left out.
     """

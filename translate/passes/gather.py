@@ -140,7 +140,7 @@ def _is_single(value: Value) -> bool:
 
 
 def _passes(apply: Apply, fields: _Fields, keys: tuple[Key, ...] | None, between: list[_Kind]) -> bool:
-    """Whether the rule may be swapped with every rule of these kinds."""
+    """Return whether the rule may be swapped with every rule of these kinds."""
     ends = len(apply.actions) == 1 and terminal(apply.actions[0])
     if keys is None:
         keys, fields = ((),), ()

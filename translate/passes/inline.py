@@ -80,7 +80,7 @@ def _called(call: Apply, chain: LoweredChain) -> Iterator[Statement]:
 
 
 def _holds_on(call: Apply, changed: Mapping[str, frozenset[Field]]) -> bool:
-    """Whether the tests of a call have the same result after its effects."""
+    """Return whether the tests of a call have the same result after its effects."""
     after = changed_by(call.actions, changed)
     return plain(call.tests) and not any(_reads(test, after) for test in call.tests)
 
@@ -94,7 +94,7 @@ def _reads(test: Test, changed: frozenset[Field]) -> bool:
 
 
 def _comes_back(chain: LoweredChain) -> bool:
-    """Whether packets come back from the chain only at its end."""
+    """Return whether packets come back from the chain only at its end."""
     return not any(
         actions and isinstance(actions[-1], Return | Goto)
         for statement in chain.statements

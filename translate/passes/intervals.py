@@ -68,5 +68,5 @@ def subtraction(a: IntervalSet, b: IntervalSet) -> IntervalSet:
 
 
 def covers(outer: IntervalSet, inner: IntervalSet) -> bool:
-    """Whether every number of ``inner`` is in ``outer``."""
+    """Return whether every number of ``inner`` is in ``outer``."""
     return intersection(outer, inner) == inner

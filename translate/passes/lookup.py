@@ -206,7 +206,7 @@ def _is_key(test: FieldTest) -> bool:
 
 
 def _few(value: Value) -> bool:
-    """Whether the value is a point, or two that canonical form has joined (ports 80 and 81)."""
+    """Return whether the value is a point, or two that canonical form has joined (ports 80 and 81)."""
     return isinstance(value, Name) or value.size <= 2
 
 

@@ -192,7 +192,7 @@ def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ..
 
 
 def _headers(tests: Iterable[Test]) -> bool:
-    """Whether one of the tests implies that a header is present, a fact about other fields."""
+    """Return whether one of the tests implies that a header is present, a fact about other fields."""
     return any(isinstance(test, FieldTest) and test.field in _HEADER_FIELDS for test in tests)
 
 

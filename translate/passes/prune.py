@@ -107,7 +107,7 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
 
 
 def _leaves_traces(statement: Statement) -> bool:
-    """Whether the tests have an effect: they may change a list of ``-m recent``, or count."""
+    """Return whether the tests have an effect: they may change a list of ``-m recent``, or count."""
     return any(isinstance(test, (Recent, Account)) for test in statement.tests)
 
 

@@ -44,12 +44,12 @@ class RecentList:
 
     @property
     def limited(self) -> bool:
-        """Whether the capacity of the list can affect a packet."""
+        """Return whether the capacity of the list can affect a packet."""
         return self.filled and bool(self.seconds)
 
     @property
     def reaping_shows(self) -> bool:
-        """Whether the removal of an address by ``--reap`` can affect a packet."""
+        """Return whether the removal of an address by ``--reap`` can affect a packet."""
         return self.reaped and (self.asks_presence or len(self.seconds) > 1)
 
 
@@ -86,7 +86,7 @@ def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
 
 
 def changes_list(test: Recent) -> bool:
-    """Whether the test changes the list; ``--reap`` has no effect that a rule can detect."""
+    """Return whether the test changes the list; ``--reap`` has no effect that a rule can detect."""
     return test.mode is not RecentMode.RCHECK
 
 

@@ -15,7 +15,7 @@ __all__ = ["holding", "is_same"]
 
 
 def is_same(new: Sequence[object], old: Sequence[object]) -> bool:
-    """Whether both hold the same objects in the same order."""
+    """Return whether both hold the same objects in the same order."""
     return len(new) == len(old) and all(map(is_, new, old))
 
 

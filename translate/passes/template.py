@@ -249,7 +249,7 @@ class _Work:
         return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
 
     def _is_its_own(self, name: str, tree: _Tree) -> bool:
-        """Whether every rule that names the list is reached by the tree's key alone."""
+        """Return whether every rule that names the list is reached by the tree's key alone."""
         inside = {copy.chain.name for copy in tree.places.values()}
         todo = [chain for chain, _ in self.lists[name]]
         seen: set[str] = set()
@@ -325,7 +325,7 @@ def _same(rows: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _is_own(row: Row) -> bool:
-    """Whether the row names one address or port; that is looked up even if all copies agree on it.
+    """Return whether the row names one address or port; that is looked up even if all copies agree on it.
 
     Otherwise the first service with another endpoint would change the chain instead of an entry.
     """
