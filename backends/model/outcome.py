@@ -181,7 +181,7 @@ class FlowResult:
 
     @property
     def is_open(self) -> bool:
-        """Whether rules leave open what becomes of the flow: they hide something, or it is not modelled."""
+        """Return whether the fate of the flow is not known: rules hide something, or it is not modelled."""
         return any(
             branch.assuming or any(outcome.verdict is Verdict.UNKNOWN for outcome in branch.outcomes)
             for branch in self.branches

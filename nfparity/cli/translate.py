@@ -137,6 +137,8 @@ def _translated(ruleset: _Rules, to: str, level: int, after: str | None) -> str:
         from translate import passes
         from translate.irtext import print_program
 
+        if after is None:
+            return print_program(whole_program(lower(ruleset, level=level)))
         return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after))
     if to == "nft":
         output = emit_nft(lower(ruleset, level=level))

@@ -154,7 +154,7 @@ class Block:
 
     @property
     def fields(self) -> tuple[Field | None, ...]:
-        """What is compared with each constant."""
+        """The field that is compared with each constant; None for the target of a DNAT."""
         return tuple(field for line in self.lines for field in line.fields)
 
 

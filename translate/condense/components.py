@@ -94,7 +94,7 @@ def _reach(
 
 
 def _is_small(component: Component) -> bool:
-    """Whether the copies that ``template`` makes of its chains are no more than a few times its rules."""
+    """Return whether ``template`` makes few copies of its chains: at most a few times its rules."""
     if len(component.entrances) == 1 and component.calls == len(component.chains) - 1:
         return True  # a tree: each chain is copied once
     blocks = dict(zip(component.chains, component.blocks, strict=True))

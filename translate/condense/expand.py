@@ -50,7 +50,7 @@ _Tree = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a line of the sample stands: in which family, member, and part, and how far in it."""
+    """The place of a line of the sample: its family, member and part, and its offset in the part."""
 
     family: int
     member: int

@@ -47,7 +47,7 @@ from translate.ir import (
 __all__ = ["Families", "families_of", "holds"]
 
 _ENOUGH: Final = 66
-"""How many rules of a shared chain the sample has at least, if there are so many."""
+"""The fewest rules of a shared chain in the sample, if the chain has as many."""
 
 _SMALL: Final = 16
 """A family of fewer members is in the sample as a whole."""
@@ -172,7 +172,7 @@ def _qualifies(kind: _Kind) -> bool:
 
 
 def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
-    """Whether a packet may meet a constant and a prefix on the same field, one behind a jump to the other."""
+    """Return whether a packet may meet a constant and a prefix on one field, with a jump between them."""
     for where in _ADDRESSES:
         constant = [line for line in lines if where in line.fields]
         prefix = [line for line in lines if any(p.field is where for p in line.prefixes)]
@@ -184,7 +184,7 @@ def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
 
 
 def _compares_both(lines: Sequence[RuleLine]) -> bool:
-    """Whether rules of one chain compare the same field with a constant and with a prefix.
+    """Return whether rules of one chain compare the same field with a constant and with a prefix.
 
     Not with a negated one: that is no key of a lookup, and tells no two rules acomponent.
     """
@@ -193,7 +193,7 @@ def _compares_both(lines: Sequence[RuleLine]) -> bool:
 
 
 def _canonical(kind: _Kind) -> bool:
-    """Whether all IPv6 addresses among the constants are written as they are printed again."""
+    """Return whether all IPv6 addresses among the constants are written as they are printed again."""
     addresses = {
         text if where is not None else text[1 : text.rindex("]")]
         for member in kind.members
@@ -219,7 +219,7 @@ def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
 
 
 def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
-    """Whether no two rules of a shared chain match the same packet, as far as members reach in it."""
+    """Return whether no two rules of a shared chain match the same packet, as far as members reach in it."""
     starts = {
         member.starts[at]
         for kind in kinds
@@ -249,7 +249,7 @@ def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
 def _may_meet(
     one: RuleLine, rows: Sequence[tuple[str, ...]], other: RuleLine, others: Sequence[tuple[str, ...]]
 ) -> bool:
-    """Whether a packet may match a rule of one kind and one of another kind."""
+    """Return whether a packet may match a rule of one kind and one of another kind."""
     if one.protocol is not None and other.protocol is not None and one.protocol != other.protocol:
         return False
     common = [f for f in one.fields if f is not None and f in other.fields]
@@ -291,7 +291,7 @@ def _choose(kinds: list[_Kind]) -> None:
 
 
 def holds(tables: Sequence[Table], found: Families) -> bool:
-    """Whether the chains that members call, and those that lead to them, are as they have to be."""
+    """Return whether the chains that members call, and those that lead to them, are as they have to be."""
     before = [test for table in tables for test in _before(table, found.entered.get(table.name, set()))]
     return (
         all(_does_the_same(table, found.calls.get(table.name, set())) for table in tables)
@@ -301,7 +301,7 @@ def holds(tables: Sequence[Table], found: Families) -> bool:
 
 
 def _does_the_same(table: Table, names: set[str]) -> bool:
-    """Whether each of these chains does the same to every packet, and leads nowhere."""
+    """Return whether each of these chains does the same to every packet, and leads nowhere."""
     found = [chain for chain in table.chains if chain.name in names]
     return len(found) == len(names) and not any(
         rule.tests or any(isinstance(action, Jump | Goto) for action in rule.actions)
@@ -324,7 +324,7 @@ def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
 
 
 def _excluded(test: FieldTest, families: Sequence[RuleFamily]) -> bool:
-    """Whether a constant is one of the addresses that a negated test leaves out."""
+    """Return whether a constant is one of the addresses that a negated test leaves out."""
     for one in families:
         at = [number for number, where in enumerate(one.fields) if where is test.field]
         for text in {member.constants[number] for member in one.members for number in at}:

@@ -30,7 +30,7 @@ __all__ = ["Batch", "CondensedProgram", "FamilyEntries", "LookupKey", "Recipe", 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How one entry is made from a member.
+    """The construction of one entry from a member.
 
     Its rule is ``offset`` lines into ``part``. Each place of ``key`` holds the index of a constant, or a
     value that is the same for all members. ``target`` is the index of the constant to which the entry
@@ -69,7 +69,7 @@ class FamilyEntries:
 
 
 LookupKey = tuple[tuple[Field, ...], tuple[tuple[tuple[Value, ...], tuple[Action, ...], int], ...]]
-"""What tells lookups of the sample's Program apart: fields, and key, actions and line of each entry."""
+"""The identity of a lookup in the sample's Program: fields, and key, actions and line of each entry."""
 
 
 def key_of(lookup: Lookup) -> LookupKey:

@@ -40,7 +40,7 @@ Found = tuple[Block, int, tuple[str, ...]]
 
 @dataclass(slots=True)
 class SkimmedTable:
-    """What one table is made of.
+    """The parts of one table.
 
     ``declared`` says in which line each chain without a hook is declared. ``blocks`` are chains of a known
     kind by name, ``entrances`` the lines of shared chains of a known kind, in order. ``others`` are the
