@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,14 +22,17 @@ from translate.ir import (
     Action,
     AnyOf,
     Apply,
+    Branch,
     Cell,
     Choose,
     Dnat,
+    Drop,
     Entry,
     Family,
     Field,
     FieldTest,
     Goto,
+    Hook,
     Interval,
     IpSet,
     Jump,
@@ -41,8 +44,10 @@ from translate.ir import (
     Name,
     NatPorts,
     NfLog,
+    NoTrack,
     Nth,
     Origin,
+    Policy,
     Program,
     Random,
     Recent,
@@ -51,6 +56,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     RestoreMark,
+    Return,
     Ruleset,
     SaveMark,
     SetConnmark,
@@ -182,15 +188,15 @@ def some(one: st.SearchStrategy[One], least: int = 0) -> st.SearchStrategy[tuple
     return st.lists(one, min_size=least, max_size=2).map(tuple)
 
 
-def any_test(family: Family) -> st.SearchStrategy[Test]:
+def tests_by_kind(family: Family) -> dict[object, st.SearchStrategy[Test]]:
     directions = st.sampled_from(SetDirection)
-    return st.one_of(
-        field_tests(family),
-        st.builds(AnyOf, tests=some(field_tests(family)), negated=st.booleans()),
-        st.builds(Random, numerator=SHARES, negated=st.booleans()),
-        st.builds(Nth, every=PORTS, packet=PORTS, negated=st.booleans()),
-        st.builds(SetTest, name=NAMES, directions=some(directions, 1), negated=st.booleans()),
-        st.builds(
+    return {
+        FieldTest: field_tests(family),
+        AnyOf: st.builds(AnyOf, tests=some(field_tests(family)), negated=st.booleans()),
+        Random: st.builds(Random, numerator=SHARES, negated=st.booleans()),
+        Nth: st.builds(Nth, every=PORTS, packet=PORTS, negated=st.booleans()),
+        SetTest: st.builds(SetTest, name=NAMES, directions=some(directions, 1), negated=st.booleans()),
+        Recent: st.builds(
             Recent,
             name=NAMES,
             mode=st.sampled_from(RecentMode),
@@ -203,11 +209,11 @@ def any_test(family: Family) -> st.SearchStrategy[Test]:
             negated=st.booleans(),
             key=some(st.sampled_from(Field)),
         ),
-        st.builds(Account, name=NAMES),
-    )
+        Account: st.builds(Account, name=NAMES),
+    }
 
 
-def actions(family: Family) -> st.SearchStrategy[Action]:
+def actions_by_kind(family: Family) -> dict[object, st.SearchStrategy[Action]]:
     ports = st.builds(
         NatPorts,
         interval=st.none() | intervals(65535),
@@ -218,17 +224,21 @@ def actions(family: Family) -> st.SearchStrategy[Action]:
     )
     addresses = st.none() | intervals(2**family.bits - 1) | prefixes(family.bits)
     details = some(st.sampled_from(LogDetail))
-    return st.one_of(
-        st.just(Accept()),
-        st.builds(Jump, NAMES),
-        st.builds(Goto, NAMES),
-        st.builds(Reject, st.sampled_from(RejectKind)),
-        *(st.builds(kind, MARKS, MARKS) for kind in (SetMark, SetConnmark, SaveMark, RestoreMark)),
-        *(st.builds(kind, addresses, ports) for kind in (Dnat, Snat)),
-        *(st.builds(kind, ports) for kind in (Masquerade, Redirect)),
-        st.builds(Log, TEXT, st.integers(0, 7), details),
-        st.builds(NfLog, prefix=TEXT, group=PORTS, size=COUNTS, threshold=COUNTS),
-    )
+    return {
+        **{kind: st.builds(kind) for kind in (Accept, Drop, Return, NoTrack)},
+        **{kind: st.builds(kind, NAMES) for kind in (Jump, Goto)},
+        Reject: st.builds(Reject, st.sampled_from(RejectKind)),
+        **{kind: st.builds(kind, MARKS, MARKS) for kind in (SetMark, SetConnmark, SaveMark, RestoreMark)},
+        **{kind: st.builds(kind, addresses, ports) for kind in (Dnat, Snat)},
+        **{kind: st.builds(kind, ports) for kind in (Masquerade, Redirect)},
+        Log: st.builds(Log, TEXT, st.integers(0, 7), details),
+        NfLog: st.builds(NfLog, prefix=TEXT, group=PORTS, size=COUNTS, threshold=COUNTS),
+    }
+
+
+def test_programs_of_any_content_have_every_kind_of_test_and_action() -> None:
+    assert set(tests_by_kind(Family.IP)) == set(get_args(Test))
+    assert set(actions_by_kind(Family.IP)) == set(get_args(Action))
 
 
 ORIGINS = st.just(NOWHERE) | st.builds(
@@ -243,21 +253,33 @@ ORIGINS = st.just(NOWHERE) | st.builds(
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     family = draw(FAMILIES)
-    done = some(actions(family))
+    done = some(st.one_of(list(actions_by_kind(family).values())))
+    tests = some(st.one_of(list(tests_by_kind(family).values())))
     fields = draw(some(st.sampled_from(Field), 1))
     key = st.tuples(*(values(field, family) for field in fields))
     entry = st.builds(Entry, key=key, actions=done, origin=ORIGINS)
-    apply = st.builds(Apply, tests=some(any_test(family)), actions=done, origin=ORIGINS)
-    lookup = st.builds(
-        Lookup, fields=st.just(fields), entries=some(entry), tests=some(any_test(family)), origin=ORIGINS
+    branch = st.builds(Branch, weight=SHARES, actions=done, origin=ORIGINS)
+    statement = st.one_of(
+        st.builds(Apply, tests=tests, actions=done, origin=ORIGINS),
+        st.builds(Lookup, fields=st.just(fields), entries=some(entry), tests=tests, origin=ORIGINS),
+        st.builds(Choose, branches=some(branch), equal=st.booleans(), tests=tests, origin=ORIGINS),
     )
     chain = st.builds(
-        lambda name, table, statements, origin: LoweredChain(
-            name=f"{table}/{name}", table=table, statements=statements, origin=origin
+        lambda name, table, statements, hook, priority, policy, origin: LoweredChain(
+            name=f"{table}/{name}",
+            table=table,
+            statements=statements,
+            hook=hook,
+            priority=priority,
+            policy=policy,
+            origin=origin,
         ),
         NAMES,
         st.sampled_from(TableName),
-        some(st.one_of(apply, lookup)),
+        some(statement),
+        st.none() | st.sampled_from(Hook),
+        st.none() | st.integers(-300, 300),
+        st.none() | st.sampled_from(Policy),
         ORIGINS,
     )
     return Program(
