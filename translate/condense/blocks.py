@@ -159,7 +159,7 @@ class Block:
 
 
 def block_of(lines: Sequence[RuleLine], chain: str | None = None) -> Block:
-    """Return what matches all lines of a chain, or with ``chain`` a line of that one."""
+    """Return the block of the lines of a chain, or of one line of the shared ``chain``."""
     values: list[int] = []
     calls: list[int] = []
     group = 1

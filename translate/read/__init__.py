@@ -51,7 +51,7 @@ def read_ruleset(
     """Return the ruleset in ``data``; ``name`` is for diagnostics.
 
     ``family`` or ``form`` None: it is recognised, too (:mod:`translate.read.family` and
-    :mod:`translate.read.forms` say how). ``table`` is for the forms that do not name it: filter if
+    :mod:`translate.read.forms`). ``table`` is for the forms that do not name it: filter if
     None for ``iptables -S`` output, and see :mod:`translate.read.listing`.
     Bytes that are not UTF-8 (an old comment in another encoding) are kept as they are, by
     surrogate escapes. Raises ParseError.
@@ -89,7 +89,7 @@ def _numbered(text: str) -> list[tuple[int, str]]:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Return the text of an input, unpacked if it is compressed; ParseError for a binary file."""
+    """Return the text of an input. Raises ParseError for a binary file."""
     data = plain(data, name=name)
     zero = data.find(b"\0")
     if zero >= 0:

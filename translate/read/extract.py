@@ -42,7 +42,7 @@ _Line = tuple[int, str]
 
 @dataclass(slots=True)
 class _Piece:
-    """Lines that belong together, and what the command printed above them says."""
+    """Lines that belong together, with the table and family that the command above them names."""
 
     form: InputForm
     table: str | None = None
@@ -109,7 +109,7 @@ def _read(piece: _Piece, *, name: str, family: Family | None, table: TableName |
 
 
 def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
-    """Return the table that can hold rules of ``iptables -S``, and what is said of it. Raises ParseError."""
+    """Return the table that can hold rules of ``iptables -S``, and remarks about it. Raises ParseError."""
     possible = set(TableName)
     built_in = {hook.value for hooks in TABLE_HOOKS.values() for hook in hooks}
     for _, line in lines:
@@ -130,7 +130,7 @@ def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
 
 
 def _leads(line: str) -> bool:
-    """Whether a line leads to what stands below it: it is a heading, short, or ends in a colon."""
+    """Return True for a line that introduces the text below it: a heading, a short line, or a final colon."""
     text = line.strip()
     return text.startswith(("#", "<summary>")) or text.rstrip("*_`").endswith(":") or len(text.split()) < 5
 
@@ -167,7 +167,7 @@ class _Finder:
             self._prose(number, line)
 
     def _prose(self, number: int, line: str) -> None:
-        """Take a line of prose: what it says of the table that is to come."""
+        """Take a line of prose, which may name the table of the text below it."""
         prompt = _PROMPT.search(line)
         tables = {(found[1] or found[2]).lower() for found in _MENTION.finditer(line)}
         if prompt is not None:
@@ -183,7 +183,7 @@ class _Finder:
             self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
-        """Take a line of a dump; a dump ends behind COMMIT at what no dump holds."""
+        """Take a line of a dump. A dump ends at the first line behind COMMIT that cannot be part of one."""
         text = line.strip()
         if _TABLE.fullmatch(text) and not (self._dump is not None and self._again(text)):
             self._end_block()

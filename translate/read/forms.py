@@ -1,4 +1,4 @@
-"""The forms in which people hold rules, and how they are told apart."""
+"""The forms of input, and their recognition."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class InputForm(StrEnum):
     """A form of input, spelled as ``--input`` takes it."""
 
     SAVE = "save"
-    """What ``iptables-save`` prints, with or without counters."""
+    """Output of ``iptables-save``, with or without counters."""
 
     RESTORE = "restore"
     """A fragment for ``iptables-restore --noflush``, as kube-proxy writes it."""
 
     RULES = "rules"
-    """What ``iptables -S`` prints: one table."""
+    """Output of ``iptables -S``: one table."""
 
     LISTING = "listing"
-    """What ``iptables -L`` prints: one table."""
+    """Output of ``iptables -L``: one table."""
 
 
 _CHANGES: Final = re.compile("(?:-[DFX]|--flush|--delete|--delete-chain) ")
@@ -37,7 +37,7 @@ _COMMENT: Final = re.compile(r"/\*.*?\*/")
 
 
 def recognise_form(text: str) -> InputForm:
-    """Return the form of a text by its first line that says something, and by its commands.
+    """Return the form of a text, recognised by its first line that is no comment, and by its commands.
 
     Text of no known form is taken for ``iptables-save`` output, whose reader says what is wrong.
     """
@@ -53,7 +53,7 @@ def recognise_form(text: str) -> InputForm:
 
 
 def family_of(text: str, form: InputForm, *, name: str) -> Family:
-    """Return the family of a text: by what only one family can hold, then as for save text."""
+    """Return the family of a text (:mod:`translate.read.family`); a listing may show it by an address."""
     if form is InputForm.LISTING and _ADDRESS6.search(_COMMENT.sub("", text)):
         return Family.IP6
     return recognise_family(text, name=name)

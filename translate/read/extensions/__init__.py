@@ -1,4 +1,4 @@
-"""One file per family of matches and targets, and the registries that name them.
+"""Matches and targets: one file per family of extensions, and the registries of their names.
 
 An extension is syntax: it declares its options and turns them into tests or an action
 (:mod:`translate.read.extensions.declaration`). Only the rule reader, and the tables that report coverage,

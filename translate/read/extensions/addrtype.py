@@ -1,4 +1,4 @@
-"""``-m addrtype``: what the routing table says an address is."""
+"""``-m addrtype``: the type that the routing table gives to an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-m comment``: says something and tests nothing."""
+"""``-m comment``: a comment, which matches every packet."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _target(given: Given, _context: Context) -> Action:
 
 
 def _written(name: str, bits: int, value: int, ctmask: int, nfmask: int) -> tuple[int, int, int]:
-    """Return mark and masks behind an option with one number (``connmark_tg_parse``)."""
+    """Return the mark and the masks that an option with one number sets (``connmark_tg_parse``)."""
     match name:
         case "--and-mark":
             return 0, MARK_BITS ^ bits, nfmask

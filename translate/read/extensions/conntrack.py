@@ -1,4 +1,4 @@
-"""``-m conntrack`` and ``-m state``: what connection tracking knows of the packet.
+"""``-m conntrack`` and ``-m state``: the connection that a packet belongs to.
 
 Two rules of ``conntrack_mt`` (``xt_conntrack.c``) decide the shape of the tests:
 
@@ -64,7 +64,7 @@ _DIRECTIONS: Final = {"ORIGINAL": 0, "REPLY": 1}
 
 
 def _names(text: str, known: Iterable[str], *, option: int, what: str) -> list[str]:
-    """Return the names that a list holds, of which the beginning is enough (``conntrack_ps_state``)."""
+    """Return the names in a list; the beginning of a name is enough (``conntrack_ps_state``)."""
     names = []
     offset = 0
     for name in text.split(","):
@@ -81,7 +81,7 @@ def _points(states: set[ConnectionState]) -> tuple[Interval, ...]:
 
 
 def _state_test(text: str, *, negated: bool, option: int, virtual: bool) -> tuple[Test, bool]:
-    """Return the test, and whether a packet without a conntrack entry can pass it."""
+    """Return the test, and True if a packet without a conntrack entry can pass it."""
     known = (*_IN_ORDER, *(_VIRTUAL if virtual else ()))
     names = _names(text, known, option=option, what="connection state")
     states = {_STATES[name] for name in names if name in _STATES}

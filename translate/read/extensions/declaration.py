@@ -1,4 +1,4 @@
-"""What an extension declares of itself: its options, and a function from them to meaning.
+"""The declaration of an extension: its options, and a function from options to meaning.
 
 The rule reader knows nothing of any extension; it collects options by these declarations (number
 of arguments, whether ``!`` may stand before, aliases) and hands them to ``meaning`` as
@@ -66,7 +66,7 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What else of the rule an extension may need to know.
+    """The part of a rule outside an extension that its meaning may depend on.
 
     ``protocol`` is the number that ``-p`` asks for, None when absent, ``all`` or negated.
     ``protocol_before`` is the number behind ``-p``, negated or not, if it stands before the extension's
@@ -80,7 +80,7 @@ class Context:
 
     @property
     def sees_fragments(self) -> bool:
-        """Whether a later fragment can reach the rule.
+        """True if a later fragment can reach the rule.
 
         Not in ``nat``: only packets with a conntrack entry are looked up there
         (``nf_nat_inet_fn``), and conntrack reassembles before (``nf_defrag_ipv4``, priority -400).
@@ -114,11 +114,11 @@ class Given:
         return None
 
     def has(self, name: str) -> bool:
-        """Whether the option was given."""
+        """Return True if the option was given."""
         return self.find(name) is not None
 
     def need(self, name: str, extension: str) -> tuple[int, Option]:
-        """Return the option, or raise OptionError because the extension makes no sense without."""
+        """Return the option. Raises OptionError if it is missing, because the extension requires it."""
         found = self.find(name)
         if found is None:
             raise OptionError(f'{extension} needs the option "{name}"')
@@ -151,7 +151,7 @@ class MatchExtension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetExtension:
-    """A target (``-j name``) and where the kernel lets it stand (``struct xt_target``).
+    """A target (``-j name``), with the tables and hooks that the kernel allows it in (``struct xt_target``).
 
     ``tables`` is None when any table will do; ``hooks`` are those from which its chain may be
     reached. ``meaning`` is None where it is not modelled; ``hides`` is what of the rule is unknown then.

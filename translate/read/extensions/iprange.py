@@ -1,4 +1,4 @@
-"""``-m iprange``: addresses from one to another."""
+"""``-m iprange``: a range of addresses."""
 
 from __future__ import annotations
 

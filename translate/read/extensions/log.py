@@ -1,4 +1,4 @@
-"""``-j LOG`` and ``-j NFLOG``: a message about the packet, which goes on as it is."""
+"""``-j LOG`` and ``-j NFLOG``: a message about the packet, which continues unchanged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST: Final = 65535
 
 
 def _prefix(given: Given, name: str, longest: int) -> str:
-    """Return the prefix as the kernel gets it: of a longer one its beginning (``xtopt_parse_string``)."""
+    """Return the prefix as the kernel gets it, cut to its maximum length (``xtopt_parse_string``)."""
     found = given.find(name)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""``-m nfacct``: counts in an accounting object, and matches every packet."""
+"""``-m nfacct``: an accounting object that counts packets; it matches every packet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-m physdev``: whether a packet that is routed came in by a port of a bridge."""
+"""``-m physdev``: whether a routed packet came in through a port of a bridge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-m recent``: lists of addresses that the packets themselves fill."""
+"""``-m recent``: lists of addresses that packets fill."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _seconds(given: Given) -> int | None:
 
 
 def _hitcount(given: Given) -> int | None:
-    """Return how many packets are asked for; None for 0, which asks for none (``recent_mt``)."""
+    """Return the required number of packets; None for 0, which requires none (``recent_mt``)."""
     found = given.find("--hitcount")
     return None if found is None else parse_mark(found[1].arguments[0], option=found[0]) or None
 
@@ -54,7 +54,7 @@ def _name(given: Given) -> str:
 
 
 def _side(given: Given) -> SetDirection:
-    """Return the side whose address counts: the one that is given last."""
+    """Return the side whose address is used: the last one given."""
     sides = [option.name for option in given.options if option.name in ("--rsource", "--rdest")]
     return SetDirection.DST if sides[-1:] == ["--rdest"] else SetDirection.SRC
 

@@ -1,4 +1,4 @@
-"""``-m rpfilter``: whether the way back to the source leads out of the device that the packet came in by."""
+"""``-m rpfilter``: whether the route back to the source leaves by the device that the packet came in on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-m statistic``: chance, and every n-th packet."""
+"""``-m statistic``: a random share of the packets, or every n-th packet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``-m tcp``, ``-m udp`` and ``-m sctp``: the header that ``-p`` promises.
+"""``-m tcp``, ``-m udp`` and ``-m sctp``: ports and flags of the transport header.
 
 All three matches are false of a later fragment, which has no such header (``tcp_mt``, ``udp_mt``,
 ``sctp_mt``); a test of an absent field says just that.
@@ -24,7 +24,7 @@ _SYN_MASK: Final = TcpFlag.FIN | TcpFlag.SYN | TcpFlag.RST | TcpFlag.ACK
 
 
 def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Test]:
-    """Return the tests of the ports that are asked for; iptables-save leaves out what every port passes."""
+    """Return the tests of the given ports; iptables-save leaves out a range that every port is in."""
     tests: list[Test] = []
     for name, field in (("--sport", Field.SPORT), ("--dport", Field.DPORT)):
         found = given.find(name)
@@ -40,7 +40,7 @@ def _ports(given: Given, *, context: Context, resolved: bool = False) -> list[Te
 
 
 def _or_header(tests: list[Test], context: Context) -> tuple[Test, ...]:
-    """Return the tests; without any, one that any source port passes: the match asks for the header.
+    """Return the tests, or a test for the header where there are none: the match requires it.
 
     In the nat table every packet has it.
     """

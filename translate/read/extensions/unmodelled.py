@@ -121,7 +121,7 @@ _FIELDS: Final = {
     "devgroup": (Field.IIF, Field.OIF),
     "policy": (Field.SADDR, Field.DADDR),
 }
-"""Who the sender and the receiver are does not change between two packets of a flow."""
+"""The fields that a test can depend on. Sender and receiver are the same in all packets of a flow."""
 
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:

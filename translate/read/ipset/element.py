@@ -1,7 +1,7 @@
 """One element of an ipset, as ``ipset add`` takes it and ``ipset save`` prints it.
 
-Ranges and prefixes of what is no net stand for one element per value, which is how the kernel stores
-them; a range of nets stands for the prefixes that make it up.
+A range or prefix in a dimension that is no net stands for one element per value, as the kernel stores it. A
+range of nets stands for the prefixes that it consists of.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ICMP_NAMES: Final = MappingProxyType(
         },
     }
 )
-"""What ``ipset`` prints for ``type << 8 | code``; the rest it prints as ``type/code``."""
+"""The names that ``ipset`` prints for ``type << 8 | code``; it prints others as ``type/code``."""
 
 _ALIASES: Final = {"ping": "echo-request", "pong": "echo-reply"}
 _PROTOCOL_NAMES: Final = {n: name for name, n in reversed(tuple(PROTOCOLS.items()))} | {
@@ -93,7 +93,7 @@ _PORTS: Final = Interval(0, 0xFFFF)
 
 
 class ElementError(Exception):
-    """What is wrong with an element; ``offset`` is where in its text."""
+    """An element that is wrong; ``offset`` is the position in its text."""
 
     def __init__(self, message: str, *, offset: int = 0, hint: str | None = None) -> None:
         self.message = message

@@ -2,8 +2,8 @@
 
 ``save`` is what ``ipset restore`` takes: ``create`` and ``add`` lines. ``list`` shows each set in a
 paragraph, ``Name:`` to ``Members:``. A set of a type or with an option that is not read, or whose
-elements run out, is kept by its name with the reason: it is an error when a rule asks it, and not
-before, because a node has sets of all kinds. What is no ipset text at all is a ParseError.
+elements time out, is kept by its name with the reason. It is an error only when a rule tests it, because a
+node has sets of all kinds. Text that is no ipset output at all is a ParseError.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class SetForm(StrEnum):
     """A form of input, spelled as ``--ipset-form`` takes it."""
 
     SAVE = "save"
-    """What ``ipset save`` prints."""
+    """Output of ``ipset save``."""
 
     LISTING = "listing"
-    """What ``ipset list`` prints."""
+    """Output of ``ipset list``."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadSet:
-    """A set that no rule can ask here, and why."""
+    """A set that no rule can test here, and the reason."""
 
     origin: Origin
     reason: str
@@ -62,7 +62,7 @@ class UnreadSet:
 
 @dataclass(frozen=True, slots=True)
 class IpSets:
-    """Every set of an input: those that are read, and why the others are not, by name."""
+    """The sets of an input; of those that are not read, the reason by name."""
 
     sets: tuple[IpSet, ...]
     unread: Mapping[str, UnreadSet] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class _Fault(Exception):  # noqa: N818  # becomes a Diagnostic
 
 @dataclass(slots=True)
 class _Set:
-    """A set as it is read. ``type`` is None when the set is not read, for the reason given."""
+    """A set under construction. ``type`` is None for a set that is not read, which has a reason instead."""
 
     name: str
     origin: Origin
@@ -186,7 +186,7 @@ class _Reader:
             self.report(line.at(fault.column), fault.message, fault.hint)
 
     def create(self, name: Word, kind: Word, options: list[Word], line: Origin) -> _Set:
-        """Declare a set; raises _Fault, and knows the set all the same."""
+        """Declare a set. Raises _Fault; the set is known even then."""
         known = self._sets.get(name.text)
         if known is not None:
             message = f'set "{name.text}" is created twice'
@@ -329,7 +329,7 @@ class _Listing:
             raise _Fault(1, "not a line of ipset list")
 
     def _end(self) -> None:
-        """What must hold of a set whose last line was read."""
+        """Check a set whose last line was read."""
         if self.name is not None and self.line is not None:
             if self.made is None:
                 self.reader.report(self.line, f'set "{self.name.text}" has no "Header:"')

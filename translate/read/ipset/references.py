@@ -1,4 +1,4 @@
-"""Rules and the ipsets that they ask, brought together."""
+"""The ipsets of a ruleset: each test of a set is resolved to the set that it names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["with_sets"]
 
 
 def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
-    """Return the ruleset with those of the ``given`` sets that its rules ask.
+    """Return the ruleset with those of the ``given`` sets that its rules test.
 
     Raises ParseError, at the place of the rule, for a set that is not there or not read, one of the
     other family (which the kernel takes, and never matches), and for another number of directions

@@ -1,8 +1,8 @@
-"""What matches and targets print in a listing, turned back into the options that they were given.
+"""The text that matches and targets print in a listing, parsed back into their options.
 
 ``iptables -L`` prints each extension by its ``print`` function, ``iptables-save`` by its ``save``
-function. Here each form of the first is a pattern, and what it stands for in the second. Text that
-no pattern takes is reported, never passed over.
+function. Each form of the first is a pattern here, with the options that the second would print. Text that
+matches no pattern is reported, never skipped.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ _TO: Final = re.compile(r"to:(\S+)(?= |$)")
 
 
 def everywhere(family: Family) -> str:
-    """Return as an address what listings call ``anywhere``."""
+    """Return the address that listings call ``anywhere``."""
     return "0.0.0.0/0" if family is Family.IP else "::/0"
 
 

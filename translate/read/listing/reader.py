@@ -1,7 +1,7 @@
-"""``iptables -L`` listings: what people paste when they ask.
+"""``iptables -L`` listings, row by row.
 
-A listing is made for reading. It hides things, and may print names where there were numbers; what
-cannot be known from it is said in :attr:`~translate.ir.Rule.unknown`. Columns are those of
+A listing is made for people. It hides parts of a rule and may print names instead of numbers; the hidden
+parts are recorded in :attr:`~translate.ir.Rule.unknown`. Columns are those of
 ``print_header`` and ``print_rule_details`` (iptables ``xshared.c``): ``[num] [pkts bytes] target prot
 opt [in out] source destination`` and then what matches and target print.
 """
@@ -55,7 +55,7 @@ COLUMNS: Final = re.compile(
 ROW: Final = re.compile(
     r"\s*(?:\d+\s+){0,1}(?:\d+[KMGT]?\s+\d+[KMGT]?\s+)?(?:\S+\s+)?!?[a-z0-9-]+\s+(?:--|-f|!f)\s+\S+\s+\S+.*"
 )
-"""What a row must look like to be taken for one in the middle of prose."""
+"""The pattern of a row that is recognised in the middle of prose."""
 
 _AMOUNT: Final = re.compile(r"\d+[KMGT]?")
 _OPT: Final = ("--", "-f", "!f")
@@ -403,7 +403,7 @@ def _inverted(option: str, cell: str) -> list[str]:
 
 
 def _has_target(cells: list[re.Match[str]], at: int) -> bool:
-    """Whether the column of targets is filled; it is blank for a rule that only counts.
+    """Return True if the column of targets is filled; it is blank for a rule that only counts.
 
     The column ``opt`` tells, where it is not blank itself (``ip6tables`` before 1.8.9).
     """

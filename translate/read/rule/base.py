@@ -80,7 +80,7 @@ OTHER_OPTIONS: Final = (
 """Options of iptables that do not belong into a rule; each may make an abbreviation ambiguous."""
 
 BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-v": 0, "-4": 0, "-6": 0})
-"""How many values an option takes, where that is not one."""
+"""The number of values of an option, where that is not one."""
 
 BASE_ATTACHED: Final = frozenset({"-m", "-g", "-c"})
 """Options whose value may be attached (``--match=tcp``, ``-mtcp``).
@@ -104,7 +104,7 @@ NO_INTERFACE: Final = MappingProxyType(
 
 
 class RuleError(Exception):
-    """What is wrong with a rule, and at which word (``offset`` characters into it)."""
+    """A rule that is wrong, with the index of the word at fault (``offset`` characters into it)."""
 
     def __init__(self, word: int, message: str, hint: str | None = None, *, offset: int = 0) -> None:
         self.word = word
@@ -152,7 +152,7 @@ def parse_counters(words: list[str], first: int) -> Counters:
 
 
 def parse_counter(text: str, word: int) -> int:
-    """Return a counter as sscanf(3) reads it: what stands behind the digits is not looked at."""
+    """Return a counter as sscanf(3) reads it, which ignores text behind the digits."""
     found = _COUNTER.match(text)
     if found is None:
         raise RuleError(word, f'"{text}" is not a counter')

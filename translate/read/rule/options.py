@@ -92,7 +92,7 @@ class Draft:
 
 
 def collect(draft: Draft, start: int) -> None:
-    """Take the draft's words from ``start`` on as options. Raises RuleError for what cannot be taken.
+    """Take the words of the draft from ``start`` on as options. Raises RuleError for a word that is none.
 
     Behind a ``-4`` or ``-6`` of the other family nothing is looked at, as ``do_parse`` does not.
     """
@@ -206,7 +206,7 @@ def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
 
 
 def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
-    """Take what is no base option in full at word ``at``; return the index of the word after it."""
+    """Take any other option at word ``at``, or a base option by its beginning; return the next index."""
     words = draft.words
     attached = word[:2] if word[:2] in BASE_ATTACHED and len(word) > 2 else None
     if attached is not None or (word.startswith("--") and "=" in word):
@@ -264,7 +264,7 @@ def _find_option(draft: Draft, spelling: str, at: int) -> tuple[Loaded, OptionSp
 
 
 def _known_option(draft: Draft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
-    """Return what a spelling may stand for, by name; None for an option that has no place in a rule."""
+    """Return the options that a spelling may stand for, by name; None for one that no rule can have."""
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
         return {base: base}
@@ -296,7 +296,7 @@ def _implied(draft: Draft) -> MatchExtension | None:
 
 
 def _whose(loaded: list[Loaded]) -> str | None:
-    """A hint: which options the extensions of the rule have."""
+    """Return a hint that lists the options of the rule's extensions."""
     names = [spec.name for one in loaded for spec in one.extension.options]
     return "options that could stand here: " + ", ".join(names) if names else None
 

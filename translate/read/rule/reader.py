@@ -1,8 +1,8 @@
-"""The words of one rule, as meaning.
+"""One rule: its words as tests and actions.
 
-``options`` says which options a rule has. Their meanings are worked out at the end, because an extension
-may look at ``-p``, and are remembered: large rulesets say the same few things over and over, and only
-addresses, comments and chains differ.
+``options`` groups the words by option. Meanings are computed at the end, because that of an extension may
+depend on ``-p``. They are cached: the rules of a large ruleset repeat the same options and differ only in
+addresses, comments and chains.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_SHAPES: Final = 16
 
 
 class RuleReader:
-    """Reads rules of one family; one instance for a whole ruleset, because it remembers."""
+    """Reader of the rules of one family; one instance serves a whole ruleset, because it caches meanings."""
 
     def __init__(self, family: Family) -> None:
         self._family = family
@@ -218,7 +218,7 @@ class RuleReader:
         )
 
     def _base_lists(self, draft: Draft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
-        """Return tests and spelling of the base options, once for each rule that they stand for."""
+        """Return tests and spelling of the base options, for each of the rules that the line stands for."""
         lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
         for name in BASE_ORDER:
             given = draft.base.get(name)
@@ -242,7 +242,7 @@ class RuleReader:
 
 
 def _place(at: list[int]) -> Place:
-    """Return what takes these words out of a rule."""
+    """Return the function that picks these words of a rule."""
     return itemgetter(*at) if at else _nothing
 
 

@@ -1,10 +1,10 @@
-"""Shapes of rules: what the lines of a large dump have in common.
+"""Shapes of rules: the layouts that the lines of a large dump share.
 
 A dump of a hundred thousand rules has a few dozen shapes: the same options in the same places, with
-other values. What the words of a rule are depends on the options alone (getopt's work, done by
-:mod:`translate.read.rule.reader`), so it is found out once per shape; after that a rule is put together from
-the meanings of its values, each of which is worked out once, too. Whatever is unusual about a value
-makes :meth:`Shape.rule` return None, and the rule is read word by word, which says what is wrong.
+other values. The roles of the words depend on the options alone (the work of getopt, done by
+:mod:`translate.read.rule.reader`), so they are found once per shape. Other rules of the shape are assembled
+from the meanings of their values, each of which is computed once. For an unusual value :meth:`Shape.rule`
+returns None, and the rule is read word by word, which also reports faults.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Place = Callable[[list[str]], Arguments]
 
 @dataclass(frozen=True, slots=True)
 class BasePart:
-    """One of ``-s``, ``-d``, ``-i``, ``-o``, ``-p`` or ``-f``; what its values mean, as far as known."""
+    """One of ``-s``, ``-d``, ``-i``, ``-o``, ``-p`` or ``-f``, with the meanings of its values so far."""
 
     family: Family
     name: str
@@ -65,7 +65,7 @@ class BasePart:
 
 @dataclass(frozen=True, slots=True)
 class MatchPart:
-    """A match with its options; what their arguments mean, as far as known.
+    """A match with its options, and the meanings of their arguments so far.
 
     ``unknown`` says what is not modelled of it; no tests then stand for it.
     """
@@ -94,7 +94,7 @@ class MatchPart:
 
 @dataclass(frozen=True, slots=True)
 class TargetPart:
-    """A target with its options; what their arguments mean, as far as known.
+    """A target with its options, and the meanings of their arguments so far.
 
     ``unknown`` says what is not modelled of it; no action then stands for it.
     """
@@ -123,7 +123,7 @@ class TargetPart:
 
 @dataclass(frozen=True, slots=True)
 class JumpPart:
-    """``-j`` or ``-g`` to a chain; what its names mean, as far as known."""
+    """``-j`` or ``-g`` to a chain, and the meanings of the names so far."""
 
     goto: bool
     unknown: tuple[Unknown, ...] = ()
@@ -144,7 +144,7 @@ class JumpPart:
 def _unknown(
     spelled: str, extension: MatchExtension | TargetExtension, template: Template
 ) -> tuple[Unknown, ...]:
-    """Return what is not modelled of an extension with these options."""
+    """Return the parts of an extension with these options that are not modelled."""
     if extension.meaning is None:
         fields = extension.fields if isinstance(extension, MatchExtension) else ()
         return (Unknown(f"{spelled} is not modelled", extension.hides, fields, extension=spelled),)

@@ -1,4 +1,4 @@
-"""What the lines of a table do: ``-A``, ``-I``, ``-N``, ``-P``, and in a fragment ``-D``, ``-F``, ``-X``."""
+"""Commands on a table: ``-A``, ``-I``, ``-N``, ``-P``, and in a fragment ``-D``, ``-F``, ``-X``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REMOVE: Final = frozenset({"-X", "--delete-chain"})
 
 @dataclass(slots=True)
 class Commands:
-    """Does what one line says to the table that it stands in.
+    """The commands of an input, each applied to the table that its line is in.
 
     In a ``fragment`` rules that are not shown may stand before those that are. ``implicit`` is for
     ``iptables -S`` output, whose ``-P`` and ``-N`` declare the chains. ``notes`` says which rules were
@@ -44,7 +44,7 @@ class Commands:
     notes: list[str] = field(default_factory=list)
 
     def run(self, table: TableBuilder, words: list[str], origin: Origin) -> None:
-        """Do a line, given as words. Raises RuleError."""
+        """Apply one line, given as words. Raises RuleError."""
         start = 0
         counters = None
         if words[0][:1] == "[":

@@ -1,9 +1,9 @@
 """``iptables-save`` text, line by line.
 
-What is read is what ``iptables-restore`` reads: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules
-with or without counters, ``COMMIT``. Of its commands (:mod:`translate.read.save.commands`), those that
-build a ruleset are known; those that change an existing one only in a fragment for
-``iptables-restore --noflush``, where what is not shown is unknown.
+The language is that of ``iptables-restore``: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules with or
+without counters, ``COMMIT``. Commands that build a ruleset are read everywhere
+(:mod:`translate.read.save.commands`). Commands that change an existing ruleset are read only in a fragment
+for ``iptables-restore --noflush``; the rules that it does not show are unknown.
 A wrong line is reported and the next one is read, so that one run shows many faults.
 """
 
@@ -36,7 +36,7 @@ _FOREIGN: Final = re.compile(r"# Table `([^']+)' is incompatible, use 'nft' tool
 
 
 def read_save(text: str, *, name: str, family: Family) -> Ruleset:
-    """Return the ruleset that ``text`` says; ``name`` is what diagnostics call the input.
+    """Return the ruleset in ``text``; ``name`` is the input's name in diagnostics.
 
     Comment lines between the tables go to the next table's preamble or to the epilogue, those
     inside a table to its own preamble. Blank lines are passed over. Raises ParseError with up to 20
@@ -49,7 +49,7 @@ def read_save(text: str, *, name: str, family: Family) -> Ruleset:
 
 
 def read_lines(lines: Iterable[tuple[int, str]], *, name: str, family: Family) -> Ruleset:
-    """Return the ruleset that numbered lines of ``iptables-save`` text say; see :func:`read_save`."""
+    """Return the ruleset in numbered lines of ``iptables-save`` text; see :func:`read_save`."""
     reader = _SaveReader(name, family)
     for number, line in lines:
         reader.line(number, line)
@@ -85,7 +85,7 @@ def read_fragment(
     may_be_cut: bool = False,
     excerpt: bool = False,
 ) -> Ruleset:
-    """Return what ``iptables-restore`` input says, given as numbered lines: save text that changes rules.
+    """Return the ruleset of ``iptables-restore`` input, given as numbered lines: text that changes rules.
 
     A chain that is declared is empty first, as ``--noflush`` makes it; what any other chain holds
     besides is unknown. With ``may_be_cut`` the text may end before ``COMMIT`` (a page that shows
@@ -99,7 +99,7 @@ def read_fragment(
 
 
 class _SaveReader:
-    """``implicit`` is the one table of a text that does not name its table."""
+    """Reader of one text. ``implicit`` is the table of a text that does not name it."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _SaveReader:
             self._command(origin)
 
     def _remark(self, number: int, line: str) -> None:
-        """Note what iptables-nft-save says that it does not print (``xtables_save_main``)."""
+        """Note the rules that a comment of iptables-nft-save says are not printed (``xtables_save_main``)."""
         legacy = _LEGACY.match(line)
         if legacy is not None:
             self._unknown.append(
@@ -168,7 +168,7 @@ class _SaveReader:
             self._unknown.append(f"line {number}: table {foreign[1]} has rules that iptables cannot print")
 
     def _policies(self, table: Table) -> None:
-        """Note which policies the text leaves as they are."""
+        """Note the policies that the text does not state."""
         silent = [c.name for c in table.chains if c.hook is not None and c.policy is None]
         if silent and not self._fragment:
             names = ", ".join(silent)
@@ -261,7 +261,7 @@ class _SaveReader:
         self._comments = []
 
     def _replaced(self, before: TableBuilder, origin: Origin) -> TableBuilder:
-        """Return the table that takes the place of one that was given before, which must have been right."""
+        """Return the table that replaces an earlier one of the same name, and check the earlier one."""
         self._check(before)
         self._tables.remove(before)
         first, again = before.origin.line, origin.line

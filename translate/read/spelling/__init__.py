@@ -1,4 +1,4 @@
-"""How iptables spells words, numbers, names, addresses and ports.
+"""Words, numbers, names, addresses and ports as iptables spells them.
 
 Each parser follows the function of iptables that its docstring names, and raises :class:`OptionError` for
 text that this function rejects. No name is looked up on the machine.

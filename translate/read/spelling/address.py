@@ -33,12 +33,12 @@ class AddressMask:
 
     @property
     def is_everything(self) -> bool:
-        """Whether every address matches (mask 0)."""
+        """True if every address matches (mask 0)."""
         return self.mask == 0
 
     @property
     def is_prefix(self) -> bool:
-        """Whether the mask's bits are the highest ones."""
+        """True if the bits of the mask are the highest ones."""
         gap = self.mask ^ ((1 << self.family.bits) - 1)
         return gap & (gap + 1) == 0
 
@@ -103,7 +103,7 @@ def parse_resolved(family: Family, text: str, *, option: int, offset: int = 0) -
 def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask:
     """Return ``address``, ``address/length`` or ``address/mask`` of ``-s`` and ``-d``; raises OptionError.
 
-    With a mask of zero bits nobody looks at the address (``xtables_ipparse_multiple``).
+    With a mask of zero bits the address is not parsed (``xtables_ipparse_multiple``).
     """
     host_text, slash, mask_text = text.rpartition("/") if "/" in text else (text, "", "")
     if not slash:
@@ -165,7 +165,7 @@ def _no_address(family: Family, text: str, option: int, offset: int) -> OptionEr
 
 @lru_cache(maxsize=256)
 def _mask(family: Family, text: str) -> int | str:
-    """Return the mask that stands behind the slash, or what is wrong with it."""
+    """Return the mask behind the slash, or a message that explains its fault."""
     mask = _numeric(family, text) if family is Family.IP6 or text.count(".") == 3 else None
     if mask is not None:
         return mask
@@ -179,7 +179,7 @@ def _mask(family: Family, text: str) -> int | str:
 
 
 def address_test(family: Family, field: Field, text: str, *, negated: bool, option: int) -> FieldTest | None:
-    """Return the test of an address option, or None when it holds of every packet.
+    """Return the test of an address option, or None for one that every packet passes.
 
     A negated ``/0`` never holds (``ip_packet_match``); it is kept as a test that says so.
     """

@@ -31,7 +31,7 @@ _HINT: Final = "write a number from 0 to 65535; names come from a fixed table"
 
 @dataclass(frozen=True, slots=True)
 class PortRange:
-    """The ports from ``low`` to ``high``: none where it ends before it begins."""
+    """The ports from ``low`` to ``high``; none if ``high`` is less."""
 
     low: int
     high: int
@@ -44,7 +44,7 @@ class PortRange:
 
 @dataclass(frozen=True, slots=True)
 class NatPortRange:
-    """The ports to bind, and with ``base`` the port that becomes the first of them."""
+    """The ports to bind; ``base`` is the port that is mapped to the first of them."""
 
     ports: Interval
     base: int | None = None

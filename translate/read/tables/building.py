@@ -1,4 +1,4 @@
-"""Tables and chains while their text is read."""
+"""Tables and chains under construction."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TableBuilder:
         )
 
     def replaced_by(self, origin: Origin, preamble: list[str]) -> TableBuilder:
-        """Return what a second ``*TABLE`` makes of this one: no rules, no user's chain, the same policies."""
+        """Return the table after a second ``*TABLE``: no rules, no user chains, the same policies."""
         kept = {
             chain.name: ChainBuilder(chain.name, chain.origin, chain.hook, chain.policy, None)
             for chain in self.chains.values()
@@ -85,7 +85,7 @@ class TableBuilder:
         *,
         empties: bool = False,
     ) -> None:
-        """Add a chain, or report why not. ``origin`` is the line, with columns of name and policy.
+        """Add a chain, or report a fault. ``origin`` is the line, with the columns of name and policy.
 
         Of a built-in chain the last policy counts. A user's chain cannot be made twice; where the line
         ``empties`` one, as ``iptables-restore --noflush`` does, that is no fault.

@@ -1,7 +1,8 @@
-"""What must hold of a table as a whole: the checks of ``mark_source_chains`` and ``xt_check_*``.
+"""The checks of a whole table that the kernel makes in ``mark_source_chains`` and ``xt_check_*``.
 
-Every jump leads to a user chain of the same table. Of what a hook leads to (:mod:`translate.ir.live`), no
-chain reaches itself, and what is valid only in some hooks is reached from those hooks only.
+Every jump leads to a user chain of the same table. Among the chains that a hook reaches
+(:mod:`translate.ir.live`), none reaches itself. A match or target that is valid in some hooks only is reached
+from no other hook.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _Edges = dict[str, list[tuple[str, Rule]]]
 
 
 def check_table(table: Table) -> list[Diagnostic]:
-    """Return what is wrong between the chains of ``table``."""
+    """Return the faults of ``table`` that concern more than one rule."""
     chains = {chain.name: chain for chain in table.chains}
     found: list[Diagnostic] = []
     for chain in table.chains:
@@ -62,7 +63,7 @@ def check_table(table: Table) -> list[Diagnostic]:
 
 
 def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
-    """Return what is wrong, and the chains, each behind those that it calls.
+    """Return the loops as faults, and the chains, each behind those that it calls.
 
     Depth first, without recursion: a chain of chains may be thousands long.
     """

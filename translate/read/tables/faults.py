@@ -16,7 +16,7 @@ _LONGEST_MESSAGE: Final = 400
 
 
 class Faults:
-    """What is wrong with an input. False while nothing is."""
+    """The faults of an input; false while there are none."""
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
@@ -25,7 +25,7 @@ class Faults:
         return bool(self._found)
 
     def report(self, origin: Origin, message: str, hint: str | None = None) -> None:
-        """Add a fault at a place. Input may be quoted: what no terminal takes is shown as ``?``."""
+        """Add a fault at a place. A message may quote the input; unprintable characters become ``?``."""
         self._found.append(Diagnostic(origin, _printable(message), hint and _printable(hint)))
 
     def report_rule(self, origin: Origin, error: RuleError) -> None:

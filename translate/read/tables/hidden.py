@@ -1,4 +1,4 @@
-"""Chains that there must be but that an input does not show: a listing of one chain, a fragment."""
+"""Chains that exist but that an input does not show: with a listing of one chain, or a fragment."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["add_hidden", "hidden_rule"]
 
 
 def hidden_rule(reason: str, origin: Origin) -> Rule:
-    """Return a rule that stands for any number of rules of which nothing is known."""
+    """Return a rule that stands for any number of unknown rules."""
     return Rule(tests=(), actions=(), unknown=(Unknown(reason, Hidden.RULES),), origin=origin)
 
 
 def add_hidden(chains: dict[str, Chain], table: TableName) -> None:
-    """Add to ``chains`` those that are jumped to and not there, and the missing built-in ones.
+    """Add the missing chains: those that a rule jumps to, and the built-in ones.
 
     Each holds one :func:`hidden_rule`.
     """
