@@ -188,7 +188,7 @@ def some(one: st.SearchStrategy[One], least: int = 0) -> st.SearchStrategy[tuple
     return st.lists(one, min_size=least, max_size=2).map(tuple)
 
 
-def tests_by_kind(family: Family) -> dict[object, st.SearchStrategy[Test]]:
+def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
     directions = st.sampled_from(SetDirection)
     return {
         FieldTest: field_tests(family),
@@ -213,7 +213,7 @@ def tests_by_kind(family: Family) -> dict[object, st.SearchStrategy[Test]]:
     }
 
 
-def actions_by_kind(family: Family) -> dict[object, st.SearchStrategy[Action]]:
+def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
     ports = st.builds(
         NatPorts,
         interval=st.none() | intervals(65535),
@@ -237,8 +237,8 @@ def actions_by_kind(family: Family) -> dict[object, st.SearchStrategy[Action]]:
 
 
 def test_programs_of_any_content_have_every_kind_of_test_and_action() -> None:
-    assert set(tests_by_kind(Family.IP)) == set(get_args(Test))
-    assert set(actions_by_kind(Family.IP)) == set(get_args(Action))
+    assert set(kinds_of_tests(Family.IP)) == set(get_args(Test))
+    assert set(kinds_of_actions(Family.IP)) == set(get_args(Action))
 
 
 ORIGINS = st.just(NOWHERE) | st.builds(
@@ -253,8 +253,8 @@ ORIGINS = st.just(NOWHERE) | st.builds(
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     family = draw(FAMILIES)
-    done = some(st.one_of(list(actions_by_kind(family).values())))
-    tests = some(st.one_of(list(tests_by_kind(family).values())))
+    done = some(st.one_of(list(kinds_of_actions(family).values())))
+    tests = some(st.one_of(list(kinds_of_tests(family).values())))
     fields = draw(some(st.sampled_from(Field), 1))
     key = st.tuples(*(values(field, family) for field in fields))
     entry = st.builds(Entry, key=key, actions=done, origin=ORIGINS)
