@@ -27,29 +27,15 @@ from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, flow_of
 from backends.wire.frames import FrameError, Identity, Parsed, build, identity, parse
 from translate.errors import MachineError
-from translate.ir import Family, Protocol, RejectKind, TcpFlag
+from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
 
 __all__ = ["Replayer"]
 
 _DROP: Final = Outcome(verdict=Verdict.DROP)
 _UNSENT: Final = Outcome(verdict=Verdict.UNSENT)
 
-_REJECT_CODES: Final = {
-    0: RejectKind.ICMP_NET_UNREACHABLE,
-    1: RejectKind.ICMP_HOST_UNREACHABLE,
-    2: RejectKind.ICMP_PROTO_UNREACHABLE,
-    3: RejectKind.ICMP_PORT_UNREACHABLE,
-    9: RejectKind.ICMP_NET_PROHIBITED,
-    10: RejectKind.ICMP_HOST_PROHIBITED,
-    13: RejectKind.ICMP_ADMIN_PROHIBITED,
-}
-_REJECT_CODES_6: Final = {
-    0: RejectKind.ICMP6_NO_ROUTE,
-    1: RejectKind.ICMP6_ADM_PROHIBITED,
-    3: RejectKind.ICMP6_ADDR_UNREACHABLE,
-    4: RejectKind.ICMP6_PORT_UNREACHABLE,
-    5: RejectKind.ICMP6_POLICY_FAIL,
-    6: RejectKind.ICMP6_REJECT_ROUTE,
+_REJECT_KINDS: Final = {
+    family: {code: kind for kind, code in codes.items()} for family, codes in REJECT_ICMP_CODES.items()
 }
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
 """What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
@@ -329,12 +315,13 @@ def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
     if got.is_icmp and got.quoted is not None:
         if sent.quoted is not None or identity(got.quoted) != wanted:
             return None
-        if got.family is Family.IP6:
-            if got.icmp_type == Icmp6Type.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES_6:
-                return _REJECT_CODES_6[got.icmp_code].value
+        six = got.family is Family.IP6
+        if got.icmp_type == (Icmp6Type.DEST_UNREACHABLE if six else IcmpType.DEST_UNREACHABLE):
+            kind = _REJECT_KINDS[got.family].get(got.icmp_code or 0)
+            if kind is not None:
+                return kind.value
+        if six:
             return f"icmp6-{got.icmp_type}-{got.icmp_code}"
-        if got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in _REJECT_CODES:
-            return _REJECT_CODES[got.icmp_code].value
         if got.icmp_type == IcmpType.REDIRECT:
             return None
         return f"icmp-{got.icmp_type}-{got.icmp_code}"

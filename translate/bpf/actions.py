@@ -10,6 +10,7 @@ from translate.bpf.conditions import literal
 from translate.bpf.context import Context
 from translate.bpf.refusals import CannotExpress
 from translate.ir import (
+    REJECT_ICMP_CODES,
     Accept,
     Action,
     Dnat,
@@ -55,6 +56,8 @@ def action_code(actions: Sequence[Action], context: Context, number: Number = as
     return Code.joined([_action(action, context, number) for action in actions])
 
 
+_REJECT_WITH_RESET: Final = 255
+"""In place of an ICMP code, as in ``types.h``."""
 _CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
 _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
@@ -74,7 +77,8 @@ def _action(action: Action, context: Context, number: Number) -> Code:
         case Goto(chain):
             return Code((f"return {context.functions[chain]}(skb, p);",))
         case Reject(kind):
-            code = _REJECTS[context.family].get(kind)
+            codes = REJECT_ICMP_CODES[context.family]
+            code = _REJECT_WITH_RESET if kind is RejectKind.TCP_RESET else codes.get(kind)
             if code is None:
                 raise CannotExpress("reject-kind", f"{kind.value} is no answer of this family")
             return Code((f"p->reject = {code};", "return REJECT;"))
@@ -137,27 +141,3 @@ def _bind(
             low = number(interval.low, bits)
             arguments += [low, low if interval.is_point else number(interval.high, bits)]
     return *lines, f"return ask_nat(p, {', '.join(arguments)}, {' | '.join(flags)});"
-
-
-_REJECTS: Final = {
-    Family.IP: {
-        RejectKind.ICMP_NET_UNREACHABLE: 0,
-        RejectKind.ICMP_HOST_UNREACHABLE: 1,
-        RejectKind.ICMP_PROTO_UNREACHABLE: 2,
-        RejectKind.ICMP_PORT_UNREACHABLE: 3,
-        RejectKind.ICMP_NET_PROHIBITED: 9,
-        RejectKind.ICMP_HOST_PROHIBITED: 10,
-        RejectKind.ICMP_ADMIN_PROHIBITED: 13,
-        RejectKind.TCP_RESET: 255,
-    },
-    Family.IP6: {
-        RejectKind.ICMP6_NO_ROUTE: 0,
-        RejectKind.ICMP6_ADM_PROHIBITED: 1,
-        RejectKind.ICMP6_ADDR_UNREACHABLE: 3,
-        RejectKind.ICMP6_PORT_UNREACHABLE: 4,
-        RejectKind.ICMP6_POLICY_FAIL: 5,
-        RejectKind.ICMP6_REJECT_ROUTE: 6,
-        RejectKind.TCP_RESET: 255,
-    },
-}
-"""The code of each ICMP error (``linux/icmp.h``, ``linux/icmpv6.h``); 255 is ``REJECT_WITH_RESET``."""

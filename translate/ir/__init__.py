@@ -7,6 +7,7 @@ input keeps its :class:`Origin`, which takes no part in equality.
 """
 
 from translate.ir.actions import (
+    REJECT_ICMP_CODES,
     Accept,
     Action,
     Dnat,
@@ -88,6 +89,7 @@ __all__ = [
     "NOWHERE",
     "PORT_PROTOCOLS",
     "RANDOM_RANGE",
+    "REJECT_ICMP_CODES",
     "SET_PORT_PROTOCOLS",
     "TABLE_HOOKS",
     "Accept",

@@ -7,12 +7,16 @@ then one verdict.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from translate.ir.family import Family
 from translate.ir.values import Interval
 
 __all__ = [
+    "REJECT_ICMP_CODES",
     "Accept",
     "Action",
     "Dnat",
@@ -83,6 +87,31 @@ class RejectKind(StrEnum):
     ICMP6_POLICY_FAIL = "icmp6-policy-fail"
     ICMP6_REJECT_ROUTE = "icmp6-reject-route"
     TCP_RESET = "tcp-reset"
+
+
+REJECT_ICMP_CODES: Final[Mapping[Family, Mapping[RejectKind, int]]] = {
+    Family.IP: {
+        RejectKind.ICMP_NET_UNREACHABLE: 0,
+        RejectKind.ICMP_HOST_UNREACHABLE: 1,
+        RejectKind.ICMP_PROTO_UNREACHABLE: 2,
+        RejectKind.ICMP_PORT_UNREACHABLE: 3,
+        RejectKind.ICMP_NET_PROHIBITED: 9,
+        RejectKind.ICMP_HOST_PROHIBITED: 10,
+        RejectKind.ICMP_ADMIN_PROHIBITED: 13,
+    },
+    Family.IP6: {
+        RejectKind.ICMP6_NO_ROUTE: 0,
+        RejectKind.ICMP6_ADM_PROHIBITED: 1,
+        RejectKind.ICMP6_ADDR_UNREACHABLE: 3,
+        RejectKind.ICMP6_PORT_UNREACHABLE: 4,
+        RejectKind.ICMP6_POLICY_FAIL: 5,
+        RejectKind.ICMP6_REJECT_ROUTE: 6,
+    },
+}
+"""Codes of the destination unreachable that REJECT sends, all its answers but the RST.
+
+From ``reject_tg``, ``reject_tg6``, linux/icmp.h and linux/icmpv6.h.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,36 +8,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.model.packet import Packet
+from backends.model.packet import Icmp6Type, IcmpType, Packet
 from backends.simulator.conntrack.tuples import NR_ICMP_TYPES
 from backends.simulator.routing.scopes import MAPPED
-from translate.ir import Family, Protocol, RejectKind, TcpFlag
+from translate.ir import REJECT_ICMP_CODES, Family, Protocol, RejectKind, TcpFlag
 
-__all__ = ["UNREACHABLE", "checksum_holds", "icmp_due", "reset", "reset_due", "sender_is_one"]
-
-UNREACHABLE: Final = {
-    RejectKind.ICMP_NET_UNREACHABLE: (3, 0),
-    RejectKind.ICMP_HOST_UNREACHABLE: (3, 1),
-    RejectKind.ICMP_PROTO_UNREACHABLE: (3, 2),
-    RejectKind.ICMP_PORT_UNREACHABLE: (3, 3),
-    RejectKind.ICMP_NET_PROHIBITED: (3, 9),
-    RejectKind.ICMP_HOST_PROHIBITED: (3, 10),
-    RejectKind.ICMP_ADMIN_PROHIBITED: (3, 13),
-    RejectKind.ICMP6_NO_ROUTE: (1, 0),
-    RejectKind.ICMP6_ADM_PROHIBITED: (1, 1),
-    RejectKind.ICMP6_ADDR_UNREACHABLE: (1, 3),
-    RejectKind.ICMP6_PORT_UNREACHABLE: (1, 4),
-    RejectKind.ICMP6_POLICY_FAIL: (1, 5),
-    RejectKind.ICMP6_REJECT_ROUTE: (1, 6),
-}
-"""ICMP type and code of each kind of destination unreachable (``reject_tg``, ``reject_tg6``)."""
-
+__all__ = ["checksum_holds", "icmp_due", "reset", "reset_due", "sender_is_one", "unreachable"]
 
 _GRE, _ESP, _AH = 47, 50, 51
 _OTHERWISE_SUMMED: Final = frozenset({_GRE, _ESP, _AH, Protocol.SCTP, Protocol.UDPLITE, Protocol.DCCP})
 
 _NOT_ANSWERED: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12})
 """ICMP types that count as errors, which get no answer (``icmp_pointers[].error``)."""
+
+
+def unreachable(family: Family, kind: RejectKind) -> tuple[int, int]:
+    """Return the ICMP type and code of a destination unreachable (``reject_tg``, ``reject_tg6``)."""
+    message = IcmpType.DEST_UNREACHABLE if family is Family.IP else Icmp6Type.DEST_UNREACHABLE
+    return message, REJECT_ICMP_CODES[family][kind]
 
 
 def icmp_due(packet: Packet) -> bool:

@@ -14,12 +14,12 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.reject import (
-    UNREACHABLE,
     checksum_holds,
     icmp_due,
     reset,
     reset_due,
     sender_is_one,
+    unreachable,
 )
 from backends.simulator.matching.fields import View
 from backends.simulator.nat.binding import Nat
@@ -144,7 +144,9 @@ class Stack:
                     skb.path = Path(type=AddressType.UNREACHABLE, dev=skb.dev)
                     four = packet.family is Family.IP
                     kind = RejectKind.ICMP_NET_UNREACHABLE if four else RejectKind.ICMP6_NO_ROUTE
-                    return self._error(skb, *UNREACHABLE[kind], kind, "no route to its destination")
+                    return self._error(
+                        skb, *unreachable(packet.family, kind), kind, "no route to its destination"
+                    )
                 case _:
                     return Dropped(route.value)
         if skb.path.local:
@@ -318,7 +320,7 @@ class Stack:
     def _unreachable(self, skb: Skb, kind: RejectKind, why: str) -> Fate:
         if not checksum_holds(skb.packet):
             return self._silent(kind, "its checksum is wrong", why)
-        return self._error(skb, *UNREACHABLE[kind], kind, why)
+        return self._error(skb, *unreachable(skb.packet.family, kind), kind, why)
 
     def _error(self, skb: Skb, icmp_type: int, code: int, kind: RejectKind | str, why: str) -> Fate:
         """Send an ICMP error about the packet to its source (``__icmp_send``)."""
