@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harness.corpus.intervals import common, minus, passing
+from harness.corpus.passing import passing
 from harness.corpus.ruletext import test_text
 from translate.ir import (
     Accept,
@@ -39,6 +39,7 @@ from translate.ir import (
     TableName,
     Test,
 )
+from translate.ir.intervals import intersection, intervals, subtraction
 
 __all__ = ["RuleId", "WalkEnds", "dead_ends", "unreachable_rules"]
 
@@ -312,8 +313,8 @@ def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -
         if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
             return False
         left = passing(plain, test.field, family)
-        values = sorted(v for v in test.values if isinstance(v, Interval))
-        outside = common(left, values) if test.negated else minus(left, values)
+        values = intervals(test.values)
+        outside = intersection(left, values) if test.negated else subtraction(left, values)
         if outside:
             return False
     return True

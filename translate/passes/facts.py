@@ -30,8 +30,8 @@ from translate.ir import (
     Test,
     field_bits,
 )
+from translate.ir.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
 from translate.passes.calls import action_lists, callee, callees_first
-from translate.passes.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
 
 __all__ = [
     "ALWAYS_PRESENT",

@@ -49,10 +49,10 @@ from translate.ir import (
     Test,
     field_bits,
 )
+from translate.ir.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
 from translate.passes.calls import callee, callees_first
 from translate.passes.control import terminal
 from translate.passes.facts import ALWAYS_PRESENT, NOTHING, everything, implied, impossible, refine
-from translate.passes.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
 from translate.passes.structural_sharing import holding, is_same
 
 __all__ = ["canonical", "normalise"]

@@ -10,6 +10,7 @@ from typing import Final
 from backends.model.packet import Port, PortClass
 from backends.simulator.chance.chooser import Chance
 from translate.ir import Interval
+from translate.ir.intervals import IntervalSet, intersection, subtraction, union
 
 __all__ = ["PickedPort", "Ports"]
 
@@ -31,7 +32,7 @@ class _Pick:
     ``drawn``: every possible port is equally likely. Otherwise some kernels draw, and others take the first.
     """
 
-    possible: tuple[Interval, ...]
+    possible: IntervalSet
     drawn: bool
     others: set[int]
 
@@ -71,7 +72,8 @@ class Ports:
                 others.add(port.serial)
             elif isinstance(port, int):
                 numbers.append(port)
-        free = _without((Interval(low, high),), numbers) or (Interval(low, high),)
+        every = (Interval(low, high),)
+        free = subtraction(every, union(map(Interval.point, numbers))) or every
         if len(free) == 1 and free[0].is_point:
             return free[0].low
         serial = len(self._picks)
@@ -87,11 +89,11 @@ class Ports:
             assert isinstance(number, int)
             return any(i.low <= number <= i.high for i in intervals)
         pick = self._picks[port.serial]
-        inside = _intersection(pick.possible, intervals)
+        inside = intersection(pick.possible, union(intervals))
         if self._falls(Fraction(_size(inside), _size(pick.possible)), pick):
             pick.possible = inside
             return True
-        pick.possible = _difference(pick.possible, inside)
+        pick.possible = subtraction(pick.possible, inside)
         return False
 
     def equal(self, a: Port, b: Port) -> bool:
@@ -107,7 +109,7 @@ class Ports:
         one, other = self._picks[a.serial], self._picks[b.serial]
         if one is other or not self.could_equal(a, b):
             return one is other
-        both = _intersection(one.possible, other.possible)
+        both = intersection(one.possible, other.possible)
         share = Fraction(_size(both), _size(one.possible) * _size(other.possible))
         if not self._falls(share, one, other):
             one.others.add(b.serial)
@@ -137,7 +139,7 @@ class Ports:
         other = self._picks[b.serial]
         if b.serial in one.others or a.serial in other.others:
             return False
-        return one is other or bool(_intersection(one.possible, other.possible))
+        return one is other or bool(intersection(one.possible, other.possible))
 
     def same(self, a: Port, b: Port) -> bool:
         """Return whether the two are known to be the same port, without deciding it."""
@@ -165,43 +167,3 @@ def _point(port: Port) -> Interval:
 
 def _size(intervals: Iterable[Interval]) -> int:
     return sum(i.size for i in intervals)
-
-
-def _without(intervals: Sequence[Interval], taken: Iterable[int]) -> tuple[Interval, ...]:
-    return _difference(intervals, [Interval.point(t) for t in sorted(set(taken))])
-
-
-def _intersection(a: Sequence[Interval], b: Sequence[Interval]) -> tuple[Interval, ...]:
-    common = []
-    for x in a:
-        for y in sorted(_merged(b)):
-            low, high = max(x.low, y.low), min(x.high, y.high)
-            if low <= high:
-                common.append(Interval(low, high))
-    return tuple(sorted(common))
-
-
-def _merged(intervals: Sequence[Interval]) -> list[Interval]:
-    merged: list[Interval] = []
-    for i in sorted(intervals):
-        if merged and i.low <= merged[-1].high + 1:
-            merged[-1] = Interval(merged[-1].low, max(merged[-1].high, i.high))
-        else:
-            merged.append(i)
-    return merged
-
-
-def _difference(a: Sequence[Interval], b: Sequence[Interval]) -> tuple[Interval, ...]:
-    left = list(a)
-    for cut in b:
-        rest = []
-        for i in left:
-            if cut.high < i.low or cut.low > i.high:
-                rest.append(i)
-                continue
-            if i.low < cut.low:
-                rest.append(Interval(i.low, cut.low - 1))
-            if cut.high < i.high:
-                rest.append(Interval(cut.high + 1, i.high))
-        left = rest
-    return tuple(sorted(left))

@@ -11,8 +11,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from harness.corpus.intervals import common, minus, passing
+from harness.corpus.passing import passing
 from translate.ir import AnyOf, Family, Field, FieldTest, Interval, Name, SetTest, Test, field_bits
+from translate.ir.intervals import IntervalSet, intersection, intervals, subtraction
 
 __all__ = ["Wants", "opposite", "wants_of"]
 
@@ -24,7 +25,7 @@ class Wants:
     """Intervals left for each field that a plain test is about, and the tests of other kinds."""
 
     family: Family
-    plain: Mapping[Field, tuple[Interval, ...]]
+    plain: Mapping[Field, IntervalSet]
     masked: tuple[FieldTest, ...]
     named: tuple[FieldTest, ...]
     _checks: dict[Field, tuple[tuple[Interval, ...], tuple[FieldTest, ...]]] = dataclasses.field(
@@ -32,7 +33,7 @@ class Wants:
     )
     """Memoises the values and the masked tests of each field; a search tries thousands of packets."""
 
-    def values(self, field: Field) -> tuple[Interval, ...]:
+    def values(self, field: Field) -> IntervalSet:
         """Return the values that the field may have, ends included."""
         bits = field_bits(field, self.family)
         return self.plain.get(field, (Interval(0, (1 << bits) - 1),))
@@ -69,8 +70,8 @@ class Wants:
         left = self.plain.get(test.field)
         if left is None:
             return False
-        values = [v for v in test.values if isinstance(v, Interval)]
-        return not (common(left, values) if test.negated else minus(left, values))
+        values = intervals(test.values)
+        return not (intersection(left, values) if test.negated else subtraction(left, values))
 
     def without(self, *fields: Field) -> Wants:
         """Return the wants about all other fields."""
@@ -131,12 +132,12 @@ def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
 
 def _solved(tests: list[FieldTest], family: Family) -> Wants | None:
     numbers = [t for t in tests if t.mask is None and not t.field.is_name]
-    plain: dict[Field, tuple[Interval, ...]] = {}
+    plain: dict[Field, IntervalSet] = {}
     for field in dict.fromkeys(t.field for t in numbers):
         left = passing(numbers, field, family)
         if not left:
             return None
-        plain[field] = tuple(sorted(left))
+        plain[field] = left
     masked = tuple(t for t in tests if t.mask is not None)
     if any(replace(t, negated=not t.negated) in masked for t in masked):
         return None

@@ -31,10 +31,10 @@ from translate.ir import (
     SetTest,
     SetType,
 )
+from translate.ir.intervals import union
 from translate.nft.legal import Element, InSet, Key, LegalMap
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
-from translate.passes.intervals import union
 
 __all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
 

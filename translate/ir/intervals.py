@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from translate.ir import Interval, Value
+from translate.ir.values import Interval, Value
 
 __all__ = ["IntervalSet", "covers", "intersection", "intervals", "subtraction", "union"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from translate.ir import Interval
-from translate.passes.intervals import IntervalSet, covers, intersection, subtraction, union
+from translate.ir.intervals import IntervalSet, covers, intersection, subtraction, union
 
 SETS = st.sets(st.integers(0, 12)).map(lambda ns: union(Interval.point(n) for n in ns))
 
