@@ -34,6 +34,8 @@ STREAMS = 10
 """Connections that stay, of each kind."""
 ROUND = 40
 """Connections that begin, in a row, of each kind."""
+PAUSE = 0.5
+"""Seconds between two rounds: the commands need the processors, too."""
 FIRST_NEW = 10_000
 """Sources of the connections that begin: far from those that stay."""
 
@@ -142,9 +144,13 @@ def keep_asking(worker: Worker, host: str, over: Event) -> Asked:
             )
             first += ROUND
             total.add(worker.ask(job))
+        over.wait(PAUSE)
     return total
 
 
+@pytest.mark.parametrize(
+    "variant", [pytest.param(Variant.LEGACY, marks=pytest.mark.slow), Variant.NFT], indirect=True
+)
 def test_there_and_back_under_traffic(
     topology: Topology, variant: Variant, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ from translate.ir import Family
 Ways = tuple[tuple[str, int], ...]
 """Addresses and ports by which one reaches a service."""
 
-MANY = [1_000, pytest.param(10_000, marks=pytest.mark.slow)]
+MANY = [400, pytest.param(10_000, marks=pytest.mark.slow)]
 """Connections of either protocol, family and way in."""
 
 SOME = 300

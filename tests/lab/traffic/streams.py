@@ -25,8 +25,9 @@ _SECONDS: Final = 10.0
 class BeginStreams(Request):
     """Asks to open ``count`` connections and to use them until :class:`EndStreams`.
 
-    ``pause`` is between two rounds. Sources are as in :class:`~tests.lab.traffic.clients.Ask`. Raises
-    MachineError (of the kernel's OSError) when one cannot even be opened.
+    ``pause`` is the time between two rounds, in seconds. Sources are as in
+    :class:`~tests.lab.traffic.clients.Ask`. Raises MachineError (of the kernel's OSError) when one cannot be
+    opened.
     """
 
     family: Family
@@ -36,7 +37,7 @@ class BeginStreams(Request):
     sources: tuple[str, ...]
     count: int
     first: int = 0
-    pause: float = 0.01
+    pause: float = 0.1
 
     def run(self, host: Host) -> None:
         """Open them, and go on in a thread."""
