@@ -122,6 +122,7 @@ def test_the_layout_of_kube_proxy_does_as_its_iptables_rules_do():
     assert any(o.snat and o.dnat for g in got for b in g.branches for o in b.outcomes), "some are masqueraded"
 
 
+@pytest.mark.slow
 def test_the_smallest_soak(tmp_path):
     options = ["--minutes", "0.05", "--change", "0.3", "--replace", "1", "--pause", "0"]
     assert soak(["--subject", "iptables-legacy", *options, "--output", str(tmp_path)]) == 0

@@ -25,7 +25,9 @@ def asked(request: pytest.FixtureRequest) -> tuple[Subject, Expected]:
     return subject, Expected.ask(subject.batch)
 
 
-@pytest.mark.parametrize(("name", "level"), [("iptables-legacy", 0), ("nftables", 2)])
+@pytest.mark.parametrize(
+    ("name", "level"), [pytest.param("iptables-legacy", 0, marks=pytest.mark.slow), ("nftables", 2)]
+)
 def test_parity(asked: tuple[Subject, Expected], name: str, level: int) -> None:
     subject, expected = asked
     carrier = backend(name)

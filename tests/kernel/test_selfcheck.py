@@ -33,7 +33,7 @@ needs_tool = pytest.mark.skipif(not TOOL.exists(), reason=f"no {TOOL.name} besid
 @pytest.mark.parametrize(
     ("name", "repeat"),
     [
-        ("nobody-home", 2),
+        pytest.param("nobody-home", 6, marks=pytest.mark.slow),
         pytest.param("six-plain", 6, marks=pytest.mark.slow),
         *(pytest.param(name, 0, marks=pytest.mark.slow) for name in SIX),
     ],

@@ -312,7 +312,7 @@ def filters(topology: Topology) -> str:
     return "\n".join(line for line in said.out.splitlines() if "clsact" in line)
 
 
-@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("family", [Family.IP, pytest.param(Family.IP6, marks=pytest.mark.slow)])
 def test_a_loader_that_stands_still_or_is_killed_on_its_way(ground: Ground, family: Family) -> None:
     """The first load and a replacement: at each step packets pass, and none is half translated."""
     if ground.subject != TC:
