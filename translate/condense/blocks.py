@@ -1,9 +1,9 @@
-"""Blocks: the lines of one chain as a regular expression, whose groups are what such chains differ in.
+"""Blocks: the lines of one chain as a regular expression, with groups for the constants.
 
-A dump of ten thousand services has a few dozen different blocks. The first of a kind is read option by
-option; every other one costs a single match. Only lines of a kind that :class:`RuleLine` can describe
-become part of one: comparisons of addresses and ports with one value each, draws, and the targets that
-change nothing but the packet, its mark and where it goes. All others are left to the rule reader.
+A dump of ten thousand services has a few dozen different blocks. The first chain of a kind is parsed option
+by option; every other one costs a single match. Only lines that :class:`RuleLine` can describe become part
+of a block: comparisons of addresses and ports with one value each, draws, and targets that affect only the
+packet, its mark and its path. All other lines are left to the reader of rules.
 """
 
 from __future__ import annotations

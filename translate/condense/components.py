@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from translate.condense.skim import Found, SkimmedTable
+from translate.condense.skim import BlockMatch, SkimmedTable
 
 __all__ = ["Component", "components_of"]
 
@@ -24,9 +24,9 @@ class Component:
     become part of another component.
     """
 
-    entrances: list[tuple[str, Found]] = field(default_factory=list)
+    entrances: list[tuple[str, BlockMatch]] = field(default_factory=list)
     chains: list[str] = field(default_factory=list)
-    blocks: list[Found] = field(default_factory=list)
+    blocks: list[BlockMatch] = field(default_factory=list)
     calls: int = 0
     whole: bool = True
     merged: bool = False

@@ -53,7 +53,7 @@ _SMALL: Final = 16
 """A family of fewer members is in the sample as a whole."""
 
 _MOST_KINDS: Final = 12
-"""The most kinds of rules of one shared chain that are held against each other."""
+"""The most kinds of rules of one shared chain that are compared with each other."""
 
 _ADDRESSES: Final = (Field.SADDR, Field.DADDR)
 _PORT_FIELDS: Final = (Field.SPORT, Field.DPORT)
@@ -76,10 +76,11 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """The families, which lines are in the sample, and what must hold of it.
+    """The families of a text and the lines of its sample.
 
-    ``shown`` has a byte for each line, 0 for one that is not there. ``calls`` are, by table, the chains
-    that members call besides their own, ``entered`` the shared chains that lead to members.
+    ``shown`` has a byte for each line, 0 for one that is not in the sample. By table, ``calls`` are the
+    chains that members call besides their own, and ``entered`` the shared chains that lead to members.
+    :func:`holds` checks the sample by them.
     """
 
     families: tuple[RuleFamily, ...]
@@ -89,7 +90,7 @@ class Families:
 
 
 def families_of(tables: list[SkimmedTable], family: Family, lines: int) -> Families | None:
-    """Return what the sample of a text of so many lines shows; None where that would be everything."""
+    """Return the families of a text of so many lines; None if the sample would have every line."""
     kinds: list[_Kind] = []
     for table in tables:
         kinds += [kind for kind in _kinds(table) if len(kind.members) >= _SMALL and _qualifies(kind)]

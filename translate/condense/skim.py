@@ -1,6 +1,6 @@
-"""A large dump skimmed: which lines belong to which block, and what their constants are.
+"""A large dump as blocks: the lines that belong to each, and their constants.
 
-Nothing is read here: what is of no known kind is passed over, and stays for the reader.
+Lines of no known kind are only counted; the reader of rules reads them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from translate.condense.blocks import Block, RuleLine, block_of, rule_line
 from translate.ir import TABLE_HOOKS, Family, TableName
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 
-__all__ = ["Found", "SkimmedTable", "skim"]
+__all__ = ["BlockMatch", "SkimmedTable", "skim"]
 
 _LONGEST: Final = 32
 """The most lines of a chain that may be a member's own; a chain of more lines is shared by members."""
@@ -34,7 +34,7 @@ _DECLARATIONS: Final = re.compile(
 _DECLARED: Final = re.compile(r":(\S+) (\S+)")
 _CALLED: Final = re.compile(r" -[jg] ([^\s\"]+)")
 
-Found = tuple[Block, int, tuple[str, ...]]
+BlockMatch = tuple[Block, int, tuple[str, ...]]
 """A block, the number of its first line, and its groups."""
 
 
@@ -42,16 +42,15 @@ Found = tuple[Block, int, tuple[str, ...]]
 class SkimmedTable:
     """The parts of one table.
 
-    ``declared`` says in which line each chain without a hook is declared. ``blocks`` are chains of a known
-    kind by name, ``entrances`` the lines of shared chains of a known kind, in order. ``others`` are the
-    numbers of lines of shared chains between them that are not, by chain. ``called`` are the chains that
-    anything else leads to.
+    ``declared`` has the line that declares each chain without a hook. ``blocks`` are the chains of a known
+    kind by name. By shared chain, ``entrances`` are its lines of a known kind, in order, and ``others`` the
+    numbers of its other lines. ``called`` are the chains that lines of no known kind jump to.
     """
 
     name: str
     declared: dict[str, int] = field(default_factory=dict)
-    blocks: dict[str, Found] = field(default_factory=dict)
-    entrances: dict[str, list[Found]] = field(default_factory=dict)
+    blocks: dict[str, BlockMatch] = field(default_factory=dict)
+    entrances: dict[str, list[BlockMatch]] = field(default_factory=dict)
     others: dict[str, list[int]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
 
@@ -85,7 +84,7 @@ def skim(text: str, family: Family) -> list[SkimmedTable] | None:
 
 @dataclass(slots=True)
 class _Skimmer:
-    """Goes through one table."""
+    """The state of a walk through one table."""
 
     text: str
     family: Family
@@ -95,7 +94,7 @@ class _Skimmer:
     kinds: list[Block] = field(default_factory=list)
 
     def run(self) -> tuple[SkimmedTable, int, int] | None:
-        """Return the table, and where it ends: at which character and line."""
+        """Return the table, and the character and line at which it ends."""
         text, declared = self.text, self.table.declared
         head = _DECLARATIONS.match(text, self.at)
         assert head is not None
@@ -128,7 +127,7 @@ class _Skimmer:
         return self.table, self.at + len("COMMIT\n"), self.number + 1
 
     def _unknown(self, unseen: set[str]) -> bool:
-        """Take the lines of a chain of no known kind; False where they do not stand together."""
+        """Take the lines of a chain of no known kind; False if its lines are not together."""
         text = self.text
         name = text[self.at + 3 : text.find(" ", self.at + 3)]
         head = f"-A {name} "
@@ -159,7 +158,7 @@ class _Skimmer:
         return True
 
     def _lines(self, head: str) -> Iterator[str]:
-        """Yield the lines of the chain from here on, one more at most than a member's own can have."""
+        """Yield the lines of the chain from here on, up to one more than a chain of a member can have."""
         at = self.at
         for _ in range(_LONGEST + 1):
             if not self.text.startswith(head, at):
@@ -206,7 +205,7 @@ class _Skimmer:
 
 
 def _first_match(kinds: list[Block], text: str, at: int) -> tuple[Block, re.Match[str]] | None:
-    """Return the block that stands here; what was found last is tried first."""
+    """Return the block that matches here; the one that matched last is tried first."""
     for index, block in enumerate(kinds):
         match = block.pattern.match(text, at)
         if match is not None:

@@ -6,17 +6,20 @@ same Program as constants that are renamed behind it.
 
 from __future__ import annotations
 
+import pkgutil
 import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from typing import Final
 
 import pytest
 
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from translate import condense, passes
+from translate.condense import families
 from translate.ir import (
     Action,
     AnyOf,
@@ -184,6 +187,20 @@ def commutes(steps: tuple[Pass, ...], text: str, family: Family, seed: int) -> s
 @pytest.mark.parametrize("seed", range(3))
 def test_every_pass_commutes_with_renaming(shape: Shape, family: Family, seed: int) -> None:
     assert commutes(passes.LEVELS[2], rules_of(shape, family), family, seed) == ""
+
+
+def test_the_sample_has_more_rules_than_any_pass_counts() -> None:
+    modules = [
+        import_module(f"translate.passes.{each.name}") for each in pkgutil.iter_modules(passes.__path__)
+    ]
+    limits = {
+        f"{module.__name__}.{name}": value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, int) and name.startswith("_") and name.isupper()
+    }
+    assert len(limits) > 4
+    assert not {name: limit for name, limit in limits.items() if limit >= families._ENOUGH}
 
 
 # Passes that break the premise.
