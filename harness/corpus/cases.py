@@ -4,13 +4,12 @@
 
     cases/hairpin-dns/
         case.toml       purpose, origin, rules, node
-        flows.jsonl     what is sent
-        expect.jsonl    what must become of it (written by ``nfparity corpus record``)
+        flows.jsonl     the flows
+        expect.jsonl    their expected outcomes (written by ``nfparity corpus record``)
 
-``case.toml`` holds ``purpose`` (what the case is there to show), ``origin`` (where it comes from),
-``rules`` and ``node`` (paths relative to the case's folder; cases share rulesets). ``family``
-(``ip`` or ``ip6``) may say what the rules themselves do not. The ipsets that the rules ask are in the
-file ``ipset-save`` beside the rules.
+``case.toml`` has the keys ``purpose`` and ``origin`` (text), and ``rules`` and ``node`` (paths relative to
+the case's folder; cases share rulesets). ``family`` (``ip`` or ``ip6``) is for rules that do not show it. The
+ipsets of the rules are in the file ``ipset-save`` next to the rules.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def is_case_folder(path: Path) -> bool:
 def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
     """Read a case, or every case under ``folder`` in order of name.
 
-    Without ``with_expected`` expectations are not looked at (they are about to be written anew).
+    Without ``with_expected`` the expectations are not read, because they will be rewritten.
 
     Raises ParseError with the problems of all cases at once: missing or unknown keys, files that
     are not there, expectations for flows that do not exist. A flow's id is unique in its case;
@@ -147,7 +146,7 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
 
 
 def _shown(path: Path) -> str:
-    """The path without the detour through the case's folder, as people would write it."""
+    """The path without the detour through the case's folder."""
     resolved = path.resolve()
     try:
         return str(resolved.relative_to(Path.cwd()))

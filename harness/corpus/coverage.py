@@ -21,11 +21,10 @@ __all__ = ["CoverageReport", "CoveredRule", "count_in_simulator", "coverage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoveredRule:
-    """A rule with how often it matched, and how often it was looked at and did not (None: unknown).
+    """A rule with the numbers of packets that matched it and that did not (None: unknown).
 
-    Where the kernel counted, it matched once or not at all.
-
-    ``unreachable`` is the proof that no packet matches it; ``idle`` says why it changes nothing.
+    With counts of the kernel, the first number is 1 or 0. ``unreachable`` is the proof that no packet
+    matches the rule; ``idle`` is the reason why it has no effect.
     """
 
     table: str
@@ -49,7 +48,7 @@ class CoverageReport:
 
     @property
     def missed(self) -> tuple[CoveredRule, ...]:
-        """Rules that the corpus does not hit, though nothing proves that it cannot."""
+        """Rules that the corpus does not hit, and that are not proven unreachable."""
         return tuple(r for r in self.rules if not r.matched and r.unreachable is None)
 
     @property
@@ -59,7 +58,7 @@ class CoverageReport:
 
 
 def count_in_simulator(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
-    """Return for each rule how often it matched and how often it did not, over every branch."""
+    """Return the numbers of matches and non-matches of each rule, over every branch."""
     simulation = Simulation(job)
     matches: Counter[tuple[str, str, int, bool]] = Counter()
     skipped: Counter[tuple[str, str, int, int]] = Counter()

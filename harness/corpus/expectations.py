@@ -16,19 +16,19 @@ __all__ = ["Failure", "check_case", "expectations"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A flow of which something else was expected; ``message`` says what."""
+    """A flow with another outcome than expected, and a message about it."""
 
     flow_id: str
     message: str
 
 
 def expectations(case: Case) -> str:
-    """Return the text of ``expect.jsonl`` for a case, as the simulator says."""
+    """Return the text of ``expect.jsonl`` for a case, computed by the simulator."""
     return write_results((r, f.family) for f, r in zip(case.flows, _simulated(case), strict=True))
 
 
 def check_case(case: Case) -> tuple[Failure, ...]:
-    """Return every flow of which the case expects something else than the simulator says."""
+    """Return every flow whose expectation differs from the simulator's result."""
     if case.expected is None:
         return (Failure("*", "no expectations yet; nfparity corpus record writes them"),)
     wanted = {r.flow_id: r for r in case.expected}

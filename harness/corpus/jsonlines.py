@@ -1,12 +1,12 @@
-"""Flows as JSON Lines, one flow a line: the format in which corpora are written and kept.
+"""Flows as JSON Lines, one flow per line: the format of corpora.
 
-The smallest line is a packet with an ``id`` and where it enters::
+The shortest line is a packet with an ``id`` and its entry interface::
 
     {"id": "dns", "in": "eth0", "src": "10.244.0.9", "dst": "10.96.0.10", "proto": "udp",
      "sport": 40000, "dport": 53}
 
-``"in": null`` is a packet made on the node. ``"auto"`` (also when ``in`` is left out) picks the
-interface by the reverse route of ``src``. What happens after the first packet stands in ``then``:
+``"in": null`` is a packet sent by the node. ``"auto"``, the default, picks the interface by the reverse route
+of ``src``. ``then`` lists the steps after the first packet:
 ``{"reply": {}}``, ``{"again": {"flags": "FA"}}``, ``{"error": "port-unreachable"}``,
 ``{"pause": 1.5}``, ``{"send": {packet}}``.
 """

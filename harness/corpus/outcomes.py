@@ -1,4 +1,4 @@
-"""Outcomes as JSON Lines: what ``simulate`` prints and what ``expect.jsonl`` holds.
+"""Outcomes as JSON Lines: the output of ``simulate`` and the contents of ``expect.jsonl``.
 
 One flow a line. Each branch is the outcome of the flow's first packet; the outcomes of its later
 steps (pauses have none) stand in ``then``::
@@ -8,11 +8,11 @@ steps (pauses have none) stand in ``then``::
 
 A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
 every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
-What is absent, None or False in an outcome is left out. ``"guessed": true`` beside the outcomes says that
-their probabilities depend on the kernel's version.
+Fields that are absent, None or False are left out. ``"guessed": true`` next to the outcomes means that their
+probabilities depend on the kernel's version.
 
-Where the rules hide something that decides, a branch says what it assumes, and its probability is
-that where this holds; a branch whose end is hidden has the verdict ``unknown``::
+If the input hides a condition, each branch lists its assumptions, and its probability holds under them; a
+branch with a hidden target has the verdict ``unknown``::
 
     {"probability": 1, "assuming": [{"line": 12, "matches": true, "packet": "in eth0",
       "hidden": ["the listing hides interfaces (iptables -L without -v)"]}], "verdict": …}
@@ -54,7 +54,7 @@ def _port(port: Port) -> object:
 
 
 def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
-    """Return one outcome as a plain dictionary, in the order in which people read it."""
+    """Return one outcome as a plain dictionary, in reading order."""
     out: dict[str, object] = {"verdict": outcome.verdict.value}
     if outcome.reject_with is not None:
         out["with"] = outcome.reject_with

@@ -3,11 +3,11 @@
 A capture is imported as conversations: packets of one 5-tuple in both directions are one flow. It
 begins with the first packet seen; later packets of its sender become :class:`Again`, those of the
 other side :class:`Reply`, an ICMP error about it :class:`IcmpError`, a new SYN another :class:`Send`.
-Payloads and TCP flags are kept where a flow can say them; sequence numbers and pauses are not.
-What cannot become a flow (fragments, frames that the capture cut, frames that are not IP, what keeps
-an IPv6 link going) is left out, and said by number.
+Payloads and TCP flags are kept as far as a flow can express them; sequence numbers and pauses are not.
+Other frames (fragments, truncated frames, frames that are not IP, IPv6 neighbour discovery) are left out and
+reported by number.
 
-An export writes the packets that flows send, or those that came out at the other side.
+An export writes the packets that flows send, or the packets that leave the node.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Imported:
     left_out: dict[str, tuple[int, ...]]
 
     def left_out_lines(self) -> tuple[str, ...]:
-        """Say what was left out, a line for each reason."""
+        """Return a line for each reason of frames left out."""
         return tuple(
             f"{len(numbers)} {'frame' if len(numbers) == 1 else 'frames'} ({_numbers(numbers)}): {why}"
             for why, numbers in self.left_out.items()

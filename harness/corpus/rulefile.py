@@ -1,7 +1,7 @@
-"""Text of rules as one ruleset: how it is to be read, and the ipsets beside it.
+"""Files of rules: options for reading them, and the ipsets of the rules.
 
-Rules that test ipsets need their members: from a file that is named, or else from one called ``ipset-save``
-beside the rules, where a snapshot of a node has it.
+The members of ipsets come from a file that is named, or else from the file ``ipset-save`` next to the rules,
+where a snapshot has it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class InputOptions:
     variant: Variant | None = None
 
     def words(self) -> tuple[str, ...]:
-        """Return the words of a command line that say the same."""
+        """Return the equivalent command-line words."""
         words: list[str] = []
         named = (
             ("--family", self.family),
@@ -60,10 +60,10 @@ class InputOptions:
 
 
 AS_FOUND = InputOptions()
-"""Everything is recognised."""
+"""Recognise everything from the input."""
 
 IPSETS_FILE: Final = "ipset-save"
-"""The file beside the rules that holds the ipsets when none is named."""
+"""The default file of ipsets, next to the rules."""
 
 
 def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
@@ -75,7 +75,7 @@ def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ru
 def insist_on_tables(ruleset: Ruleset, name: str) -> Ruleset:
     """Return the ruleset; ParseError when there is no table in it.
 
-    An iptables-save that prints nothing at all has most likely failed, or was not root.
+    An iptables-save that prints nothing has probably failed, or was not run as root.
     """
     if ruleset.is_empty:
         hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
@@ -84,9 +84,9 @@ def insist_on_tables(ruleset: Ruleset, name: str) -> Ruleset:
 
 
 def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Return the ruleset with the ipsets that it asks; as it is, where no file has them.
+    """Return the ruleset with its ipsets; unchanged if no file has them.
 
-    ``rules`` is where the rules were read. Raises ParseError, and InputError for a named file that
+    ``rules`` is the path of the rules. Raises ParseError, and InputError for a named file that
     cannot be read.
     """
     path = options.ipsets

@@ -1,4 +1,4 @@
-"""Rules in words: what a test asks, what an action does, and where a rule stands.
+"""Descriptions of rules, tests and actions.
 
 For ``explain``, ``coverage`` and the deciding rules of a difference. The words come from the
 meaning (tests, actions), not from names of chains or comments.
@@ -59,7 +59,7 @@ def place(rule: Rule) -> str:
 
 
 def value_text(field: Field, value: int | str, family: Family) -> str:
-    """Return one value of a field as people write it."""
+    """Return one value of a field as text."""
     if isinstance(value, str):
         return value or "none"
     if field.is_address:
@@ -94,7 +94,7 @@ def _interval_text(field: Field, value: Value, family: Family) -> str:
 
 
 def test_text(test: Test, family: Family) -> str:
-    """Return what a test asks, for example ``ip.saddr is not 10.244.0.0/16``."""
+    """Return a description of a test, for example ``ip.saddr is not 10.244.0.0/16``."""
     match test:
         case FieldTest():
             values = " or ".join(_interval_text(test.field, v, family) for v in test.values)
@@ -137,7 +137,7 @@ def _marking(name: str, value: int, mask: int) -> str:
 
 
 def action_text(action: Action, family: Family) -> str:
-    """Return what an action does, for example ``sets mark 0x4000``."""
+    """Return a description of an action, for example ``sets mark 0x4000``."""
     match action:
         case Accept():
             return "accepts"

@@ -1,4 +1,4 @@
-"""Flows with the rules and the node that they are meant for."""
+"""Batches: flows with their rules and node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Batch", "select"]
 class Batch:
     """Flows to run through one ruleset on one node. ``rules_path`` and ``corpus`` are as given.
 
-    ``corpus`` is None when all flows are drawn.
+    ``corpus`` is None if all flows are random.
     """
 
     rules_path: str
@@ -31,7 +31,7 @@ class Batch:
 def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
     """Keep the flows named in ``only`` (``case/flow`` or just ``flow``); all when it is empty.
 
-    InputError names what no flow is called.
+    Raises InputError for an unknown name.
     """
     wanted = list(only)
     if not wanted:

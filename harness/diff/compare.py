@@ -1,14 +1,13 @@
 """Comparison of a flow's observed outcomes with the reference's.
 
-The reference gives a set of branches. A backend agrees when all that it showed is in the set; ports
-that the kernel picks by itself are there as classes. Otherwise the differences are taken to
-the *closest* branch, the one with the fewest different fields. Where a backend has run a flow often
-enough, what it never showed is a difference, too. Where rules leave open what becomes of a packet (a match
-that is not modelled), a backend agrees with whatever it does.
+The reference gives a set of branches. A backend agrees if every path that it showed is in the set, in which
+ports that the kernel picks are classes of ports. Otherwise the path is compared with the *closest* branch,
+the one with the fewest different fields. If a backend has run a flow often enough, a branch that it never
+showed is a difference, too. If the rules leave the outcome open (a match that is not modelled), a backend
+agrees with any of the possible outcomes.
 
-One tie is broken here: a masquerade may pick the very port (and address) that the packet already
-had. Then nothing shows that source NAT applied, so the ``snat`` of that packet, and the ``dnat`` of
-what answers it, are not compared.
+One special case: a masquerade may pick the port (and address) that the packet already had. Then source NAT is
+not visible, so the ``snat`` of that packet and the ``dnat`` of the answer are not compared.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class DifferentWay:
-    """A way that a flow went and should not have, or, with ``way`` None, something else that is not right."""
+    """A path that the reference does not allow; with ``way`` None, another difference."""
 
     way: OutcomeBranch | None
     mismatches: tuple[Mismatch, ...]
@@ -66,17 +65,17 @@ class DifferentWay:
 def compare(
     flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
 ) -> tuple[Mismatch, ...]:
-    """Return every way in which ``observed`` is not what ``expected`` allows; empty: parity.
+    """Return every mismatch between ``observed`` and ``expected``; empty: parity.
 
-    Each is told once, however many ways show it. A way that was expected and never seen is a mismatch when
-    the chance of that is ``miss`` at most. Notes that a backend made (a wrong checksum, a stray frame) are
-    mismatches too.
+    Each is reported once, even if several paths show it. An expected path that was never observed is a
+    mismatch if the chance of that is at most ``miss``. Notes of a backend (a wrong checksum, a stray frame)
+    are mismatches, too.
     """
     return mismatches(differing_ways(flow, expected, observed, miss=miss))
 
 
 def mismatches(ways: Iterable[DifferentWay]) -> tuple[Mismatch, ...]:
-    """Return what is not as expected of some ways; what several have in common is told of the first."""
+    """Return the mismatches of some paths; one that several share is reported for the first."""
     found: dict[str, Mismatch] = {}
     for one in ways:
         for mismatch in one.mismatches:
@@ -87,7 +86,7 @@ def mismatches(ways: Iterable[DifferentWay]) -> tuple[Mismatch, ...]:
 def differing_ways(
     flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
 ) -> Iterator[DifferentWay]:
-    """Yield what :func:`compare` tells, way by way, in the same order whatever chance has drawn."""
+    """Yield the mismatches of :func:`compare` by path, in an order that does not depend on random choices."""
     seen: set[int] = set()
     strange: list[OutcomeBranch] = []
     moved: dict[str, Mismatch] = {}
@@ -125,7 +124,7 @@ def differing_ways(
 
 
 class _Known:
-    """The expected branches by all of their outcomes but source ports, which may be any of a class."""
+    """The expected branches, by their outcomes without source ports, which may be any of a class."""
 
     def __init__(self, expected: FlowResult) -> None:
         self._branches = expected.branches
@@ -134,7 +133,7 @@ class _Known:
             self._places.setdefault(_but_source_ports(branch), []).append(place)
 
     def matching(self, observed: OutcomeBranch) -> tuple[int, ...]:
-        """Return the places of the branches that this is, but for the tie that this module breaks."""
+        """Return the indices of matching branches, apart from the special case of this module."""
         return tuple(
             place
             for place in self._places.get(_but_source_ports(observed), ())
@@ -166,10 +165,10 @@ def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int |
 def _never_seen(
     flow: Flow, expected: FlowResult, observed: FlowResult, seen: set[int], miss: float
 ) -> Iterator[Mismatch]:
-    """Ways that would have been seen in so many runs, were they taken as often as they should be.
+    """Expected paths that the runs should have shown, given their probabilities, and did not.
 
-    Not asked where no run is independent of the one before, nor where only a guess says how likely they are,
-    nor where rules leave open which of the ways there are.
+    None if the runs are not independent, if the probabilities are guesses, or if the rules leave open which
+    paths exist.
     """
     if not miss or expected.dependent or expected.guessed or observed.dependent or expected.is_open:
         return
@@ -181,7 +180,7 @@ def _never_seen(
         step, outcome = _first_apart(flow, branch, [expected.branches[i] for i in sorted(seen)])
         yield Mismatch(
             step=step,
-            field="way",
+            field="path",
             expected=_readable(outcome, flow.family),
             observed="never seen",
             branch=index,
@@ -189,7 +188,7 @@ def _never_seen(
 
 
 def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
-    """The first step at which a branch is like none of the others, or else the last one."""
+    """The first step at which a branch differs from all others, or else the last one."""
     steps = [i for i, _ in _acting(flow)]
     place = 0
     for place, outcome in enumerate(branch.outcomes):
@@ -204,7 +203,7 @@ def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch)
 
 
 def step_text(flow: Flow, step: int | None) -> str:
-    """Return what a step of a flow is, in a few words."""
+    """Return a short description of a step of a flow."""
     if step is None:
         return "the flow"
     one = flow.steps[step]
@@ -263,7 +262,7 @@ def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
 
 
 def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> list[frozenset[str]]:
-    """For each outcome the fields that chance has made invisible (see the module)."""
+    """For each outcome, the fields that are not compared (see the module)."""
     ignored = []
     sent: Send | None = None
     coincided = False
@@ -286,9 +285,9 @@ def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> li
 def _moved_ports(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
 ) -> Iterator[Mismatch]:
-    """A port that the kernel picked stays the connection's: a later packet must show the same.
+    """Check that later packets of a connection show the port that the kernel picked for it.
 
-    Not asked after a pause, an RST or another SYN, when the kernel may begin a new connection.
+    Not checked after a pause, an RST or another SYN, when the kernel may begin a new connection.
     """
     bound: Outcome | None = None
     outcomes = iter(zip(expected.outcomes, observed.outcomes, strict=True))
@@ -354,10 +353,10 @@ def _order(field: str) -> int:
 def _plain(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
-    """Both branches as plain dictionaries by step, of the same keys, with what agrees made equal.
+    """Both branches as plain dictionaries by step, with the same keys, and equal values where they agree.
 
-    The same keys, because deepdiff takes two dictionaries that share few of them as one value each.
-    Where the verdicts differ, only they are left: how the packet looked follows from where it went.
+    The same keys, because deepdiff treats two dictionaries with few common keys as single values. If the
+    verdicts differ, only they are kept, because the other fields follow from them.
     """
     wanted: dict[str, dict[str, object]] = {}
     got: dict[str, dict[str, object]] = {}

@@ -1,4 +1,4 @@
-"""The rules that decided what became of a packet, on the side of the reference."""
+"""The rules that decided the expected outcome of a packet, from the reference's trace."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["deciding_rules", "find_branch"]
 
 
 def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str, ...]:
-    """Return the rules that made the expected outcome of a step, and in words what is no rule.
+    """Return the rules that decided the expected outcome of a step; other causes are given as text.
 
-    Those are the rules that matched and did more than jump; for a later packet of a connection also
-    the NAT rules that its first packet met, because they bound the connection.
+    These are the rules that matched and did more than jump. For a later packet of a connection they include
+    the NAT rules that its first packet matched, because they bound the connection.
     """
     if mismatch.branch is None or mismatch.step is None:
         return ()

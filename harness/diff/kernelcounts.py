@@ -17,7 +17,7 @@ __all__ = ["count_in_kernel"]
 def count_in_kernel(job: Job, flows: Iterable[Flow]) -> dict[RuleId, tuple[int, int | None]]:
     """Return for each rule whether iptables-legacy counted it; MachineError when it cannot run here.
 
-    Flows that chance decides are run until each way has been seen: how often a rule was is no figure to keep.
+    Flows with random outcomes run until each outcome has been seen, so the counts are not comparable.
     """
     from backends.iptables.backend import IptablesBackend
 

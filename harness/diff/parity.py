@@ -1,8 +1,8 @@
 """The differential test: every backend against the reference, flow by flow and share by share.
 
-The reference says first what may happen. Then every other backend runs the same flows, those that chance
-decides so often that each way is seen (:mod:`harness.diff.sampling`), and if asked so often that the shares
-can be tested.
+The reference first computes every possible outcome. Then every other backend runs the same flows. Flows with
+random outcomes run until each outcome is seen (:mod:`harness.diff.sampling`), and on request often enough to
+test the shares.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ __all__ = [
 ]
 
 Rules = Callable[[Job, Flow, Mismatch], tuple[Rule | str, ...]]
-"""Finds the rules that decided the reference's side of a mismatch; text stands for what is no rule."""
+"""Finds the rules that decided the expected side of a mismatch; other causes are given as text."""
 
 _EXPLAINED = 50  # tracing every one of thousands of differences would help nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing that a backend did differently, ready to be printed.
+    """One difference of one backend, ready to be printed.
 
-    ``rules`` are the reference's deciding rules, each as ``file:line: rule``, and ``origins`` where they
-    stand in ``rules_path`` or what it brings; ``command`` replays just this flow.
+    ``rules`` are the reference's deciding rules, each as ``file:line: rule``; ``origins`` are their places in
+    the files of ``rules_path``; ``command`` replays only this flow.
     """
 
     backend: str
@@ -74,12 +74,12 @@ class Result(StrEnum):
     PARITY = "parity"
     DIFFERENCES = "differences"
     NOT_TESTED = "not tested"
-    """No difference was seen, but a backend that was to run did not run all flows."""
+    """No difference was observed, but a requested backend did not run all flows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One flow on one backend: how long its runs took, or why it was not run."""
+    """One flow on one backend: the time of its runs, or the reason why it did not run."""
 
     flow_id: str
     seconds: float = 0.0
@@ -90,8 +90,8 @@ class Case:
 class BackendReport:
     """The result of one backend.
 
-    ``untested`` says why it did not run some flows, or any, though it was to. ``skipped`` says why it cannot
-    run here, of one that nobody has named. ``cases`` are all flows that it was to run.
+    ``untested`` are the reasons why it did not run some flows. ``skipped`` is the reason why it cannot run
+    here, for a backend that was not named. ``cases`` are all flows that it should have run.
     """
 
     name: str
@@ -106,11 +106,10 @@ class BackendReport:
 class ParityReport:
     """The whole result. ``differences`` are in the order of backends and flows.
 
-    ``chancy`` of the flows were run ``repeated`` times more because chance decides them; ``miss`` is the
-    chance, for each of them and each backend, that a way which it goes was not seen.
-    Of ``left_open`` flows the rules do not say what becomes, by the rules of ``open_rules``: a backend agrees
-    with whatever those may do. ``notes`` are differences that are known without a packet. ``level`` is None
-    when nothing was translated: all that ran was a given ruleset.
+    ``chancy`` flows have random outcomes and ran ``repeated`` additional times; ``miss`` is the chance, per
+    flow and backend, that an outcome was not observed. The rules in ``open_rules`` leave the outcome of
+    ``left_open`` flows open: a backend agrees with any possible one. ``notes`` are known differences without
+    a packet. ``level`` is None if nothing was translated, because only a given ruleset ran.
     """
 
     level: int | None
@@ -136,7 +135,7 @@ class ParityReport:
 
     @property
     def status(self) -> int:
-        """The exit status that it comes to."""
+        """The exit status of this result."""
         match self.result:
             case Result.PARITY:
                 return DONE
@@ -155,8 +154,8 @@ class ParityReport:
 class Plan:
     """The plan of a run. ``options`` are the command-line words needed to replay one flow.
 
-    Flows that chance decides are run until the chance that a way of one is not seen is ``miss`` at most;
-    with ``repeat`` at least so often, and their shares are tested. ``against`` is the file of a given
+    Flows with random outcomes run until the chance of missing an outcome is at most ``miss``; with
+    ``repeat`` at least that many times, and their shares are tested. ``against`` is the file of a given
     nftables ruleset, which is also the name of its backend; ``with_iptables`` is the file of the iptables
     rules that are loaded with it.
     """
@@ -178,7 +177,7 @@ class Plan:
 
 @dataclass(slots=True)
 class _Bench:
-    """A batch with the reference's word on it."""
+    """A batch with the reference's results."""
 
     batch: Batch
     job: Job
@@ -191,8 +190,8 @@ def choose_backends(
 ) -> tuple[tuple[Backend, ...], tuple[BackendReport, ...]]:
     """Return the backends that can run here, and a report for each that cannot.
 
-    One that was ``requested`` by name, and cannot run, is reported as not tested; others as skipped.
-    Raises MachineError when none can run; InputError when there is none but the reference.
+    A backend that was ``requested`` by name and cannot run is reported as not tested, others as skipped.
+    Raises MachineError if none can run; InputError if there is only the reference.
     """
     if not [n for n in names if n != REFERENCE]:
         raise InputError(f"nothing to compare the {REFERENCE} with; name another backend")
@@ -227,7 +226,7 @@ def run_parity(
     requested: bool = False,
     progress: Progress,
 ) -> ParityReport:
-    """Run the plan and return what was found.
+    """Run the plan and return the report.
 
     A backend that refuses the rules of a batch has not tested its flows, unless it was ``requested``:
     then its UnsupportedError is raised. Raises MachineError when the machine fails.
@@ -396,7 +395,7 @@ def _difference(
 
 
 def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> Difference:
-    """A share that is not as it should be: how often it was seen is chance, and is not told."""
+    """The difference of an unfair share; the observed count is random and left out."""
     flow = next(f for f in bench.flows if f.id == unfair.flow_id)
     seldom = unfair.count < unfair.runs * unfair.expected
     return Difference(

@@ -1,9 +1,9 @@
-"""The ways that a flow went, told so that chance does not show: the same ways, the same words.
+"""Normal form of a flow's observed paths, so that random choices do not change a report.
 
-The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that is another in each
-run of a flow is told as the range that it comes from, wherever it turns up again; one that is always the
-same is told as it is. A pick may fall on a port that was sent, and is told as the other picks are. Ways are
-put into an order that does not depend on which of them came first.
+The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that differs between runs of
+a flow is replaced by the range that it was picked from, wherever it occurs; a constant port stays. A pick may
+be equal to a port that was sent, and is replaced like other picks. Paths are sorted, so that their order does
+not depend on the order of the runs.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ _Ports = dict[Port | None, Port]
 """The text in place of a port."""
 
 _Ways = dict[tuple[Outcome, ...], list["_Way"]]
-"""Ways by what they are but for the ports that were picked, which marks stand for."""
+"""Paths by shape: their outcomes with placeholders for picked ports."""
 
 
 def told_ways(
     flow: Flow, branches: Iterable[OutcomeBranch], *, runs: int, expected: FlowResult | None = None
 ) -> tuple[OutcomeBranch, ...]:
-    """Return the ways of ``branches``, which ``runs`` runs have shown, as they are told.
+    """Return the normal form of ``branches``, the paths that ``runs`` runs have shown.
 
-    ``expected`` knows other ranges of ports that a rule may have given. What went one way in a single run
-    is told by what the kernel does where no rule says more: a source port that was changed, and stands
-    in the range of the one that was sent, was picked.
+    ``expected`` contains further port ranges that a rule may have given. After a single run, a source port
+    counts as picked if it was changed and is in the kernel's default range for the port that was sent.
     """
     known = frozenset(_sent_ports(flow))
     ranges = _ranges(expected)
@@ -61,13 +60,13 @@ def told_ways(
 
 
 def way_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
-    """Return what ways of one flow are put in order by."""
+    """Return the sort key of a path."""
     return json.dumps([outcome_to_json(one, flow.family) for one in outcomes])
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A way with the source ports that nobody has sent taken out: ``picks``, as they first appear."""
+    """A path without the source ports that no sender used: ``picks``, in order of appearance."""
 
     branch: OutcomeBranch
     shape: tuple[Outcome, ...]
@@ -91,9 +90,9 @@ def _mark(number: int) -> PortClass:
 
 
 def _without_coincidences(groups: _Ways) -> _Ways:
-    """Put ways that seem to keep a port to those that are like them but that they pick it.
+    """Merge paths that seem to keep a port with paths that differ only in picking it.
 
-    A pick that falls on the port that was sent from the same address has changed nothing.
+    A pick that is equal to the port that was sent from the same address has changed nothing.
     """
     found: _Ways = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
@@ -112,7 +111,7 @@ def _but_ports(outcome: Outcome) -> Outcome:
 
 
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
-    """The ports that stand in the places of a shape's marks; none if the outcomes are of another shape."""
+    """The ports at the placeholders of a shape; none if the outcomes have another shape."""
     bound: _Ports = {}
     for want, got in zip(shape, outcomes, strict=True):
         for one, port in zip(_ports(want), _ports(got), strict=False):
@@ -144,7 +143,7 @@ def _told(
 
 
 def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
-    """The range that the kernel picks from in the place of the port that became ``port``; None: none did."""
+    """The range that ``port`` was picked from in place of a sent port; None if it was not picked."""
     outcomes = iter(branch.outcomes)
     sent: Packet | None = None
     arrived: Outcome | None = None
@@ -188,7 +187,7 @@ def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
 
 
 def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
-    """An outcome with some ports told as something else."""
+    """An outcome with some ports replaced."""
     changed: dict[str, object] = {}
     for name in ("sport", "dport"):
         port = getattr(outcome, name)

@@ -1,8 +1,8 @@
-"""More of the same: a flow again and again from other source ports, so that chance can be measured.
+"""Repetitions of a flow from other source ports, to measure shares.
 
-Each repetition is a flow of its own. Ports move inside the class that the kernel's NAT would keep
-them in (below 512, 600-1023, above; ``nf_nat_l4proto_unique_tuple``), all ports of a flow by the
-same distance, so that ports which clash on purpose still do.
+Each repetition is a flow of its own. Ports stay in the class in which the kernel's NAT would keep them (below
+512, 600-1023, above; ``nf_nat_l4proto_unique_tuple``). All ports of a flow move by the same distance, so that
+ports which clash on purpose still do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs flows through several backends, each in its own session, and keeps what came out.
+"""Replay of flows through several backends, each in its own session.
 
-Kernel backends work in child processes of their own, so threads are enough to run them side by
-side. Whatever ends the replay (an error, Ctrl-C) closes every session before it goes on.
+Kernel backends work in child processes, so threads are enough to run them in parallel. An error or Ctrl-C
+closes every session before it propagates.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from translate.errors import MachineError, Note, UnsupportedError
 __all__ = ["Progress", "Replayed", "replay"]
 
 Progress = Callable[[str, int, int], None]
-"""Told now and then: the backend's name, flows done, flows in all. Called from several threads."""
+"""Progress callback: the backend's name, finished flows, all flows. Called from several threads."""
 
 _WORKERS = 2
 _PATIENCE = 5.0
-"""Seconds to let backends end properly when the replay has failed, or was interrupted."""
+"""Seconds for backends to end properly after the replay has failed or was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
     """The results of one backend: one per flow in order, or the refusal of the rules.
 
-    ``differing`` is by what each flow differs from what was expected of it, if anything was. ``limits`` is
-    what the backend says of itself (:attr:`Session.limits`).
+    ``differing`` are the differences of each flow from its expected result, if it has one. ``limits`` are the
+    backend's own (:attr:`Session.limits`).
     """
 
     backend: str
@@ -57,12 +57,12 @@ def replay(
     expected: Sequence[FlowResult | None] = (),
     sampling: Sampling = ONCE,
 ) -> tuple[Replayed, ...]:
-    """Run all flows through all backends and return what each did, in the order of ``backends``.
+    """Run all flows through all backends and return their results, in the order of ``backends``.
 
-    With ``expected``, one for each flow, those that chance decides are run as often as ``sampling`` wants;
-    a flow of which nothing is expected (None) is run once. A backend that cannot express the rules is an
-    answer, not an error. Raises MachineError when the machine fails one, after every session has been
-    closed; also when a backend returns results for other flows than it was given.
+    With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
+    a flow without an expected result (None) runs once. A refusal of the rules is a result, not an error.
+    Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
+    results for other flows than it was given.
     """
     stop = threading.Event()
     pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
@@ -96,7 +96,7 @@ def _wait(futures: Sequence[Future[Replayed]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The flows, what is expected of them, and how often they are run."""
+    """The flows, their expected results, and the number of their runs."""
 
     flows: Sequence[Flow]
     expected: Sequence[FlowResult | None]
@@ -107,7 +107,7 @@ class _Asked:
             yield flow if expected is None else self.sampling.repeated(flow, expected)
 
     def differing(self, place: int, seen: FlowResult) -> tuple[DifferentWay, ...]:
-        """By what the flow at a place differs."""
+        """The differences of the flow at an index."""
         expected = self.expected[place]
         return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
 
@@ -159,7 +159,7 @@ def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: th
 def _answers(
     backend: Backend, session: Session, flows: Sequence[Flow], asked: Iterable[Flow | Repeated]
 ) -> Iterator[FlowResult]:
-    """The results for some flows, each checked to be for that flow."""
+    """The results for some flows, each checked to belong to its flow."""
     answers = iter(session.replay(asked))
     for flow in flows:
         result = next(answers, None)

@@ -1,13 +1,13 @@
 """The number of runs per flow, chosen so that the report does not depend on random choices.
 
-The reference knows every way that a flow can go, and how likely each is. The chance that some number of runs
-has not shown all of them is at most the sum of ``(1 - probability) ** runs`` over the ways: so many runs are
-made that it is :attr:`Sampling.miss` at most. A backend whose rules the reference does not know says itself
-how likely the least likely way through its choices is (:attr:`FlowResult.rarest`). Where a flow went another
-way than it should, there may be as many ways again.
+The reference computes every path of a flow and its probability. The chance that a number of runs does not
+show all of them is at most the sum of ``(1 - probability) ** runs`` over the paths; the number of runs is
+chosen so that this is at most :attr:`Sampling.miss`. A backend whose rules the reference does not know
+reports the probability of its least likely path (:attr:`FlowResult.rarest`). If a flow took a path that it
+should not have, twice as many paths are assumed.
 
-Ways rarer than :data:`RAREST` are not waited for, no flow sends more than :data:`MOST_PACKETS`, and a flow
-that waits (``Pause``) is run once, because the time really passes.
+Paths rarer than :data:`RAREST` are ignored, no flow sends more than :data:`MOST_PACKETS`, and a flow that
+waits (``Pause``) runs once, because the time really passes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from harness.diff.paths import told_ways
 __all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "runs_needed"]
 
 MISS: Final = 1e-9
-"""The chance, for each flow and backend, that a way which it can go is not seen."""
+"""The accepted chance, per flow and backend, of missing a path."""
 
 RAREST: Final = Fraction(1, 1000)
-"""Ways that are less likely are not waited for."""
+"""The probability below which paths are ignored."""
 
 MOST_PACKETS: Final = 32_768
 """The limit of packets sent for one flow: a service of 1,000 endpoints needs 27,600."""
@@ -40,7 +40,7 @@ MOST_PACKETS: Final = 32_768
 class Sampling:
     """The rule for the number of runs. With ``miss`` 1 every flow is run once.
 
-    ``least`` is how often flows are run at least which chance decides.
+    ``least`` is the minimum for flows with random outcomes.
     """
 
     miss: float = MISS
@@ -82,9 +82,9 @@ class Sampling:
 
 
 CERTAIN: Final = Sampling()
-"""Until every way is seen, but for a chance of :data:`MISS`."""
+"""Run until every path is seen, except for a chance of :data:`MISS`."""
 ONCE: Final = Sampling(miss=1.0)
-"""Every flow once, whatever chance draws."""
+"""Run every flow once."""
 
 
 def _waits(flow: Flow) -> bool:
@@ -97,10 +97,10 @@ def _alike(ways: int) -> tuple[Fraction, ...]:
 
 @lru_cache(maxsize=1024)
 def runs_needed(odds: tuple[Fraction, ...], miss: float) -> int:
-    """Return in how many runs every way is seen but with a chance of ``miss`` at most.
+    """Return the number of runs that misses a path with a chance of at most ``miss``.
 
-    ``odds`` are the probabilities of the ways. Those below :data:`RAREST` count as that, or not at all if
-    it is not reached by all of them together.
+    ``odds`` are the probabilities of the paths. Those below :data:`RAREST` count as :data:`RAREST`, or not
+    at all if their sum is below it.
     """
     if sum(one for one in odds if one < RAREST) < RAREST:
         odds = tuple(one for one in odds if one >= RAREST)

@@ -16,7 +16,7 @@ _OF_THE_PATH = (
 
 
 class CaptureError(Exception):
-    """Something that the user can understand; ``status`` is the exit status, as of all of nfparity."""
+    """A failed capture with a message for the user; ``status`` is the exit status."""
 
     def __init__(self, message: str, status: int = BAD_INPUT) -> None:
         super().__init__(message)
@@ -24,13 +24,13 @@ class CaptureError(Exception):
 
 
 def reason(e: Exception) -> str:
-    """Return what was wrong in the words of the system, without the path."""
+    """Return the system's error message without the path."""
     return e.strerror.lower() if isinstance(e, OSError) and e.strerror else str(e)
 
 
 def status_of(e: Exception) -> int:
     """Return the exit status of a file that cannot be written.
 
-    A path that cannot be is bad input; a full disk, a device that fails, missing rights are the machine's.
+    An impossible path is bad input; a full disk, a failing device or missing rights are the machine's fault.
     """
     return BAD_INPUT if not isinstance(e, OSError) or e.errno in _OF_THE_PATH else MACHINE

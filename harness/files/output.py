@@ -1,8 +1,8 @@
 """Safe output: streams that escape everything that a terminal must not be sent.
 
-Names of chains, comments, ids of flows and names of files come from outside and may hold what a terminal
-obeys: escape sequences, C1 controls, characters that turn the direction of writing. All output passes through
-:class:`Output`, which writes them as ``\\u001b``. That is what JSON has for them, too.
+Names of chains, comments, ids of flows and names of files come from outside and may contain control
+characters for a terminal: escape sequences, C1 controls, changes of writing direction. All output passes
+through :class:`Output`, which writes them as ``\\u001b``, as JSON does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _SUSPECT = re.compile(r"[^\t\n\x20-\x7e]")
 
 
 def printable(text: str, encoding: str | None = None) -> str:
-    """Return a text as it may be shown, with what is not printable in it as ``\\uXXXX``.
+    """Return a text with its unprintable characters escaped as ``\\uXXXX``.
 
-    Printable is what :meth:`str.isprintable` says, tabs, ends of lines, and of that what ``encoding`` has.
+    Printable are tabs, line ends and the characters of :meth:`str.isprintable` that ``encoding`` has.
     """
     if _SUSPECT.search(text) is None:
         return text
@@ -53,11 +53,10 @@ def _has(encoding: str, character: str) -> bool:
 
 
 class Output(io.TextIOBase):
-    """A standard stream that shows printable text alone. ``stream`` None: it was closed.
+    """A standard stream that writes only printable text. ``stream`` None: it was closed.
 
-    A fault of a stream that is ``needed`` is a CaptureError with the status of a machine that lacks
-    something, so that nobody takes half of an output for all of it; of another one (messages) it is nothing.
-    BrokenPipeError stays what it is.
+    An error of a stream that is ``needed`` becomes a CaptureError, so that nobody takes half of an output for
+    all of it; an error of another stream (messages) is ignored. BrokenPipeError is not changed.
     """
 
     def __init__(self, stream: TextIO | None, name: str, *, needed: bool) -> None:
@@ -73,7 +72,7 @@ class Output(io.TextIOBase):
 
     @property
     def unfiltered(self) -> TextIO | None:
-        """The stream itself, for what may send a terminal more than text, after :func:`printable`."""
+        """The stream itself, for callers that send terminal sequences around :func:`printable` text."""
         return self._stream
 
     def writable(self) -> bool:
@@ -94,12 +93,12 @@ class Output(io.TextIOBase):
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Write what can be shown of a text."""
+        """Write a text, with unprintable characters escaped."""
         self._guarded(lambda stream: stream.write(printable(text, self.encoding)))
         return len(text)
 
     def write_exactly(self, data: bytes) -> None:
-        """Write data that must not change on their way; a terminal is shown them as text."""
+        """Write data unchanged; to a terminal as printable text."""
         if self.isatty():
             self.write(data.decode("utf-8", "surrogateescape"))
             return
@@ -115,7 +114,7 @@ class Output(io.TextIOBase):
         self._guarded(written)
 
     def flush(self) -> None:
-        """Write what is still to be written."""
+        """Flush the stream."""
         if self._stream is not None:
             self._guarded(lambda stream: stream.flush())
 
@@ -135,7 +134,7 @@ class Output(io.TextIOBase):
                 raise CaptureError(f"{self._name} cannot be written: {reason.lower()}", MACHINE) from e
 
     def abandon(self) -> None:
-        """Send what is still to be written nowhere: Python would try again, and complain, while it exits."""
+        """Discard buffered output: Python would try to write it again at exit, and complain."""
         stream = self._stream
         if stream is not None and any(stream is one for one in (sys.__stdout__, sys.__stderr__)):
             with contextlib.suppress(OSError, ValueError):
@@ -157,10 +156,10 @@ def _open_if_closed(descriptor: int, mode: int) -> None:
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Have all output of this process pass through :class:`Output` meanwhile.
+    """Pass all output of this process through :class:`Output` within the context.
 
-    Of the three standard streams those that are closed are opened on ``/dev/null``: the next file that
-    is opened would take their place otherwise, and messages would be written into it.
+    Closed standard streams are opened on ``/dev/null``: otherwise the next opened file would take their
+    descriptor, and messages would be written into it.
     """
     for descriptor, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         _open_if_closed(descriptor, mode)

@@ -1,4 +1,4 @@
-"""Files of the user's: read and written here, so that every failure is a message instead of a traceback."""
+"""Reading and writing of the user's files, with a message instead of a traceback for every failure."""
 
 from __future__ import annotations
 

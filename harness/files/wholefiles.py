@@ -1,4 +1,4 @@
-"""Files and folders that appear as a whole, or not at all."""
+"""Atomic creation of files and folders: they appear complete, or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_file(path: str, data: bytes, *, mode: int = 0o666) -> None:
 
     A file that is there keeps its mode, its owner if possible, and the links that lead to it; a new one gets
     ``mode`` less the umask. What is no regular file (``/dev/stdout``, a FIFO, a device) is written to as
-    it is, and so is a file whose folder takes no other (a file that is mounted into a container).
+    it is, and so is a file in a folder that takes no new files (a file mounted into a container).
     """
     target = _followed(path)
     try:

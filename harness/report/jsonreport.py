@@ -1,4 +1,4 @@
-"""The parity report for programs: one JSON object."""
+"""The parity report as one JSON object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes of translations as lines: one for each kind of limit, however many rules meet it."""
+"""Notes of translations as lines: one for each kind of limit."""
 
 from __future__ import annotations
 

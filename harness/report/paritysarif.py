@@ -20,7 +20,7 @@ _KINDS: Final = {
     "mark": "a packet has another mark",
     "ttl": "a packet has another time to live",
     "quoted": "the packet inside an ICMP error is another",
-    "way": "a way that chance should take is never taken",
+    "path": "an expected path is never taken",
     "share": "chance takes a way more or less often than it should",
     "note": "a packet is not as it should be in itself: a checksum, a frame too many",
     "other": "a flow differs otherwise",

@@ -1,4 +1,4 @@
-"""An explanation for people: the path, rule by rule, the end, and what follows from it."""
+"""An explanation as text: the path, rule by rule, the outcome, and its consequences."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def path_lines(step: TracedStep, family: Family, *, every_rule: bool) -> list[st
 
 
 class _Path:
-    """Writes events as lines; holds back rules that do not match until it is known how many."""
+    """Writes events as lines; buffers rules that do not match, to print only their number."""
 
     def __init__(self, family: Family, *, every_rule: bool) -> None:
         self.lines: list[str] = []
@@ -108,7 +108,7 @@ class _Path:
             self._table = None
 
     def flush(self) -> None:
-        """Write what was held back."""
+        """Write the buffered rules."""
         missed, self._missed = self._missed, []
         if len(missed) > _RUN and not self._every_rule:
             first, last = missed[0].rule.origin.line, missed[-1].rule.origin.line

@@ -1,4 +1,4 @@
-"""An explanation for programs: every branch, with its events as objects."""
+"""An explanation as JSON: every branch, with its events as objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of a replay: bars on a terminal, a line now and then elsewhere."""
+"""Progress of a replay: bars on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 

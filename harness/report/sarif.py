@@ -25,7 +25,7 @@ def sarif_log(
     version: str,
     untested: Sequence[str] = (),
 ) -> str:
-    """Return a log of one run; ``version`` is this program's, ``untested`` says what was not tested.
+    """Return a log of one run; ``version`` is this program's, ``untested`` lists what was not tested.
 
     ``rules`` are reporting descriptors, to one of which each result refers by its id.
     """
@@ -45,7 +45,7 @@ def sarif_log(
 
 
 def sarif_locations(origins: Iterable[Origin], files: Iterable[str] = ()) -> list[dict[str, object]]:
-    """Return where a result stands; what no line is about stands in ``files`` as a whole."""
+    """Return the locations of a result: its lines, or ``files`` as a whole if it has none."""
     found: list[dict[str, object]] = [
         {
             "physicalLocation": {

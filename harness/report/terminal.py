@@ -1,4 +1,4 @@
-"""Colours and bars on a terminal: what is sent there beside text, and what the text must be then."""
+"""Text and streams for colours and bars on a terminal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["plain", "unfiltered"]
 
 
 def plain(text: str) -> str:
-    """Return a text as a table or a bar may show it: on one line, and nothing that a terminal obeys."""
+    """Return a text for a table or a bar: on one line, without control characters."""
     return printable(text).replace("\n", "\\n").replace("\t", " ")
 
 
 def unfiltered(stream: TextIO) -> TextIO:
-    """Return the stream to which rich may send its own sequences around text that is :func:`plain`."""
+    """Return the stream for rich, which adds its own sequences around :func:`plain` text."""
     return stream.unfiltered or stream if isinstance(stream, Output) else stream

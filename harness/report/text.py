@@ -1,4 +1,4 @@
-"""Reports for people: a table and the differences; colours only on a terminal."""
+"""Text reports: a table and the differences; colours only on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 50
 
 
 def format_value(value: object) -> str:
-    """Return a value of a difference as people read it; what is absent is ``(nothing)``."""
+    """Return a value of a difference as text; ``(nothing)`` if it is absent."""
     if value is None:
         return "(nothing)"
     return value if isinstance(value, str) else json.dumps(value)
@@ -95,7 +95,7 @@ def _verdict(report: ParityReport) -> str:
         case Result.PARITY:
             return f"parity: {what}, no difference{tail}"
         case Result.NOT_TESTED:
-            return f"not tested: {untested}; in what the others did of {what}, no difference{tail}"
+            return f"not tested: {untested}; no difference in what the others tested of {what}{tail}"
         case Result.DIFFERENCES:
             tail += f"; not tested: {untested}" if untested else ""
             flows = len({d.flow_id for d in report.differences})
@@ -122,10 +122,11 @@ def _chance(report: ParityReport) -> str:
     """Return the line about random flows and the chance of a missed path."""
     if not report.repeated:
         return ""
-    flows = "1 flow is" if report.chancy == 1 else f"{report.chancy} flows are"
+    flows = "1 flow has" if report.chancy == 1 else f"{report.chancy} flows have"
     runs = report.repeated + report.chancy
     if report.miss >= 1:
-        return f"{flows} decided by chance, and run {runs} times"
+        return f"{flows} random outcomes, and ran {runs} times"
     return (
-        f"{flows} decided by chance; in {runs} runs a way of one is missed with probability {report.miss:g}"
+        f"{flows} random outcomes; in {runs} runs, "
+        f"an outcome is missed with probability {report.miss:g} per flow"
     )

@@ -183,7 +183,7 @@ def _changed(
 
 def _instead(mismatch: Mismatch) -> str:
     """The description of a difference that has no outcome."""
-    if mismatch.field == "way":
+    if mismatch.field == "path":
         return "never observed, however often it is sent"
     return f"{mismatch.field}: {mismatch.observed}"
 

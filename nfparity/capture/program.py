@@ -1,4 +1,4 @@
-"""The command, for ``nfparity capture`` and for the single file that does the same."""
+"""The capture command, for ``nfparity capture`` and for the standalone file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ example:
     < build/nfparity-capture.pyz > node-7.tar.gz
 
 Reads the rules of iptables-legacy and of iptables-nft, IPv4 and IPv6, ipsets, nftables, addresses,
-routes, routing rules, sysctls and versions, and changes nothing: no module is loaded and no table is made by
-looking. Needs root in the node's network namespace. What cannot be read is said here and in meta.json.
+routes, routing rules, sysctls and versions, and changes nothing: it loads no module and creates no table.
+Needs root in the node's network namespace. Parts that cannot be read are listed here and in meta.json.
 
---anonymise: prefixes, ranges and equal addresses stay such, and private addresses private; loopback,
-link-local IPv4 and multicast addresses stay as they are. Names of namespaces, services, hosts,
-interfaces, sets and chains, and comments, are replaced word by word in all files alike; words that every
-cluster has are not. Ports, marks, versions, counters and times stay. The key is random and kept nowhere.
+--anonymise: prefixes stay prefixes, ranges stay ranges, equal addresses stay equal and private addresses
+stay private; loopback, link-local IPv4 and multicast addresses are not changed. Names of namespaces,
+services, hosts, interfaces, sets and chains, and comments, are replaced word by word, in the same way in all
+files, except for words that every cluster has. Ports, marks, versions, counters and times are not changed.
+The key is random and not stored.
 """
 
 
@@ -47,19 +48,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anonymise",
         action="store_true",
-        help="replace addresses and names, so that the snapshot says the same of what packets do; see below",
+        help="replace addresses and names; packets are treated the same, see below",
     )
     parser.add_argument(
-        "--from", dest="source", metavar="SNAPSHOT", help="take this snapshot, instead of looking at the node"
+        "--from", dest="source", metavar="SNAPSHOT", help="read this snapshot instead of the node"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Capture, write, and say what is missing. Raises CaptureError."""
+    """Capture, write, and print the missing parts. Raises CaptureError."""
     now = time.time()
     output = arguments.output
     if output == "-" and sys.stdout.isatty():
-        raise CaptureError("an archive is nothing for a terminal; give -o FILE.tar.gz")
+        raise CaptureError("an archive cannot be printed on a terminal; use -o FILE.tar.gz")
     if arguments.source is None:
         files, notes = capture_node(now=now)
     else:
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Run as a program of its own; return the exit status."""
+    """Run as a standalone program; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="nfparity-capture",
         description="A snapshot of this node for nfparity.",

@@ -1,4 +1,4 @@
-"""``nfparity corpus``: generate, check, record, import, export flows; which rules they cover."""
+"""``nfparity corpus``: generate, check, record, import and export flows; measure coverage."""
 
 from __future__ import annotations
 
@@ -49,24 +49,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
     generate = actions.add_parser(
         "generate",
-        help="flows for every rule and every service, made from the rules",
-        description="For every rule at every hook that leads to it: a flow that it matches, and for each"
-        " of its tests one that fails just that. Every service from inside the cluster, from outside,"
-        " from the node and from its own endpoints. Rules that no packet was found for go to standard"
-        " error with the reason; exit status 1 when one of them is not proven unreachable.",
+        help="generate flows for every rule and every service",
+        description="For every rule and every hook that leads to it: a flow that matches the rule, and for"
+        " each of its tests a flow that fails only this test. Every service from inside the cluster, from"
+        " outside, from the node and from its own endpoints. Rules without a matching flow are listed on"
+        " standard error with the reason; exit status 1 if one of them is not proven unreachable.",
         epilog=_GENERATE_EXAMPLE,
         formatter_class=parser.formatter_class,
     )
     add_rules(generate)
     add_node(generate)
-    generate.add_argument("--seed", type=int, default=0, help="the same seed, the same flows; default: 0")
+    generate.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     add_output(generate)
-    check = actions.add_parser("check", help="the simulator against the expectations of cases")
+    check = actions.add_parser("check", help="compare the simulator with the expectations of cases")
     check.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
     add_format(check, "text", "json")
-    record = actions.add_parser("record", help="write the expectations of cases anew, to review as a diff")
+    record = actions.add_parser("record", help="rewrite the expectations of cases, to review as a diff")
     record.add_argument("folder", metavar="CASES", help="a folder of cases, or one case")
-    coverage = actions.add_parser("coverage", help="which rules a corpus hits, and which nothing can reach")
+    coverage = actions.add_parser(
+        "coverage", help="list the rules that a corpus hits, and those that nothing can reach"
+    )
     add_rules(coverage, optional=True)
     add_corpus(coverage, required=True)
     add_only(coverage)
@@ -77,7 +79,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the counts: from the simulator's trace, or from the rule counters of the kernel",
     )
     add_format(coverage, "text", "json")
-    for name, what in (("import", "a capture as flows, or as a case"), ("export", "flows as a capture")):
+    for name, what in (
+        ("import", "convert a capture to flows, or to a case"),
+        ("export", "convert flows to a capture"),
+    ):
         sub = actions.add_parser(name, help=what)
         source = "a pcap or pcapng file" if name == "import" else "flows as JSON Lines"
         sub.add_argument("source", metavar="FILE", help=source)
@@ -85,21 +90,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--node", metavar="FILE", help="the node's interfaces and routes (JSON)")
         if name == "export":
             sub.add_argument(
-                "--left", action="store_true", help="as the packets leave the node (needs --rules)"
+                "--left",
+                action="store_true",
+                help="export the packets as they leave the node (needs --rules)",
             )
             sub.add_argument("-o", dest="output", metavar="FILE", required=True, help="….pcap or ….pcapng")
         else:
             sub.add_argument(
                 "--case",
                 metavar="FOLDER",
-                help="make a case of it: rules, node, flows, and what is expected (needs --rules)",
+                help="make a case: rules, node, flows and expected outcomes (needs --rules)",
             )
-            sub.add_argument("--purpose", metavar="TEXT", help="with --case: what the case is there to show")
+            sub.add_argument("--purpose", metavar="TEXT", help="with --case: the purpose of the case")
             add_output(sub)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action that was named."""
+    """Run the selected action and return its exit status."""
     match arguments.action:
         case "generate":
             return _generate(arguments)

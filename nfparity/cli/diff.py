@@ -1,4 +1,4 @@
-"""``nfparity diff``: the same packets through every backend, and where they differ."""
+"""``nfparity diff``: the same packets through every backend, and the differences of their outcomes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ example:
   nfparity diff rules.iptables-save --node node.json --random 1000 --seed 7 --backends iptables-legacy
   nfparity diff rules.iptables-save --node node.json --corpus flows.jsonl --against kube-proxy.nft
 
-The simulator says what may happen; every other backend must do all of these things, and no other. Flows
-that chance decides are run until each way has been seen, but for a chance of --miss; the same input gives
-the same report. Exit status 0 means parity, 1 that something differed. 4 means that nothing differed, but
-something was not tested: a backend refuses a rule, or was named with --backends and cannot run here.
---without leaves one out on purpose. Backends that were not named are skipped, with the reason, where they
-cannot run.
+The simulator computes every outcome that a flow may have; each other backend must show all of them and no
+other. Flows with random outcomes are run until every outcome has been seen, except for a chance of --miss;
+the same input gives the same report. Exit status 0: parity; 1: a difference; 4: no difference, but not
+everything was tested, because a backend refuses a rule, or was named with --backends and cannot run here.
+--without leaves out a backend on purpose. Backends that were not named are skipped, with the reason, if
+they cannot run.
 """
 
 
@@ -49,16 +49,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_rules(parser, optional=True)
     add_corpus(parser, required=False)
     parser.add_argument(
-        "--random", metavar="N", type=_count, default=0, help="also N flows drawn around the rules' constants"
+        "--random", metavar="N", type=_count, default=0, help="add N random flows around the rules' constants"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument(
+        "--backends", metavar="A,B", help=f"the backends to compare; default: all of {', '.join(BACKENDS)}"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="what the random flows are drawn from; default: 0"
-    )
-    parser.add_argument(
-        "--backends", metavar="A,B", help=f"which to compare; default: all of {', '.join(BACKENDS)}"
-    )
-    parser.add_argument(
-        "--without", metavar="A,B", help="leave these out: what they would have tested is not missed"
+        "--without",
+        metavar="A,B",
+        help="leave these backends out; not testing them does not affect the exit status",
     )
     parser.add_argument(
         "--against",
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_count,
         default=0,
-        help="run each flow with a random outcome N times at least, and test the shares",
+        help="run each flow with a random outcome at least N times, and test the shares",
     )
     add_miss(parser)
     parser.add_argument(
@@ -85,7 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         type=probability,
         default=1e-6,
-        help="chance that fair shares are called unfair in the whole run; default: 1e-6",
+        help="accepted chance of reporting fair shares as unfair in the whole run; default: 1e-6",
     )
     add_no_cache(parser)
     add_only(parser)
@@ -101,7 +101,7 @@ def _count(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; 0 for parity, 1 for differences, 4 where something was not tested."""
+    """Print the report; return 0 for parity, 1 for differences, 4 if something was not tested."""
     from harness.diff.deciding_rules import deciding_rules
     from harness.diff.parity import Plan, choose_backends, run_parity
     from harness.report.progress import progress
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     left_out = () if arguments.without is None else parse_backends(arguments.without)
     names = tuple(name for name in names if name not in left_out)
     if arguments.with_iptables is not None and arguments.against is None:
-        raise InputError("--with-iptables is for a ruleset that is given with --against")
+        raise InputError("--with-iptables needs --against")
     given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:

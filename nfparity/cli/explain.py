@@ -1,4 +1,4 @@
-"""``nfparity explain``: the path of one packet, rule by rule, and why; or the rules in words."""
+"""``nfparity explain``: the path of one packet, rule by rule, with the reasons; or the rules in words."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ example:
   iptables -t nat -L | nfparity explain - --table nat
   nfparity explain --extract page.txt
 
-Without a packet, every rule is told in words, with what the input hides of it. A packet goes both
-ways where something hidden decides, and each branch says what it assumes.
+Without a packet, every rule is described in words, with the parts that the input hides. If a hidden part
+decides about a packet, both branches are shown with their assumptions.
 
-a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": made on the
-node; default: where the route to SRC leads), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum
+a packet is PROTO SRC[:PORT] > DST[:PORT], then options: in IFACE (- or "from node": sent by the node;
+default: the interface of the route to SRC), ttl N, mark N, flags SA, type 8/0, id N, bad-checksum
 """
 
 
@@ -38,12 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    parser.add_argument(
-        "--packet", metavar="P", help="the packet, see below; without one, the rules are told in words"
-    )
+    parser.add_argument("--packet", metavar="P", help="the packet, see below; default: describe the rules")
     add_node(parser)
-    parser.add_argument("--reply", action="store_true", help="the path of the reply, too")
-    parser.add_argument("--all", action="store_true", help="every rule that does not match, one by one")
+    parser.add_argument("--reply", action="store_true", help="also show the path of the reply")
+    parser.add_argument("--all", action="store_true", help="also show every rule that does not match")
     add_format(parser, "text", "json")
 
 

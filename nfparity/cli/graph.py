@@ -1,4 +1,4 @@
-"""``nfparity graph``: the chains and who calls whom."""
+"""``nfparity graph``: the chains and the jumps between them."""
 
 from __future__ import annotations
 

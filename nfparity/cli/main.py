@@ -1,4 +1,4 @@
-"""Finds the command, runs it, and turns errors into messages and exit statuses."""
+"""The entry point: runs a command, and turns errors into messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["COMMANDS", "VERSION", "main"]
 VERSION: Final = "0.1.0"
 
 COMMANDS: Final = {
-    "translate": "iptables rules as nftables rules or as a tc eBPF program",
-    "simulate": "what becomes of packets, as JSON Lines",
-    "diff": "the same packets through every backend, and where they differ",
-    "explain": "the path of one packet, rule by rule, and why",
-    "graph": "the chains and who calls whom",
-    "corpus": "check, record, import, export flows; which rules they cover",
-    "assess": "what changes in kube-proxy's nftables mode, with a packet for each finding",
-    "tc": "load rules as a tc eBPF program that stays, and look after it",
-    "capture": "a snapshot of this node: rules, interfaces, routes, sysctls",
-    "migrate": "replace this node's iptables rules by their translation, and come back",
-    "doctor": "what can run on this machine, and what to install",
+    "translate": "translate iptables rules to nftables or to a tc eBPF program",
+    "simulate": "compute the outcomes of packets, as JSON Lines",
+    "diff": "send the same packets through every backend and compare the outcomes",
+    "explain": "show the path of one packet, rule by rule, with the reasons",
+    "graph": "show the chains and the jumps between them",
+    "corpus": "generate, check, record, import and export flows; measure coverage",
+    "assess": "list the differences of kube-proxy's nftables mode, with example packets",
+    "tc": "load and manage the tc eBPF program",
+    "capture": "capture a snapshot of this node: rules, interfaces, routes, sysctls",
+    "migrate": "migrate this node to nftables, with rollback",
+    "doctor": "check this machine, and list the packages to install",
 }
 
 _EPILOG: Final = """\
 exit status: 0 parity or done, 1 differences, 2 bad input, 3 the machine lacks something or output cannot
-be written, 4 no difference, but not everything was tested, 70 a fault of nfparity
+be written, 4 no difference, but not everything was tested, 70 a bug of nfparity
 `nfparity COMMAND --help` shows the options of a command and an example
 """
 
@@ -52,13 +52,13 @@ class _Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``nfparity`` with these words and return the exit status."""
+    """Run ``nfparity`` with these arguments and return the exit status."""
     with standard_streams():
         previous = signal.getsignal(signal.SIGTERM)
         try:
             signal.signal(signal.SIGTERM, _terminate)
         except ValueError:
-            previous = None  # not in the main thread: whoever runs us there minds the signals
+            previous = None  # not in the main thread: our caller handles signals
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
@@ -67,12 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Run a command, and turn what it raises into a message and a status."""
+    """Run a command, and turn its exceptions into a message and a status."""
     try:
         try:
             return _dispatch(words)
         finally:
-            sys.stdout.flush()  # what cannot be written is no success, nor any other answer
+            sys.stdout.flush()  # output that cannot be written is an error, whatever the command returned
     except UsageError as e:
         raise SystemExit(_fail(str(e), 2)) from None  # as argparse does
     except InputError as e:
@@ -82,13 +82,13 @@ def _run(words: list[str]) -> int:
     except CaptureError as e:
         return _fail(str(e), e.status)
     except MemoryError:
-        return _fail("there is not enough memory for this", 3)
+        return _fail("not enough memory", 3)
     except ModuleNotFoundError as e:
         if e.name is None or e.name.partition(".")[0] in ("translate", "backends", "harness", "nfparity"):
             return _fault()
         return _fail(f"the Python package {e.name!r} is missing; nfparity doctor says what to install", 3)
     except BrokenPipeError:
-        return _BROKEN_PIPE  # whoever read our output has seen enough
+        return _BROKEN_PIPE  # the reader of our output has closed it
     except KeyboardInterrupt:
         return _fail("interrupted", _INTERRUPTED)
     except Exception:
@@ -97,7 +97,7 @@ def _run(words: list[str]) -> int:
 
 def _fault() -> int:
     traceback.print_exc()
-    return _fail("this is a fault of nfparity, not of its input; please report it", _FAULT)
+    return _fail("this is a bug of nfparity, not a fault of its input; please report it", _FAULT)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
@@ -113,7 +113,7 @@ def _fail(message: str, status: int) -> int:
 def _dispatch(words: list[str]) -> int:
     parser = Parser(
         prog="nfparity",
-        description="Translate a node's iptables rules, and show with packets that they do the same.",
+        description="Translate a node's iptables rules, and test the translation with packets.",
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"nfparity {VERSION}")

@@ -1,4 +1,4 @@
-"""``nfparity migrate``: this node's iptables rules, replaced by their translation, and back."""
+"""``nfparity migrate``: replace this node's iptables rules with their translation, and roll back."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """\
 example:
-  nfparity migrate plan -o node.plan        # shows what will change, and tries it with packets
-  nfparity migrate apply node.plan          # comes back by itself unless confirmed within 120 s
+  nfparity migrate plan -o node.plan        # shows the changes, and tests them with packets
+  nfparity migrate apply node.plan          # rolls back by itself unless confirmed within 120 s
   nfparity migrate verify --confirm
   nfparity migrate rollback                 # the rules from before, with their counters
 
@@ -42,10 +42,10 @@ example:
   nfparity migrate plan --family ip --variant legacy -o node.plan
   nfparity migrate plan --keep-table filter --keep-table raw -o node.plan
 
-Nothing is changed. Packets made from the rules go through copies of this node in namespaces of their own:
-with the translation alone, and with both in force, as they are while apply switches. Exit status 1 when one
-is treated differently; no plan is written then. Rules that cannot be translated, or may not be asked
-twice, are refused with their lines (2); --keep-table TABLE leaves the table that they are in as it is.
+Nothing is changed. Packets made from the rules are sent through copies of this node in private namespaces:
+with the translation alone, and with both rulesets loaded, as during apply. Exit status 1 if a packet is
+treated differently; then no plan is written. Rules that cannot be translated, or must not run twice for
+one packet, are refused with their lines (2); --keep-table TABLE leaves the table that they are in as it is.
 """
 
 _APPLY = """\
@@ -53,10 +53,10 @@ example:
   nfparity migrate apply node.plan
   nfparity migrate apply node.plan --confirm-within 600
 
-Refuses when the rules, or ipsets that they ask, have changed since the plan, and a plan that was changed
-(exit status 2); what is loaded is translated anew from the plan's rules. The space for going back is taken
-before the first change; where there is none, nothing is changed (3). A process that stays behind rolls back
-unless nfparity migrate verify --confirm comes in time, and at once when this command is killed.
+Refuses if the rules or their ipsets have changed since the plan was made, or if the plan was edited (exit
+status 2). The plan's rules are translated again, and the result is loaded. Disk space for the rollback is
+reserved before the first change; without it nothing is changed (3). A background process rolls back unless
+nfparity migrate verify --confirm is run in time, and at once if this command is killed.
 """
 
 _VERIFY = """\
@@ -74,15 +74,15 @@ _ROLLBACK = """\
 example:
   nfparity migrate rollback
 
-May be run again after any interruption. Needs no space on disk. Where the state is damaged, restores from
-what is left of it, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
-the kernel has forgotten both rulesets: tables that are empty get the rules from before the plan was applied,
-others stay as whoever wrote them left them.
+May be run again after any interruption. Needs no disk space. If the saved state is damaged, it restores from
+the intact files, or prints the commands that restore the rules from a copy (exit status 3). After a reboot
+the kernel has forgotten both rulesets: empty tables get the rules from before the plan was applied, and
+other tables are left as they are.
 """
 
 _LONGEST: Final = 86400.0
 _SHORTEST: Final = 120.0
-"""Seconds to confirm in, where nobody has said how many."""
+"""The default time to confirm, in seconds."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -129,18 +129,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="leave this table in iptables, unchanged (may be repeated)",
     )
     plan.add_argument(
-        "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: as they are now"
+        "--node", metavar="FILE", help="the node's interfaces and routes (JSON); default: this node's"
     )
     add_level(plan)
-    plan.add_argument("--seed", type=int, default=0, help="what the packets are made from; default: 0")
+    plan.add_argument("--seed", type=int, default=0, help="random seed of the packets (default: 0)")
     apply = add("apply", "load the translation and empty the old tables", "Put a plan in force.", _APPLY)
-    apply.add_argument("plan", metavar="PLAN", help="what nfparity migrate plan wrote")
+    apply.add_argument("plan", metavar="PLAN", help="a plan of nfparity migrate plan")
     apply.add_argument(
         "--confirm-within",
         metavar="SECONDS",
         type=_seconds,
-        help="how long to wait for verify --confirm before rolling back; default: 120, or twice as long as "
-        "the plan's packets took",
+        help="time to wait for verify --confirm before rolling back; default: 120, or twice the time of "
+        "the plan's packets",
     )
     verify = add(
         "verify",
@@ -149,7 +149,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _VERIFY,
     )
     verify.add_argument("--live", action="store_true", help="compare the loaded table only; send no packets")
-    verify.add_argument("--confirm", action="store_true", help="stop the timer of apply, if all is right")
+    verify.add_argument("--confirm", action="store_true", help="stop the timer of apply if nothing differs")
     rollback = add(
         "rollback", "restore the rules from before apply", "Restore the rules from before apply.", _ROLLBACK
     )
@@ -168,7 +168,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
         "--state",
         metavar="DIR",
         type=Path,
-        help="where to keep what is needed to go back; default: /var/lib/nfparity/migrate/NAMESPACE",
+        help="the directory of the saved state; default: /var/lib/nfparity/migrate/NAMESPACE",
     )
 
 
@@ -226,7 +226,7 @@ def _plan(arguments: argparse.Namespace) -> int:
                 left=left,
             )
     except (ParseError, UnsupportedError):
-        print("nfparity: with --keep-table TABLE, the table of such rules stays in iptables", file=sys.stderr)
+        print("nfparity: --keep-table TABLE leaves the table of such rules in iptables", file=sys.stderr)
         raise
     for one in planned.families:
         print_notes(one.notes)
@@ -250,9 +250,9 @@ def _apply(arguments: argparse.Namespace) -> int:
         arguments,
         {**_record_data(record, migration), "confirm within": within},
         [
-            "applied: the translation alone is in force",
-            f"it is rolled back unless nfparity migrate verify --confirm comes within {within:.0f} s",
-            f"(it sends the plan's packets again, which took {plan.seconds:.0f} s; with --live it does not)",
+            "applied: only the translation is in force",
+            f"it is rolled back unless nfparity migrate verify --confirm is run within {within:.0f} s",
+            f"(verify sends the plan's packets again, which took {plan.seconds:.0f} s; --live skips them)",
         ],
     )
     return 0
@@ -348,7 +348,7 @@ def _record_data(record: Record, migration: Migration) -> dict[str, Any]:
 
     data: dict[str, Any] = {"state": record.phase.value, "since": record.since, "plan": record.plan}
     if migration.is_forgotten(record):
-        data["forgotten"] = "the kernel has none of it any more (a reboot?)"
+        data["forgotten"] = "the kernel has forgotten it (a reboot?)"
     elif record.phase is Phase.APPLIED:
         data["seconds"] = round(max(0.0, record.deadline - now()), 1)
     if record.removed:
@@ -366,7 +366,7 @@ def _say_undone(done: RolledBack | None) -> None:
     if done is not None:
         from nfparity.report.migration import undone_lines
 
-        print("nfparity: an earlier apply was cut short, or never confirmed", file=sys.stderr)
+        print("nfparity: an earlier apply was interrupted, or never confirmed", file=sys.stderr)
         for line in undone_lines(done):
             print(f"nfparity: {line}", file=sys.stderr)
 

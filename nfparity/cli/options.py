@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are called and mean the same everywhere."""
+"""Options that several commands share, with one name and one meaning."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ __all__ = [
 def add_rules(
     parser: argparse.ArgumentParser, *, optional: bool = False, named: bool = False, purpose: str = ""
 ) -> None:
-    """Add RULES, or ``--rules`` when it is ``named``, and the options that say how rules are read.
+    """Add RULES, or ``--rules`` if ``named``, and the options for reading rules.
 
-    With ``optional`` a folder of cases can bring its own. ``purpose`` says what ``--rules`` are for.
+    ``optional``: RULES may be absent, because a folder of cases has its own. ``purpose`` ends the help of
+    ``--rules``.
     """
     forms = (
-        "rules as iptables-save, iptables -S or iptables -L printed them (or ip6tables), or as "
-        "iptables-restore takes them; - is standard input. Or a snapshot (nfparity capture): a folder or a "
-        ".tar.gz, with its node"
+        "output of iptables-save, iptables -S or iptables -L (or ip6tables), or input for iptables-restore; "
+        "- is standard input. Or a snapshot (nfparity capture): a folder or a .tar.gz, with its node"
     )
     if named:
         parser.add_argument("--rules", metavar="RULES", help=f"{forms}; {purpose}")
     elif optional:
-        folder = "; may be left out when the corpus is a folder of cases"
+        folder = "; optional if the corpus is a folder of cases"
         parser.add_argument("rules", metavar="RULES", nargs="?", help=forms + folder)
     else:
         parser.add_argument("rules", metavar="RULES", help=forms)
-    group = parser.add_argument_group("how RULES are read")
+    group = parser.add_argument_group("reading RULES")
     group.add_argument(
         "--family",
         type=Family,
         choices=tuple(Family),
         metavar="ip|ip6",
-        help="family of the rules; default: what their addresses say, else their first comment, "
-        "else the file's name, else ip",
+        help="family of the rules; default: by their addresses, else by their first comment, "
+        "else by the file's name, else ip",
     )
     group.add_argument(
         "--input",
@@ -76,10 +76,10 @@ def add_rules(
         type=TableName,
         choices=tuple(TableName),
         metavar="T",
-        help="the table of iptables -S or -L output; default: filter, or what the rules show",
+        help="the table of iptables -S or -L output; default: filter, or the table that the rules show",
     )
     group.add_argument(
-        "--extract", action="store_true", help="find the listings and dumps on a page with prose around them"
+        "--extract", action="store_true", help="find the listings and dumps in a text with prose"
     )
     group.add_argument(
         "--ruleset",
@@ -91,8 +91,8 @@ def add_rules(
     group.add_argument(
         "--ipsets",
         metavar="FILE",
-        help="the ipsets that the rules ask, as ipset save or ipset list printed them; default: the file "
-        f"{IPSETS_FILE} beside the rules, if there is one",
+        help="the ipsets of the rules: output of ipset save or ipset list; default: the file "
+        f"{IPSETS_FILE} next to the rules, if it exists",
     )
     group.add_argument(
         "--ipset-form",
@@ -111,7 +111,7 @@ def add_rules(
 
 
 def input_options(arguments: argparse.Namespace) -> InputOptions:
-    """Return how the rules that :func:`add_rules` asks for are to be read."""
+    """Return the options that :func:`add_rules` has added."""
     return InputOptions(
         family=arguments.family,
         form=arguments.form,
@@ -129,7 +129,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node",
         metavar="FILE",
-        help="the node's interfaces and routes (JSON), or a snapshot; if absent that of the snapshot "
+        help="the node's interfaces and routes (JSON), or a snapshot; default: the node of the snapshot "
         "RULES, else inferred from the rules",
     )
 
@@ -148,7 +148,7 @@ def add_corpus(parser: argparse.ArgumentParser, *, required: bool) -> None:
 def add_only(parser: argparse.ArgumentParser) -> None:
     """Add ``--only``, which may be given several times."""
     parser.add_argument(
-        "--only", metavar="ID", action="append", default=[], help="just this flow (may be repeated)"
+        "--only", metavar="ID", action="append", default=[], help="only this flow (may be repeated)"
     )
 
 
@@ -170,7 +170,7 @@ def add_no_cache(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache",
         action="store_true",
-        help="compile tc programs anew, instead of taking those compiled before from the user's cache folder",
+        help="compile tc programs again instead of using the user's cache folder",
     )
 
 
@@ -186,8 +186,8 @@ def add_miss(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         type=_chance,
         default=MISS,
-        help="chance, for each flow and backend, that a way which it goes is not seen; 1 runs each flow "
-        f"once, and what is told of it is what chance drew; default: {MISS:g}",
+        help="accepted chance, per flow and backend, of missing one of its outcomes; 1 runs each flow "
+        f"once and reports the outcome of that run; default: {MISS:g}",
     )
 
 
@@ -211,31 +211,31 @@ def add_no_times(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-times",
         action="store_true",
-        help="leave out how long each case took (--format junit), which is another in every run",
+        help="leave out the time of each case (--format junit), which differs in every run",
     )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add ``-o``."""
     parser.add_argument(
-        "-o", dest="output", metavar="FILE", default="-", help="where to; default: standard output"
+        "-o", dest="output", metavar="FILE", default="-", help="the output file; default: standard output"
     )
 
 
 def print_assumptions(node: Node) -> None:
-    """Say on standard error what was assumed of a node instead of given."""
+    """Print the assumptions about a node on standard error."""
     for one in node.assumed:
         print(f"nfparity: assumed {one}", file=sys.stderr)
 
 
 def print_notes(notes: Iterable[Note]) -> None:
-    """Say on standard error which rules a translation carries with another limit."""
+    """Print the notes of a translation on standard error: rules with different limits."""
     for line in note_lines(notes):
         print(f"nfparity: {line}", file=sys.stderr)
 
 
 def print_unknown(ruleset: Ruleset) -> None:
-    """Say on standard error what the input as a whole does not show, and what of it does not count."""
+    """Print on standard error the facts that the input hides, and its parts that have no effect."""
     for one in ruleset.unknown:
         print(f"nfparity: unknown: {one}", file=sys.stderr)
     for one in ruleset.notes:

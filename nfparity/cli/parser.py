@@ -1,4 +1,4 @@
-"""The command line's words: what is wrong with them is told in two lines, with what was probably meant."""
+"""Argument parser with two-line errors that suggest the probable spelling."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Parser", "UsageError"]
 
 
 class UsageError(InputError):
-    """A command line that is none."""
+    """An invalid command line."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of arguments that raises UsageError instead of ending the process.
+    """Argument parser that raises UsageError instead of ending the process.
 
     The message is followed by the usage of the command in question, on one line.
     """
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse; words that are left over are told by the command that they were meant for."""
+        """Parse; the command that unknown words were meant for reports them."""
         try:
             found, rest = super().parse_known_args(args, namespace)
         except UsageError:
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _check_spelling(self, words: Sequence[str]) -> None:
-        """Raise UsageError for an option that looks misspelt. Those behind a command are that command's."""
+        """Raise UsageError for an option that looks misspelt; options after a command are left to it."""
         if self._subparsers is not None:
             words = list(itertools.takewhile(lambda word: word.startswith("-"), words))
         for word in itertools.takewhile(lambda word: word != "--", words):

@@ -1,4 +1,4 @@
-"""``nfparity simulate``: what becomes of packets, as JSON Lines."""
+"""``nfparity simulate``: the outcomes of packets, as JSON Lines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ example:
     nfparity simulate rules.iptables-save --corpus -
   iptables -t nat -L -n | nfparity simulate - --table nat --corpus flows.jsonl
 
-Where the rules as given hide something that decides about a packet (interfaces, without -v; chains
-that are not listed), both ways are followed, and each outcome says in "assuming" which line must or
-must not match for it; "unknown" is the verdict where what becomes of the packet is hidden itself.
+If the input hides a condition (interfaces in a listing without -v, chains that are not listed), both
+possibilities are simulated, and "assuming" lists the lines that must or must not match for an outcome. The
+verdict is "unknown" if the input hides the target itself.
 """
 
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line per flow: every branch with its exact probability, and what it assumes."""
+    """Print one line per flow: every branch with its exact probability and its assumptions."""
     from backends.simulator import Simulation
     from harness.corpus.outcomes import result_to_json
 

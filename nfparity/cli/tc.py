@@ -1,4 +1,4 @@
-"""``nfparity tc``: a tc eBPF program that stays in the network namespace where it is loaded."""
+"""``nfparity tc``: load and manage the tc eBPF program of a network namespace."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """\
 example:
-  nft list ruleset          # first: netfilter's own rules would act on packets as well
+  nft list ruleset          # first: netfilter's own rules would also act on packets
   iptables-save > rules && nfparity tc load rules
   nfparity tc status
   nfparity tc connections
   nfparity tc unload
 
-Acts on the network namespace that it is run in, and on no other (nsenter --net=/run/netns/NAME
-nfparity tc load RULES). Rules of IPv4 and of IPv6 are loaded one beside the other. What is loaded stays
-when the command has ended; other tc filters, and clsact qdiscs that were there, stay as they are.
+Acts on the network namespace that it is run in (for another one: nsenter --net=/run/netns/NAME
+nfparity tc load RULES). Rules of IPv4 and of IPv6 are loaded side by side. The program stays loaded after
+the command has ended; other tc filters and existing clsact qdiscs are not changed.
 """
 
 _LOAD = """\
@@ -50,15 +50,15 @@ example:
   nfparity tc load rules.iptables-save
   nfparity tc load changed.iptables-save
 
-Over rules that are loaded, entries of maps are changed where that is enough; otherwise another program
-takes the place of the first, device by device, and knows its connections. Rules that cannot be expressed
-exactly are refused with their lines before anything is touched (exit status 2). What goes wrong later, a
-killed command too, is undone.
+If rules are already loaded, only map entries are changed where that is enough; otherwise a new program
+replaces the old one, device by device, and keeps its connections. Rules that cannot be expressed exactly
+are refused with their lines before anything is changed (exit status 2). If a later step fails, or the
+command is killed, the changes are undone.
 """
 
 
 _MOST: Final = 1 << 24
-"""Connections: their tables would take some gigabytes."""
+"""The limit of connections: their tables would take some gigabytes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
     load = actions.add_parser(
         "load",
-        help="load rules, or others in their place",
-        description="Load rules into the current network namespace, so that they stay.",
+        help="load rules, or replace the loaded ones",
+        description="Load rules into the current network namespace; they stay loaded.",
         epilog=_LOAD,
         formatter_class=parser.formatter_class,
     )
@@ -77,14 +77,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--flush",
         action="store_true",
-        help="forget all connections, should the loaded program keep them in another form or number; "
-        "for a moment nothing is loaded then",
+        help="forget all connections if the loaded program stores them in another form or number; "
+        "then no program is loaded for a moment",
     )
     load.add_argument(
         "--connections",
         type=_number,
         metavar="N",
-        help="how many connections are remembered; default: 65,536, or as many as the loaded program does",
+        help="size of the connection table; default: 65,536, or that of the loaded program",
     )
     load.add_argument(
         "--no-fast-path",
@@ -95,14 +95,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_no_cache(load)
     add_format(load, "text", "json")
     for name, summary, description in (
-        ("status", "what is loaded and where it is attached", "Exit status 3 when nothing is loaded."),
-        ("connections", "the connections, as conntrack -L prints them", "Times are seconds."),
+        ("status", "show the program and its devices", "Exit status 3 if no program is loaded."),
+        ("connections", "list the connections in the format of conntrack -L", "Times are seconds."),
         (
             "refresh",
-            "attach to new devices, read addresses and routes again",
-            "To be run when devices, addresses, routes or sysctls have changed.",
+            "attach to new devices, and read addresses and routes again",
+            "Run it after a change of devices, addresses, routes or sysctls.",
         ),
-        ("unload", "remove everything that load has made", "Nothing happens when nothing is loaded."),
+        ("unload", "remove everything that load has made", "Does nothing if no program is loaded."),
     ):
         action = actions.add_parser(
             name,
@@ -243,7 +243,7 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
     from translate.bpf import COUNTERS
 
     record = status.record
-    state = "at work" if status.open else "lets everything pass"
+    state = "active" if status.open else "lets everything pass"
     if record.phase.value != "loaded":
         state += f"; {record.phase.value} was begun"
     yield f"{family.value}: {state}"
@@ -254,7 +254,7 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
         yield f"  device   {one.device}{'' if one.complete else ': one side only'}"
         for other in one.before:
             name = f" {other.name}" if other.name else ""
-            yield f"           {other.side.word}: {other.kind}{name} is asked first ({other.preference})"
+            yield f"           {other.side.word}: {other.kind}{name} runs first ({other.preference})"
     for table in status.tables:
         yield f"  table    {table.name}: {table.entries} of {table.max_entries}"
     for name, number in status.counters.items():
@@ -272,8 +272,8 @@ def _warn_of_others(family: Family) -> None:
     for one in status_of(place, record).attached if record is not None else ():
         for other in one.before:
             print(
-                f"nfparity: {one.device}: the {other.kind} filter {other.name or other.preference} is asked "
-                f"first at {other.side.word}; packets that it decides about never meet the rules",
+                f"nfparity: {one.device}: the {other.kind} filter {other.name or other.preference} runs "
+                f"first at {other.side.word}; packets that it accepts or drops bypass the rules",
                 file=sys.stderr,
             )
 

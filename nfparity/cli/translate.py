@@ -29,18 +29,18 @@ _EXAMPLE = """\
 example:
   iptables-save | nfparity translate - --to nft > rules.nft && nft -c -f rules.nft
 
-nft prints one transaction that replaces the table that nfparity owns, and touches no other. bpf
-prints the C program and, as comments, what its maps hold. iptables prints the rules as read. ir prints
-the form between rules and translation (docs/ir.md); with --after PASS as one of the passes leaves it. What
-cannot be expressed exactly is refused, with the rule's line and the reason (exit status 2). Known
-limits (how many addresses a list of -m recent holds) are said on standard error.
+nft: one transaction that replaces the table that nfparity owns, and changes no other. bpf: the C program,
+with the contents of its maps as comments. iptables: the rules as read. ir: the form between rules and
+translation (docs/ir.md); with --after PASS after one of the passes. A rule that cannot be expressed exactly
+is refused, with its line and the reason (exit status 2). Known limits, such as the size of a list of
+-m recent, are printed on standard error.
 
-With --against, nft prints one transaction for a table that holds the translation of OLD at the same
-level: elements that come and go, and chains and maps where the shapes of chains change. Where a map
-would need another type it is the whole table. nft refuses it when something else is loaded, and then
-nothing changes. Established connections keep their NAT. bpf prints what is written into the maps and
-deleted from them, one entry a line and in the order in which it has to be made; where the shapes of
-chains change, or a map would take too much, it is the whole program.
+With --against, nft prints one transaction for a table with the translation of OLD at the same level: the
+elements to add and delete, and chains and maps if the shapes of chains change. If a map needs another
+type, the whole table is printed. nft rejects the transaction if another table is loaded, and then nothing
+changes. Established connections keep their NAT. bpf prints the map entries to write and delete, one per
+line, in the order to apply them; if the shapes of chains change, or a map becomes too large, the whole
+program is printed.
 """
 
 
@@ -48,17 +48,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = _EXAMPLE
     add_rules(parser)
-    parser.add_argument("--to", choices=("nft", "bpf", "iptables", "ir"), required=True, help="what to write")
+    parser.add_argument(
+        "--to", choices=("nft", "bpf", "iptables", "ir"), required=True, help="the output form"
+    )
     add_level(parser)
     parser.add_argument(
         "--after",
         metavar="PASS",
-        help="with --to ir: the program as this pass of the level leaves it; default: the last pass",
+        help="with --to ir: print the Program after this pass of the level; default: the last pass",
     )
     parser.add_argument(
         "--against",
         metavar="OLD",
-        help="rules, read as RULES are, whose translation is loaded: write what changes, not the whole",
+        help="rules whose translation is loaded, read like RULES: print only the changes",
     )
     add_output(parser)
 
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_pass(name: str, to: str, level: int) -> None:
-    """Raise InputError for a pass that the level does not have, or where no pass can be named."""
+    """Raise InputError for a pass that the level does not have, or without --to ir."""
     from translate.passes import pass_names
 
     if to != "ir":

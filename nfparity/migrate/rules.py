@@ -1,4 +1,4 @@
-"""The rules of one family as they were printed, read: what is replaced, and what packets are tried with."""
+"""The rules of one family: the text of iptables-save, and the rulesets that are replaced, kept and tested."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Rules", "read_rules"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """``text`` as iptables-save printed it, ``ipsets`` as ipset did, empty where no rule asks one.
+    """The output of iptables-save (``text``) and of ``ipset save`` (``ipsets``, empty if no rule needs one).
 
-    ``tried`` are the rules that packets meet in the trial: all of them, or without the ``left`` tables that
-    stay in iptables where those cannot be read.
+    ``tried`` are the rules of the trial: all tables, except tables in ``left`` (kept in iptables) that
+    cannot be read or simulated.
     """
 
     text: str
@@ -34,15 +34,15 @@ class Rules:
 
     @property
     def staying(self) -> Ruleset:
-        """The tables that stay, as far as packets meet them."""
+        """The kept tables, as far as they are part of the trial."""
         return staying(self.tried, self.left)
 
 
 def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipsets: str | None) -> Rules:
-    """Read rules, with ipsets if they ask some: those that were printed, or, with None, those in force.
+    """Read rules and their ipsets: from the text ``ipsets``, or with None from the kernel.
 
-    Raises ParseError for a table that is to be replaced, UnsupportedError where one shares a list with a
-    table that stays.
+    Raises ParseError for a table that is to be replaced, and UnsupportedError if it shares a list with a
+    kept table.
     """
     try:
         ruleset = _read(text, family, name)
@@ -50,6 +50,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
         if not left:
             raise
         ruleset = _read(moved_text(text, left), family, name)
+    ruleset = moved(ruleset, _undecided(staying(ruleset, left)))
     sets = ""
     if any(ruleset.set_tests()):
         sets = live_ipsets() if ipsets is None else ipsets
@@ -57,6 +58,15 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     if left:
         insist_on_separate(ruleset, text, left)
     return Rules(text=text, ipsets=sets, left=left, tried=ruleset)
+
+
+def _undecided(ruleset: Ruleset) -> tuple[str, ...]:
+    """The tables with a rule that the simulator cannot decide, such as one with ``-m length``."""
+    return tuple(
+        table.name
+        for table in ruleset.tables
+        if any(rule.is_undecided for chain in table.chains for rule in chain.rules)
+    )
 
 
 def _read(text: str, family: Family, name: str) -> Ruleset:

@@ -124,7 +124,7 @@ def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> Non
     status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
     assert status == 2
     assert "-m length" in err
-    assert "with --keep-table TABLE" in err
+    assert "--keep-table TABLE leaves" in err
     assert text is None
 
 

@@ -127,7 +127,7 @@ def test_chance_that_only_the_given_rules_know_is_waited_for(
 
 def test_an_endpoint_that_is_never_chosen_is_missed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = differing(files, TWO_ENDPOINTS, RIGHT_ENDPOINTS.replace("10.0.1.3", "10.0.1.2"), capsys)
-    assert found == {(str(n), "way", '"never seen"') for n in range(CLIENTS)}
+    assert found == {(str(n), "path", '"never seen"') for n in range(CLIENTS)}
 
 
 def test_rules_that_count_begin_anew_with_each_flow(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ class Constants:
 
 
 def constants_of(ruleset: Ruleset, node: Node) -> Constants:
-    """Return what rules and node name for packets of the rules' family."""
+    """Return the constants of rules and node for packets of the rules' family."""
     addresses: set[int] = set()
     ports: set[int] = set()
     marks: set[int] = set()

@@ -1,8 +1,8 @@
 """Random flows around the constants of a ruleset and the addresses of a node.
 
-A packet drawn from all addresses meets no rule. These are drawn where rules decide: at the
-addresses, ports and marks that rules and routes name, and one beside them, with now and then
-something that no rule names. The same seed, ruleset and node give the same flows.
+A packet with arbitrary addresses matches no rule. These packets use the addresses, ports and marks of rules
+and routes, and their neighbours, and sometimes another value. The same seed, ruleset and node give the same
+flows.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _EPHEMERAL: Final = range(1024, 65536)
 def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iterator[Flow]:
     """Draw ``count`` flows of the ruleset's family. Their ids are ``random-<seed>-<number>``.
 
-    Most have a source port that no other of the last sixty thousand has, so that a kernel can
-    replay them without forgetting its connections in between.
+    Most have a source port that differs from the last sixty thousand, so that a kernel can replay them
+    without forgetting its connections in between.
     """
     draw = random.Random(seed)
     artist = _Artist(draw, constants_of(ruleset, node), node, ruleset.family)
@@ -62,7 +62,7 @@ class _Artist:
     sport: int = 1024
 
     def steps(self) -> tuple[Step, ...]:
-        """A first packet, and often what may follow it."""
+        """A first packet, and often further steps."""
         first = self._send()
         steps: list[Step] = [first]
         if is_of_link(self.family, first.packet.src):
@@ -85,7 +85,7 @@ class _Artist:
         return self._variation(first)
 
     def _variation(self, first: Send) -> Send:
-        """Another connection that nearly is the first."""
+        """A connection that differs from the first in little."""
         packet = first.packet
         changes: dict[str, object] = {}
         if self.draw.random() < 0.5:
@@ -143,7 +143,7 @@ class _Artist:
         return not (is_of_link(self.family, src) or is_of_link(self.family, dst))
 
     def _aimed(self, packet: Packet, target: Target) -> Packet:
-        """The packet, changed so that it meets a rule; each part is left out now and then."""
+        """The packet, changed to match a rule; sometimes a part is not changed."""
         known = (Protocol.TCP, Protocol.UDP, *OTHER_PROTOCOLS[self.family])
         if target.proto in known and packet.proto != target.proto:
             ports = (packet.sport, packet.dport) if packet.has_ports else (self.sport, self._port())

@@ -15,7 +15,7 @@ OTHER_PROTOCOLS: Final = {
     Family.IP: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, _LISTENER, _OSPF, _NOBODY),
     Family.IP6: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, NO_NEXT_HEADER, _OSPF, _NOBODY),
 }
-"""Those beside TCP, UDP and ICMP: what conntrack follows in its own way, and what it knows nothing of."""
+"""Other protocols than TCP, UDP and ICMP: some with their own tracking in conntrack, some without."""
 
 ODD_ADDRESSES: Final = {
     Family.IP: tuple(

@@ -34,7 +34,7 @@ def answer(options: AssessOptions, path: str) -> Answer:
     except Exception as e:
         where = traceback.extract_tb(e.__traceback__)[-1]
         failure = Failure(
-            1, f"a fault of nfparity: {type(e).__name__}: {e} ({where.name}, line {where.lineno})"
+            1, f"a bug of nfparity: {type(e).__name__}: {e} ({where.name}, line {where.lineno})"
         )
     return Answer(path=path, failure=failure)
 

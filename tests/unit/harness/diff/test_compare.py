@@ -139,7 +139,7 @@ def test_a_way_that_is_never_seen_is_a_difference_once_that_is_no_chance() -> No
     expected = ways(*UNEVEN)
     enough = runs_needed(tuple(sorted(UNEVEN)), MISS)
     (found,) = compare(FLOW, expected, seen(expected, 0, runs=enough), miss=MISS)
-    assert (found.step, found.field, found.observed, found.branch) == (0, "way", "never seen", 1)
+    assert (found.step, found.field, found.observed, found.branch) == (0, "path", "never seen", 1)
     assert isinstance(found.expected, dict)
     assert found.expected["dst"] == "10.244.0.4"
     assert compare(FLOW, expected, seen(expected, 0, 1, runs=enough), miss=MISS) == ()

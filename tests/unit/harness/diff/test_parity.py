@@ -146,8 +146,8 @@ def test_what_chance_draws_is_in_the_report_of_single_runs(worker: Job) -> None:
 def test_an_endpoint_that_is_never_chosen_is_a_difference(worker: Job) -> None:
     report = run(worker, Fake(first_weight=1.0))
     assert {(d.flow_id, d.field, d.observed) for d in report.differences} == {
-        ("dns", "way", "never seen"),
-        ("off", "way", "never seen"),
+        ("dns", "path", "never seen"),
+        ("off", "path", "never seen"),
     }
     assert all(any("-j DNAT" in rule for rule in d.rules) for d in report.differences)
     assert run(worker, Fake(first_weight=1.0), miss=1.0).parity, "one run says nothing of the other way"

@@ -174,7 +174,9 @@ def test_sarif_stands_on_the_lines_of_the_rules() -> None:
 def test_what_was_not_tested_is_told_in_every_form() -> None:
     one = not_tested(report())
     shown = text(one)
-    assert "not tested: iptables-nft, gone; in what the others did of 10 flows at -O1" in shown
+    assert (
+        "not tested: iptables-nft, gone; no difference in what the others tested of 10 flows at -O1" in shown
+    )
     assert "8          0  2 not tested: cannot express the rules" in shown
     data = json.loads(parity_json(one))
     assert (data["result"], data["parity"]) == ("not tested", False)
@@ -188,6 +190,6 @@ def test_what_was_not_tested_is_told_in_every_form() -> None:
 
 
 def test_what_chance_decides_is_said_with_what_is_missed() -> None:
-    told = "2 flows are decided by chance; in 6 runs a way of one is missed with probability 1e-09"
+    told = "2 flows have random outcomes; in 6 runs, an outcome is missed with probability 1e-09 per flow"
     assert told in text(report())
-    assert "decided by chance" not in text(dataclasses.replace(report(), chancy=0, repeated=0))
+    assert "random outcomes" not in text(dataclasses.replace(report(), chancy=0, repeated=0))

@@ -62,7 +62,7 @@ def test_rules_beside_nothing_or_for_another_family(
     rules.write_text(RULES)
     given.write_text("table inet a {\n}\n")
     assert main(["diff", str(rules), "--random", "3", "--with-iptables", str(rules)]) == 2
-    assert "--with-iptables is for a ruleset that is given with --against" in capsys.readouterr().err
+    assert "--with-iptables needs --against" in capsys.readouterr().err
     words = ["diff", str(rules), "--random", "3", "--against", str(given), "--with-iptables"]
     assert main([*words, str(tmp_path)]) == 2
     assert "--with-iptables takes a file of rules" in capsys.readouterr().err

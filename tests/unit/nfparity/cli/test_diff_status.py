@@ -79,7 +79,7 @@ ABSENT, WRONG = Made("tc-ebpf", lacking="no BCC"), Made("iptables-nft", wrong=Tr
     ("made", "words", "status", "told"),
     [
         ((SAME,), (), 0, "parity: 2 flows at -O2, no difference\n"),
-        ((SAME, REFUSING), (), 4, "not tested: nftables; in what the others did of 2 flows"),
+        ((SAME, REFUSING), (), 4, "not tested: nftables; no difference in what the others tested of 2 flows"),
         ((SAME, REFUSING), ("--without", "nftables"), 0, "parity: 2 flows"),
         ((SAME, REFUSING), ("--backends", "iptables-legacy"), 0, "parity: 2 flows"),
         ((SAME, REFUSING), ("--backends", "iptables-legacy,nftables"), 4, "not tested: nftables"),

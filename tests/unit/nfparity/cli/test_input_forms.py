@@ -50,7 +50,7 @@ def test_every_command_reads_rules_in_the_same_ways(command, capsys):
     def told(words):
         with pytest.raises(SystemExit):
             main([*words, "--help"])
-        group = capsys.readouterr().out.partition("how RULES are read:\n")[2]
+        group = capsys.readouterr().out.partition("reading RULES:\n")[2]
         return group.partition("\n\n")[0].strip()
 
     options = told(command)

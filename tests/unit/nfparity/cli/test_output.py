@@ -298,5 +298,8 @@ def test_a_fault_of_ours_has_a_status_of_its_own(
     assert main(["graph", RULES]) == 70
     err = capsys.readouterr().err
     assert "Traceback" in err
-    assert err.splitlines()[-1] == "nfparity: this is a fault of nfparity, not of its input; please report it"
+    assert (
+        err.splitlines()[-1]
+        == "nfparity: this is a bug of nfparity, not a fault of its input; please report it"
+    )
     assert all(c in "\n\t" or c.isprintable() for c in err)
