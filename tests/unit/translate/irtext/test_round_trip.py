@@ -268,6 +268,13 @@ ORIGINS = st.just(NOWHERE) | st.builds(
 )
 
 
+@given(origin=ORIGINS, source=TEXT | st.just("rules"))
+@settings(max_examples=150, deadline=None)
+def test_any_origin(origin: Origin, source: str) -> None:
+    chain = LoweredChain(name="nat/a", table=TableName.NAT, statements=(), origin=origin)
+    comes_back(Program(family=Family.IP, chains=(chain,), source=source))
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     family = draw(FAMILIES)
