@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from harness.files.userfiles import write_text
+from harness.report.terminal import plain
 from nfparity.cli.options import (
     add_level,
     add_output,
@@ -17,11 +18,11 @@ from nfparity.cli.options import (
     print_unknown,
 )
 from nfparity.inputs.rules import load_large_rules
-from translate.errors import InputError
+from translate.errors import InputError, Note, Refusal, UnsupportedError
 
 if TYPE_CHECKING:
     from translate.condense import CondensedRuleset
-    from translate.ir import Ruleset
+    from translate.ir import Origin, Ruleset
 
     _Rules = Ruleset | CondensedRuleset
 
@@ -62,6 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="OLD",
         help="rules whose translation is loaded, read like RULES: print only the changes",
     )
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="leave refused rules out: a counter stands in the place of each, and all are listed at the top;"
+        " exit status 1",
+    )
     add_output(parser)
 
 
@@ -78,10 +85,46 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("RULES and --against cannot both be standard input")
         old = load_large_rules(arguments.against, input_options(arguments))
         text = _changed(old, ruleset, arguments.to, arguments.level)
+    elif arguments.keep_going:
+        text, gaps = _with_gaps(ruleset, arguments.to, arguments.level)
+        write_text(arguments.output, text)
+        return 1 if gaps else 0
     else:
-        text = _translated(ruleset, arguments.to, arguments.level, arguments.after)
+        text, notes = _translated(ruleset, arguments.to, arguments.level, arguments.after)
+        print_notes(notes)
     write_text(arguments.output, text)
     return 0
+
+
+def _with_gaps(ruleset: _Rules, to: str, level: int) -> tuple[str, int]:
+    """Return the translation of all rules but those that are refused, and the number of those."""
+    from translate.condense import whole_ruleset
+    from translate.gaps import leave_out
+
+    if to not in ("nft", "bpf"):
+        raise InputError(f"--keep-going goes with --to nft and --to bpf, not with --to {to}")
+    whole = whole_ruleset(ruleset)
+    gaps: dict[Origin, Refusal] = {}
+    bare: set[Origin] = set()
+    while True:
+        try:
+            text, notes = _translated(leave_out(whole, gaps, bare=bare), to, level, None)
+            break
+        except UnsupportedError as e:
+            places = {refusal.origin for refusal in e.refusals}
+            if not all(place.line for place in places - bare) or places <= bare:
+                raise
+            bare |= places & gaps.keys()
+            gaps |= {refusal.origin: refusal for refusal in e.refusals if refusal.origin not in gaps}
+    print_notes(note for note in notes if note.origin not in gaps)
+    if not gaps:
+        return text, 0
+    refusals = sorted(gaps.values(), key=lambda refusal: refusal.origin.line)
+    sign = "#" if to == "nft" else "//"
+    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts what comes to line N"]
+    lines += [f"line {one.origin.line}: {one.reason}: {plain(one.origin.text)}" for one in refusals]
+    print(f"nfparity: {UnsupportedError(tuple(refusals))}", file=sys.stderr)
+    return "".join(f"{sign} {line}\n" for line in lines) + text, len(refusals)
 
 
 def _check_pass(name: str, to: str, level: int) -> None:
@@ -128,26 +171,24 @@ def _changed_maps(old: _Rules, new: _Rules, level: int) -> str:
     return change.render()
 
 
-def _translated(ruleset: _Rules, to: str, level: int, after: str | None) -> str:
+def _translated(ruleset: _Rules, to: str, level: int, after: str | None) -> tuple[str, tuple[Note, ...]]:
     from translate.condense import emit_nft, lower, whole_program, whole_ruleset
 
     if to == "iptables":
         from translate.write import write_save
 
-        return write_save(whole_ruleset(ruleset))
+        return write_save(whole_ruleset(ruleset)), ()
     if to == "ir":
         from translate import passes
         from translate.irtext import print_program
 
         if after is None:
-            return print_program(whole_program(lower(ruleset, level=level)))
-        return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after))
+            return print_program(whole_program(lower(ruleset, level=level))), ()
+        return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after)), ()
     if to == "nft":
         output = emit_nft(lower(ruleset, level=level))
-        print_notes(output.notes)
-        return output.text
+        return output.text, tuple(output.notes)
     from translate import bpf
 
     made = bpf.emit(whole_program(lower(ruleset, level=level)))
-    print_notes(made.notes)
-    return made.render()
+    return made.render(), tuple(made.notes)

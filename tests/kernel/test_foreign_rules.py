@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,9 @@ def test_a_translation_names_each_once(rules: Path, capsys: pytest.CaptureFixtur
     assert main(["translate", str(rules), "--to", "nft"]) == 2
     told = capsys.readouterr().err
     assert told.count("is not modelled") == 11  # the mangle rule of two extensions is told by each
+
+
+def test_a_translation_with_gaps_loads(rules: Path, tmp_path: Path) -> None:
+    text = tmp_path / "gaps.nft"
+    assert main(["translate", str(rules), "--to", "nft", "--keep-going", "-o", str(text)]) == 1
+    subprocess.run(["unshare", "--net", "nft", "--check", "--file", str(text)], check=True)
