@@ -17,7 +17,7 @@ _Member = TypeVar("_Member", bound=StrEnum)
 
 
 class TextError(Exception):
-    """Something that cannot be read; ``column`` counts from 1."""
+    """Text that cannot be read; ``column`` counts from 1. The parser adds the line (ParseError)."""
 
     def __init__(self, column: int, message: str) -> None:
         self.column = column

@@ -39,8 +39,8 @@ __all__ = ["parse_program"]
 def parse_program(text: str, *, name: str) -> Program:
     """Return the Program that ``text`` stands for; ``name`` is what its errors call it.
 
-    What every Program must satisfy beyond its syntax, ``translate.passes.verify`` checks. Raises ParseError
-    with line and column of the first thing that cannot be read.
+    Only the syntax is checked; ``translate.passes.verify`` checks the invariants of a Program. Raises
+    ParseError with line and column of the first thing that cannot be read.
     """
     return _Parser(text, name).program()
 
