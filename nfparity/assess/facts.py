@@ -168,7 +168,7 @@ def gather(
         version=version,
         meta=meta or {},
         service_range=service_range,
-        assumed=(*said, *state.notes, *_not_understood(state), *other_rules.notes),
+        assumed=(*said, *state.notes, *_not_understood(state), *_not_modelled(ruleset), *other_rules.notes),
     )
 
 
@@ -179,6 +179,17 @@ def _not_understood(state: KubeProxyState) -> tuple[str, ...]:
     shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
     what = "rule in kube-proxy's chains is" if len(lines) == 1 else "rules in kube-proxy's chains are"
     return (f"{len(lines)} {what} not understood, and are removed with the chains (line {shown})",)
+
+
+def _not_modelled(ruleset: Ruleset) -> tuple[str, ...]:
+    """Say which rules leave open what becomes of a packet, and what the report takes for it."""
+    lines = {rule.origin.line: None for rule, _ in ruleset.unknowns() if rule.is_undecided}
+    if not lines:
+        return ()
+    shown = ", ".join(map(str, list(lines)[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")
+    extensions = {unknown.extension for rule, unknown in ruleset.unknowns() if rule.is_undecided}
+    names = ", ".join(sorted(filter(None, extensions)))
+    return (f"{names}: not modelled (line {shown}); what iptables does on the kernel is taken for right",)
 
 
 def _smallest(addresses: list[int], family: Family) -> Interval:

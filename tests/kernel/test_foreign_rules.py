@@ -55,6 +55,8 @@ def findings(rules: Path, capsys: pytest.CaptureFixture[str]) -> list[tuple[str,
     main(words)
     (family,) = json.loads(capsys.readouterr().out)["families"]
     assert not family["disputed"]
+    told = [one for one in family["assumed"] if "not modelled" in one]
+    assert bool(told) == (rules.name == "rules")
     return [(one["id"], one["affects"]) for one in family["findings"]]
 
 
