@@ -219,7 +219,7 @@ _MOST: Final = 10
 
 
 def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
-    """What libnftables said of some lines, or of the one command that these places stand for."""
+    """The messages of libnftables for some lines, or for the one command that these positions belong to."""
     found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
     if not found:
         return MachineError(f"{_REFUSED}: {error}")

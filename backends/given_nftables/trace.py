@@ -1,4 +1,4 @@
-"""Which chains of nf_tables packets go through, and what chance and memory their rules have.
+"""The nf_tables chains that packets traverse, and the random choices and state of their rules.
 
 Nobody but the kernel knows what a given ruleset does with a packet. While it is watched, every packet is
 marked for ``nftrace``, and the kernel tells of each rule that matched in which chain it stands and where it
@@ -49,7 +49,7 @@ _COMPARED: Final = re.compile(r"(?:\s+offset \d+)?\s+(?:(<=?|>=?|!=|==)\s+)?(\d+
 _FILLS: Final = re.compile(r"\b(?:add|update) @")
 _COMMENT: Final = re.compile(r'"[^"\n]*"')
 _LEAST: Final = Fraction(1, 1000)
-"""What a share counts as that cannot be told from the rule, as with a named map."""
+"""The assumed share if the rule does not show it, as with a named map."""
 
 _Place = tuple[str, str, str]
 """Family, table, chain."""
@@ -57,7 +57,7 @@ _Place = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """How likely the least likely way through its random rules is, and whether a rule fills a set.
+    """Return the probability of the least likely path through random rules, and whether a rule fills a set.
 
     ``dependent`` says that a rule counts packets or hashes them. A ``base`` chain sees packets without being
     told of.
@@ -98,7 +98,7 @@ def read_chains(listing: str) -> dict[_Place, Chain]:
 
 
 def _share(rule: str) -> Fraction:
-    """How likely the least likely outcome of what a rule draws is."""
+    """Return the probability of the least likely outcome of a rule's random choices."""
     match = _RANDOM.search(rule)
     if match is None:
         return Fraction(1)

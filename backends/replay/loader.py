@@ -22,7 +22,7 @@ RuleId = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What packets have met: the odds of the least likely way through all random choices, and what else.
+    """Observations of packets: the probability of their least likely random path, and notes.
 
     ``lists`` is whether one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
     """
@@ -64,10 +64,10 @@ class Loader(ABC):
     """The family of the rules; the node carries packets of this family only."""
 
     lists: bool = False
-    """Whether the rules, once loaded, keep lists of addresses, in which any two flows can meet."""
+    """True if the loaded rules keep lists of addresses, in which any two flows can meet."""
 
     watches: bool = False
-    """Whether only :meth:`watch` can tell which flows meet a random choice, or leave something in a list."""
+    """True if only :meth:`watch` can tell the flows that meet a random choice or change a list."""
 
     @abstractmethod
     def load(self, tap: TapNode) -> None:

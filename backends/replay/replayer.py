@@ -38,7 +38,7 @@ _REJECT_KINDS: Final = {
     family: {code: kind for kind, code in codes.items()} for family, codes in REJECT_ICMP_CODES.items()
 }
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
-"""What IPv6 says of a port, or of a protocol, that nobody on the node listens to."""
+"""IPv6's answers for a port or a protocol without a listener on the node."""
 
 _TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPLY)
 
@@ -70,11 +70,11 @@ class Replayer:
     _alone: int = 0
     """The number of flows to send one by one before the next burst."""
     _crowded: bool = False
-    """Whether a flow keeps another source port: a range of few would soon have none for the next."""
+    """Return whether a flow keeps another source port: a small range would soon have none left."""
     _sent: list[Packet] = field(default_factory=list)
     """The packets that the last flow has sent."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
-    """What the runs of one flow have shown: most show the same."""
+    """The results of the runs of one flow: most are equal."""
 
     def replay(self, flows: Iterable[Flow | Repeated | Datagram]) -> list[FlowResult | Passed]:
         """Run the flows one after the other, or in bursts where that comes to the same."""
@@ -331,7 +331,7 @@ def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:
 
 
 def _resets(sent: Packet, got: Packet) -> bool:
-    """Whether ``got`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
+    """Return whether ``got`` is the RST that answers ``sent`` (RFC 9293, 3.10.7.1)."""
     if got.proto != Protocol.TCP or not got.flags & TcpFlag.RST or got.dport != sent.sport:
         return False
     if sent.flags & TcpFlag.ACK:
@@ -341,12 +341,12 @@ def _resets(sent: Packet, got: Packet) -> bool:
 
 
 def _answers_reset(sent: Packet, got: Packet) -> bool:
-    """Whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT, with its rules."""
+    """Return whether ``got`` rejects the RST that rejects ``sent``: REJECT's RST passes OUTPUT."""
     return got.is_icmp and got.quoted is not None and _resets(sent, got.quoted)
 
 
 def _stack_answers(sent: Packet, got: Packet) -> bool:
-    """Whether ``got`` is what the stack says to a packet that it delivered and nobody wants."""
+    """Return whether ``got`` is the stack's answer to a delivered packet without a listener."""
     if got.is_icmp and got.quoted is not None:
         unwanted = got.icmp_type == IcmpType.DEST_UNREACHABLE and got.icmp_code in (2, 3)
         if got.family is Family.IP6:

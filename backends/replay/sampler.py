@@ -114,7 +114,7 @@ class _Template:
             yield data
 
     def is_of(self, data: bytes) -> bool:
-        """Whether a packet that left is one of these."""
+        """Return whether a packet that left is one of these."""
         first, second = self.kind
         return data[first] == self.data[first] and data[second] == self.data[second]
 

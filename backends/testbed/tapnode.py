@@ -339,7 +339,7 @@ def _marks(packets: list[bytes], seen: list[tuple[bytes, int]]) -> list[int | No
 
 
 def _is_listener_report(frame: bytes) -> bool:
-    """Whether a frame of IPv6 is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
+    """Return whether an IPv6 frame is multicast listener discovery: hop-by-hop options, and to ff02::/16."""
     return frame[20:21] == b"\0" and frame[38:40] == b"\xff\x02"
 
 

@@ -1,4 +1,4 @@
-"""A given nftables ruleset in the place of a backend: what ``nfparity diff --against`` compares with.
+"""A given nftables ruleset as a backend, for ``nfparity diff --against``.
 
 A file is the ruleset alone, and ``--with-iptables`` names iptables rules that are on the node with it. A
 snapshot has all that was on a node. The tables of iptables-nft are left out of its listing, because nft does

@@ -1,4 +1,4 @@
-"""The batches that a command is given.
+"""Batches as inputs of commands.
 
 Rules with a corpus file make one batch; a folder of cases makes one for each pair of rules and node that its
 cases name.
@@ -59,7 +59,7 @@ def load_batches(
     node: str | None,
     options: InputOptions = AS_FOUND,
 ) -> tuple[Batch, ...]:
-    """Read what a command was given.
+    """Read the inputs of a command.
 
     ``corpus`` is a flows file, a capture, or a folder of cases. With a folder, ``rules`` and
     ``node`` may be left out (each case names its own) or given (they stand in for all). ``options``

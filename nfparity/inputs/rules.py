@@ -1,4 +1,4 @@
-"""The rules that a command is given: a file in one of several forms, the rulesets of a page, or a snapshot.
+"""Rules as inputs of commands: a file in one of several forms, the rulesets of a page, or a snapshot.
 
 Of a snapshot, the rules of one family that are in force there.
 """

@@ -1,4 +1,4 @@
-"""From a ruleset of kube-proxy's iptables mode to what kube-proxy was told.
+"""Recovery of kube-proxy's state from a ruleset of its iptables mode.
 
 Read by shape, not by comment: a comment only gives a name, and tells an external IP from a load balancer's.
 Every rule in a chain of kube-proxy's is either understood, and then kept as a line of what it is for, or
@@ -31,7 +31,7 @@ _API_SERVER: Final = "default/kubernetes:"
 
 @collector_paused()
 def recover(ruleset: Ruleset, objects: ApiObjects | None = None) -> KubeProxyState:
-    """Return what the kube-proxy did that wrote these rules.
+    """Return the state of the kube-proxy that wrote these rules.
 
     ``objects`` are the Services and EndpointSlices of the cluster: they give names where comments do not
     (a chain's name is a hash of its service's), and what no rule tells. What rules do tell is never

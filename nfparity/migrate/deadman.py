@@ -1,8 +1,8 @@
-"""A process that rolls back unless somebody confirms in time, and at once when the one who applies is killed.
+"""The dead-man timer: a process that rolls back unless confirmed in time, or if apply is killed.
 
-It has a session of its own and nothing open but the end of a pipe that the applying process alone can
-write to, so that neither the end of the operator's ssh nor a kill of the command takes it along. It has in
-memory what it needs to roll back, and tries again until it has.
+It has its own session, and only one end of a pipe open that the applying process alone can write to. So
+neither the end of the operator's ssh session nor a kill of the command ends it. It keeps the old rules in
+memory, and retries the rollback until it succeeds.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 def now() -> float:
-    """Return the seconds since boot, those asleep too."""
+    """Return the seconds since boot, including sleep."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class DeadMan:
-    """Arms the timer. ``over`` says whether there is nothing left to watch; ``roll_back`` is told why.
+    """Starts the timer. ``over`` returns True if nothing is left to watch; ``roll_back`` gets the reason.
 
-    Both run in the other process, and the second again and again until it returns True. The timer is out of
-    reach of the terminal's signals when this returns. Raises MachineError when it cannot be armed.
+    Both run in the other process; ``roll_back`` is repeated until it returns True. Signals of the terminal
+    do not reach the timer. Raises MachineError if it cannot be started.
     """
 
     def __init__(self, deadline: float, over: Callable[[], bool], roll_back: Callable[[str], bool]) -> None:
@@ -47,7 +47,7 @@ class DeadMan:
         self._watcher.close()
 
     def applied(self) -> None:
-        """Say that all is applied: from here on only time counts. Otherwise it rolls back when this ends.
+        """Report that the plan is applied: from now on only the time limit counts.
 
         Raises MachineError when the timer was killed.
         """
@@ -73,7 +73,7 @@ def _serve(
 
 
 def _wait_for_parent(pipe: int, parent: int, deadline: float) -> str | None:
-    """Return why to roll back already, None when all is applied."""
+    """Return the reason to roll back now, or None if the plan is applied."""
     while now() < deadline:
         readable, _, _ = select.select([pipe], [], [], min(_LOOK_SECONDS, max(0.0, deadline - now())))
         if readable:

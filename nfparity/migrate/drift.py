@@ -25,7 +25,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One thing that is not as it was applied. ``where`` names it; what is not there is None."""
+    """One difference from the applied state. ``where`` names the object; None: it is absent."""
 
     change: Change
     where: str
@@ -48,7 +48,7 @@ class Drift:
 
 
 def drift(applied: TableState, live: TableState) -> tuple[Drift, ...]:
-    """Return every difference; none when both mean the same."""
+    """Return every difference; none if the states are equivalent."""
     return tuple(_differences(applied, live))
 
 

@@ -1,7 +1,7 @@
-"""The ipsets in this network namespace, and those that rules need which somebody has destroyed.
+"""The ipsets of this network namespace, and the restore of those that were destroyed.
 
-A set that no rule asks may be destroyed. While the translation, which has a copy, is in force, none of the
-old rules asks one; iptables does not take them back while it is not there.
+The kernel lets users destroy a set that no rule refers to. While the translation, which has a copy, is
+loaded, no old rule refers to a set; iptables-restore rejects the old rules if a set is missing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def live_ipsets() -> str:
 
 
 def restore_missing(saved: str) -> bool:
-    """Make those sets of what ``ipset save`` has printed that are not there; return whether there are any.
+    """Create the missing sets of an output of ``ipset save``; return whether there are any.
 
-    Sets that are there stay as they are. MachineError.
+    Existing sets are not changed. Raises MachineError.
     """
     there = set(_ipset("", "list", "-n").split("\n"))
     lines = [line for line in saved.split("\n") if len(line.split()) > 1 and line.split()[1] not in there]

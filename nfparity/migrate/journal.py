@@ -1,8 +1,8 @@
-"""Every step of a migration, written down before it is begun and after it is done.
+"""Journal of a migration: a line before each step and a line after it.
 
-What to do after a crash is decided by looking at the kernel, because a step may have happened or not
-between its two lines; the journal tells people how far it came, and when. Where somebody else's rules
-stand in a table it also tells whether the table was emptied before, as far as it is whole.
+After a crash the state of the kernel decides what to do, because a step may have happened or not between its
+two lines. The journal shows the progress to people. If somebody else has written rules into a table, a
+complete journal also shows whether the table was emptied before.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from translate.errors import MachineError
 __all__ = ["Hook", "Journal", "Steps", "read_steps"]
 
 Hook = Callable[[str], None]
-"""Told of each point between two steps, for tests: ``begun STEP``, ``made STEP``, ``done STEP``."""
+"""Hook for tests, called between steps with ``begun STEP``, ``made STEP`` or ``done STEP``."""
 
 _NOTHING: Final[Hook] = lambda point: None  # noqa: E731
 _ROOM: Final = 8192
-"""Bytes: two pages. Two families, there and back, write at most 64 lines of 72 bytes."""
+"""The reserved size in bytes: apply and rollback of two families write at most 64 lines of 72 bytes."""
 
 
 class Journal:
-    """Appends to a log, whose space is taken at the beginning.
+    """Appends to a log with reserved space.
 
-    Every line is on disk before the next thing happens. On the way back, after :meth:`turn_back`, a line that
-    cannot be written is left out, and ``complaint`` says why.
+    Every line is on disk before the next step. During a rollback, after :meth:`turn_back`, a line that cannot
+    be written is left out, and ``complaint`` has the reason.
     """
 
     def __init__(self, log: ReservedLog, hook: Hook = _NOTHING) -> None:
@@ -40,17 +40,17 @@ class Journal:
         self.complaint: str | None = None
 
     def begin_anew(self) -> None:
-        """Forget what an earlier migration has written. Raises MachineError."""
+        """Clear the lines of an earlier migration. Raises MachineError."""
         self._log.begin(_ROOM)
         self._back = False
 
     def turn_back(self) -> None:
-        """From here on nothing is given up because it cannot be written down."""
+        """Begin the rollback: from now on a line that cannot be written is not an error."""
         self._back = True
         self.complaint = None
 
     def step(self, name: str, action: Callable[[], None]) -> None:
-        """Do something between its two lines. Raises what it raises, and MachineError."""
+        """Run a step between its two lines. Raises the step's exceptions, and MachineError."""
         self._add("begin", name)
         self._hook(f"begun {name}")
         action()
@@ -59,7 +59,7 @@ class Journal:
         self._hook(f"done {name}")
 
     def steps(self) -> Steps:
-        """Return what it holds."""
+        """Return the lines."""
         return read_steps(self._log)
 
     def _add(self, what: str, name: str) -> None:
@@ -76,8 +76,8 @@ class Journal:
 class Steps:
     """The lines of a journal, as ``begin STEP`` and ``done STEP``.
 
-    ``whole``: every line could be read, and there are some, so that what is not there did not happen (but for
-    what was done while lines could not be written).
+    ``whole``: there are lines and all of them could be read, so that a step without a line did not happen
+    (except for steps during which the journal could not be written).
     """
 
     lines: tuple[str, ...]
@@ -88,7 +88,7 @@ class Steps:
 
 
 def read_steps(log: ReservedLog) -> Steps:
-    """Return what a journal holds; what cannot be read of it is left out."""
+    """Return the lines of a journal; unreadable ones are left out."""
     try:
         lines = log.lines()
     except MachineError:

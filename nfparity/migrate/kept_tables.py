@@ -1,8 +1,8 @@
-"""Tables that stay in iptables, because somebody says so: the others are replaced beside them.
+"""Tables kept in iptables at the user's request, while the other tables are replaced.
 
-Each table is asked at priorities of its own, so that it means the same wherever the others are. What tables
-have in common is the packet's mark and what conntrack knows, which iptables and nftables share; lists of
-``-m recent`` and ipsets they do not.
+Each table has its own hook priorities, so that it works in the same way wherever the other tables are. Tables
+interact through the packet's mark and conntrack, which iptables and nftables share, and through lists of
+``-m recent`` and ipsets, which they do not share.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _WHERE = "a table that stays"
 
 
 def moved(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
-    """Return the tables that are replaced."""
+    """Return the ruleset of the replaced tables."""
     return _only(ruleset, [table for table in ruleset.tables if table.name not in left]) if left else ruleset
 
 
 def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
-    """Return the tables that stay."""
+    """Return the ruleset of the kept tables."""
     return _only(ruleset, [table for table in ruleset.tables if table.name in left])
 
 
 def moved_text(text: str, left: Collection[str]) -> str:
-    """Return what iptables-save printed without the tables that stay, each line where it was."""
+    """Return iptables-save text without the kept tables; all other lines keep their numbers."""
     lines = []
     table = ""
     for line in text.removesuffix("\n").split("\n"):
@@ -43,10 +43,10 @@ def moved_text(text: str, left: Collection[str]) -> str:
 
 
 def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> None:
-    """Raise UnsupportedError with the rules that rest on what a table that stays does.
+    """Raise UnsupportedError with the replaced rules that depend on a kept table.
 
-    They ask a list of ``-m recent`` that it asks, too, or an ipset that it changes, of which a translation
-    has a copy. ``text`` is what iptables-save printed: not every table that stays need have been read.
+    They use the same list of ``-m recent``, or an ipset that the kept table changes, of which the translation
+    has a copy. ``text`` is the output of iptables-save, because a kept table may be unreadable.
     """
     stay = [table for table in split(text).values() if table.name in left]
     lists = {name for table in stay for name in table.lists}

@@ -1,4 +1,4 @@
-"""The node as it is now: this network namespace's devices, addresses, routes and sysctls."""
+"""The live node: devices, addresses, routes and sysctls of this network namespace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SYSCTLS: Final = ("net/ipv4/ip_forward", "net/ipv4/conf", "net/ipv6/conf/all", 
 
 
 def live_node() -> Node:
-    """Return the node. What of it packets in a copy cannot have is among its assumptions. MachineError."""
+    """Return the node; its assumptions list the facts that a copy cannot have. Raises MachineError."""
     files = {}
     for name, command in _COMMANDS.items():
         done = run(command, inherit=True)

@@ -1,15 +1,16 @@
-"""A migration from its first to its last step, and back. The order, and why no packet falls between:
+"""The order of a migration's steps, chosen so that every packet meets a complete ruleset.
 
-*Apply.* What is needed to go back is put on disk, and the dead-man timer armed. The translation is loaded
-over the old rules, in one transaction per family. From here on it is complete, and with the old rules besides
-it decides what it decides alone: at the NAT hooks the one that is asked first binds a connection, and the
-other is not asked; elsewhere both say the same. Then the old tables are emptied, each at once, those that
-forbid last. Connections that there are keep their bindings, which conntrack has and no rule.
+*Apply.* The old rules are saved on disk, and the dead-man timer is started. The translation is loaded over
+the old rules, in one transaction per family. From then on it is complete, and the old rules do not change its
+decisions: at the NAT hooks the first ruleset binds a connection and the other one does not run; elsewhere
+both decide alike. Then the old tables are emptied, each in one step, those with filters last. Existing
+connections keep their bindings, which are in conntrack.
 
-*Roll back.* The other way round: the old tables come back while the translation is in force, then that goes.
+*Roll back.* In reverse order: the old tables are restored while the translation is loaded, and then it is
+removed.
 
-A process that is cut short leaves the record in a phase that nobody is at work on. The dead-man timer sees
-it at once; should that have been killed too, the next command. Either rolls back.
+A process that is killed leaves the record in an unfinished phase. The dead-man timer notices it at once, or
+else the next command. Either rolls back.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ __all__ = ["Migration", "RolledBack", "Settled"]
 _AGAIN: Final = "nfparity migrate rollback tries again"
 _LOG_ROOM: Final = 4096
 _TIMER_PATIENCE: Final = 60.0
-"""Seconds that the timer waits for a command that is at work, before it rolls back beside it."""
+"""Seconds that the timer waits for a running command before it rolls back anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A migration that is on record, with what it needs to go back and what it is to load, in memory."""
+    """A recorded migration with its saved rules and its translation, in memory."""
 
     record: Record
     saved: tuple[SavedFamily, ...]
@@ -66,9 +67,9 @@ class _Begun:
 
 
 class Migration:
-    """The migration of the current network namespace. ``hook`` is told of every point between steps.
+    """The migration of the current network namespace. ``hook`` is called between steps.
 
-    Methods raise MachineError with what the machine said.
+    Methods raise MachineError with the message of the system.
     """
 
     def __init__(self, place: Place | None = None, hook: Hook = lambda point: None) -> None:
@@ -111,12 +112,12 @@ class Migration:
             return applied
 
     def settle(self) -> Settled:
-        """Undo what was cut short, or not confirmed in time; return how far things are."""
+        """Undo an interrupted or unconfirmed migration; return the state."""
         with self.place.locked(needed=False):
             return self._settle()
 
     def confirm(self) -> Record:
-        """Stop the timer. Raises InputError when there is nothing to confirm, or it is too late."""
+        """Stop the timer. Raises InputError if there is nothing to confirm, or if it is too late."""
         with self.place.locked():
             settled = self._settle()
             record = settled.record
@@ -132,20 +133,20 @@ class Migration:
             return confirmed
 
     def rollback(self) -> RolledBack | None:
-        """Restore the state from before; None when nothing was applied, or it is restored already.
+        """Restore the state before apply; return None if nothing is applied.
 
-        Where record or rules are damaged, restores what can be restored from what is left. Raises
+        If the record or the saved rules are damaged, restores what the intact files allow. Raises
         MachineError with the commands that restore the rest by hand.
         """
         with self.place.locked(needed=False):
             return self._roll_back()
 
     def plan(self) -> MigrationPlan:
-        """Return the plan that was applied last. Raises InputError when there was none."""
+        """Return the plan that was applied last. Raises InputError if there is none."""
         return MigrationPlan.from_text(read_text(self.place.plan), name=str(self.place.plan))
 
     def insist_on_record(self, record: Record | None) -> None:
-        """Raise MachineError when a table of ours is loaded that is not on record as applied."""
+        """Raise MachineError if our table is loaded but not recorded as applied."""
         if record is not None and record.phase is not Phase.ROLLED_BACK:
             return
         for family in Family:
@@ -160,7 +161,7 @@ class Migration:
         return record.is_forgotten(self.place)
 
     def _begin(self, plan: MigrationPlan, within: float) -> _Begun:
-        """Put all on disk that is needed to go back, and take the space for what will be written later."""
+        """Save everything needed for a rollback, and reserve the space of later writes."""
         place = self.place
         texts = {one.family: translation_of(one) for one in plan.families}
         saved = tuple(
@@ -197,7 +198,7 @@ class Migration:
         return _Begun(record, saved, texts)
 
     def _forget_earlier(self) -> None:
-        """Remove the files of an earlier migration, which is over: their space may be needed. OSError."""
+        """Remove the files of an earlier, finished migration to free space. Raises OSError."""
         place = self.place
         paths = [place.plan, place.journal, place.timer_log]
         for family in Family:
@@ -268,7 +269,7 @@ class Migration:
         return roll_back(self.place, self._journal, begun.record, begun.saved)
 
     def _undone(self, begun: _Begun, error: NfparityError) -> NfparityError:
-        """Roll back, and return the error with what came of that."""
+        """Roll back, and return the error with the result of the rollback."""
         kind = InputError if isinstance(error, InputError) else MachineError
         try:
             undone = self._undo(begun)
@@ -287,7 +288,7 @@ class Migration:
         return found.identity != record.identity or found.phase in (Phase.CONFIRMED, Phase.ROLLED_BACK)
 
     def _fire(self, begun: _Begun, why: str) -> bool:
-        """Roll back for the timer; return whether there is nothing left to do. Raises nothing."""
+        """Roll back for the timer; return whether it is finished. Raises nothing."""
         try:
             with self.place.locked(needed=False, patience=_TIMER_PATIENCE):
                 if not self._is_over(begun.record):
@@ -305,7 +306,7 @@ class Migration:
 
 
 def _recovered(place: Place, families: tuple[SavedFamily, ...]) -> Record:
-    """Return a record in the place of one that is damaged or gone."""
+    """Return a replacement for a record that is damaged or missing."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Record(
         phase=Phase.ROLLING_BACK,
@@ -336,7 +337,7 @@ def _insist_as_planned(plan: FamilyPlan, live: Mapping[str, SavedTable]) -> None
 
 
 def _insist_replaced(plan: FamilyPlan) -> None:
-    """Raise InputError when somebody has written rules meanwhile, MachineError when ours have gone."""
+    """Raise InputError if others have written rules meanwhile, MachineError if our table is gone."""
     check_loaded(plan)
     for name in written_again(plan):
         raise InputError(f"somebody has written rules into table {name} of {plan.family.value} meanwhile")

@@ -1,9 +1,8 @@
-"""Both rulesets in force at once, as they are on a node between the two ends of a switch.
+"""Both rulesets loaded at once, as on a node during a migration.
 
-A switch is not one step of the kernel: x_tables and nf_tables have no transaction together, nor has
-x_tables one over several tables. What packets meet meanwhile is the whole translation and, besides it, all
-or some of the old tables. A backend of that state, with all of them, is compared like any other; and so is
-one of the state afterwards where some tables stay.
+The kernel cannot switch in one step: x_tables and nf_tables have no common transaction, and x_tables has none
+over several tables. Meanwhile packets meet the whole translation, and all or some of the old tables. Backends
+of this state, and of the final state with kept tables, are compared like any other backend.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ __all__ = ["OverlapBackend"]
 
 
 class OverlapBackend:
-    """Runs packets through the rules in one variant and their translation, one loaded over the other.
+    """Backend with the rules of one variant and their translation, both loaded.
 
-    The tables that are ``left`` are not translated. With ``emptied`` they alone are loaded of the old ones.
+    Tables in ``left`` are not translated. With ``emptied`` only these old tables are loaded.
     """
 
     def __init__(self, variant: Variant, left: tuple[str, ...], *, emptied: bool) -> None:
@@ -35,7 +34,7 @@ class OverlapBackend:
         self.name = f"{self._variant}{stays}+nftables"
 
     def probe(self) -> Availability:
-        """Say whether both can run here."""
+        """Return whether both can run here."""
         for one in (IptablesBackend(self._variant), NftablesBackend()):
             found = one.probe()
             if not found.ok:
@@ -43,7 +42,7 @@ class OverlapBackend:
         return found
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load both into a fresh node. Raises what either raises."""
+        """Load both into a new node. Raises the exceptions of either."""
         from translate.nft import emit
         from translate.passes import lower
 

@@ -1,12 +1,12 @@
-"""The nftables table that nfparity owns, in this network namespace: loaded, listed, deleted.
+"""The nftables table of nfparity in this network namespace: loading, listing, deleting.
 
-All its rules are in force from one moment on (the change of generation in ``nf_tables_commit``); before that
-its base chains are hooked in without rules, and accept, because a policy that drops is set after it
-(``nft_chain_commit_drop_policy``). When it is deleted its chains keep their rules until their hooks are gone
+All its rules become active at one moment (the change of generation in ``nf_tables_commit``). Before that, its
+base chains are hooked in without rules and accept, because a drop policy is set later
+(``nft_chain_commit_drop_policy``). When it is deleted, its chains keep their rules until their hooks are gone
 (``nf_tables_commit_chain_prepare`` leaves out chains that are not in the next generation).
 
-Its comment says of which rules it is the translation. So the kernel itself tells what has to be restored,
-and whether what a file says is that.
+Its comment has the digest of the rules that it replaces. So the kernel itself shows which saved rules must be
+restored.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ class Mark:
 
     @classmethod
     def of(cls, saved: SavedFamily, folder: Path) -> Self:
-        """Return the mark of the table that replaces some rules, which are kept in ``folder``."""
+        """Return the mark of a table that replaces rules saved in ``folder``."""
         whole = cls(variant=saved.variant, digest=saved.digest, folder=str(folder))
         if len(whole.comment().encode()) < _LONGEST and re.fullmatch(r'[^"\\$\x00-\x1f\x7f]*', str(folder)):
             return whole
         return cls(variant=saved.variant, digest=saved.digest, folder=None)
 
     def comment(self) -> str:
-        """Return it as the table has it."""
+        """Return the comment of the table."""
         folder = "" if self.folder is None else f" {self.folder}"
         return f"nfparity migrate {self.variant.value} {self.digest}{folder}"
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A loaded table of our name. ``mark`` is None when something else than ``apply`` has loaded it."""
+    """A loaded table with our name. ``mark`` is None if it was not loaded by ``apply``."""
 
     mark: Mark | None
 
 
 def load(text: str) -> None:
-    """Run one transaction. Raises MachineError, and nothing has changed."""
+    """Run one transaction. Raises MachineError; then nothing has changed."""
     handle = NftHandle()
     try:
         handle.run(text)
@@ -72,7 +72,7 @@ def load(text: str) -> None:
 
 
 def load_marked(family: Family, text: str, mark: Mark) -> None:
-    """Load the table, with its mark, in one transaction. Raises MachineError, and nothing has changed."""
+    """Load the table with its mark in one transaction. Raises MachineError; then nothing has changed."""
     table = f"table {family.value} {TABLE}"
     # It is there from then on, and keeps the comment with which it was made (nf_tables_updtable).
     before, deleted, after = text.partition(f"delete {table}\n")
@@ -80,7 +80,7 @@ def load_marked(family: Family, text: str, mark: Mark) -> None:
 
 
 def delete_table(family: Family) -> None:
-    """Delete the table, if it is there. MachineError."""
+    """Delete the table if it exists. Raises MachineError."""
     if is_there(family):
         load(f"delete table {family.value} {TABLE}\n")
 
@@ -94,7 +94,7 @@ def is_there(family: Family) -> bool:
 
 
 def find(family: Family) -> Owned | None:
-    """Return the table that is loaded, None if there is none. MachineError."""
+    """Return the loaded table, or None. Raises MachineError."""
     # nft 1.0.6 leaves the comment out of its JSON.
     listed = _list(family, "-t")
     if listed is None:
@@ -107,7 +107,7 @@ def find(family: Family) -> Owned | None:
 
 
 def list_table(family: Family) -> str | None:
-    """Return what ``nft -j list table`` prints, None when there is no table. MachineError."""
+    """Return the output of ``nft -j list table``, or None without the table. Raises MachineError."""
     return _list(family, "-j")
 
 

@@ -28,9 +28,8 @@ _TABLES_LOCK: Final = Path("/run/xtables.lock")
 class Place:
     """The migration of one network namespace. ``folder`` may be missing.
 
-    ``machine``, ``boot`` and ``namespace`` name what holds the rules. ``lasting``: after a reboot, what is in
-    the folder is about this namespace still, because it is the machine's own, or because somebody has named
-    the folder.
+    ``machine``, ``boot`` and ``namespace`` identify the namespace. ``lasting``: the folder still belongs to
+    this namespace after a reboot, because it is the machine's own, or because the user has named the folder.
     """
 
     folder: Path
@@ -46,12 +45,12 @@ class Place:
 
     @property
     def plan(self) -> Path:
-        """The plan that is being applied, or was."""
+        """The current or last plan."""
         return self.folder / "plan.json"
 
     @property
     def journal(self) -> Path:
-        """Every step that was begun, and that was done."""
+        """The journal of begun and finished steps."""
         return self.folder / "journal"
 
     @property
@@ -82,9 +81,9 @@ class Place:
 
 @contextmanager
 def tables_locked(*, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
-    """Hold the lock of iptables-legacy (``xtables_lock``), so that others wait while rules are replaced.
+    """Hold the lock of iptables-legacy (``xtables_lock``), so that other tools wait.
 
-    Tools that are run meanwhile are given another lock. iptables-nft has none. MachineError.
+    Our own tools use another lock meanwhile. iptables-nft has no lock. Raises MachineError.
     """
     with held(_TABLES_LOCK.resolve(), inherit=False, needed=needed, patience=patience):
         yield

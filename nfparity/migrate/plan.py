@@ -1,7 +1,7 @@
 """Plan of a migration as a file: made once, reviewed by people, and applied later.
 
-A plan holds rules and nothing that is run: the nft text is made from the rules anew when it is applied, and
-has to be the one that packets were tried with, of which the plan has the digest.
+A plan contains rules, and no commands: apply translates the rules again, and the result must have the digest
+of the text that the packets were tested with.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NOT_A_PLAN: Final = "not a plan of nfparity migrate"
 class FamilyPlan:
     """One family's part.
 
-    ``rules`` is what iptables-save printed, ``ipsets`` what the sets held that they ask; ``translation`` the
-    SHA-256 of the nft text that they are translated to at optimisation ``level``, and ``table_state`` what a
-    listing of the table says when that is loaded. ``left`` are the tables that stay in iptables.
+    ``rules`` is the output of iptables-save, and ``ipsets`` that of ``ipset save`` for the sets of the rules.
+    ``translation`` is the SHA-256 of their nft text at optimisation ``level``; ``table_state`` is the state
+    of the table when it is loaded. ``left`` are the tables kept in iptables.
     """
 
     family: Family
@@ -63,7 +63,7 @@ class FamilyPlan:
 
     @property
     def removed(self) -> tuple[SavedTable, ...]:
-        """The tables that hold something, in the order in which they are emptied."""
+        """The tables with contents, in the order in which they are emptied."""
         return self.saved.removed
 
     def data(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class FamilyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationPlan:
-    """The whole plan. ``node`` is the node's facts as JSON; ``trial`` what packets have shown, by family."""
+    """The whole plan. ``node`` is the node as JSON; ``trial`` are the results of the packets, by family."""
 
     families: tuple[FamilyPlan, ...]
     node: str
@@ -120,9 +120,8 @@ class MigrationPlan:
     def digest(self) -> str:
         """The digest that identifies the plan.
 
-        The same rules have the same one, however long their packets took, and whenever they were read:
-        iptables-save prints the time, and what the policies have counted. Each family's own digest stands for
-        its rules.
+        The same rules have the same digest, whatever the time of reading, the counters of policies and the
+        duration of the trial. Each family's own digest stands for its rules.
         """
         families = [{k: value for k, value in one.data().items() if k != "rules"} for one in self.families]
         trial = {
@@ -149,7 +148,7 @@ class MigrationPlan:
     def from_text(cls, text: str, *, name: str) -> Self:
         """Read a plan file.
 
-        Raises ParseError, with the place of what is wrong, for anything else, and for one that was changed.
+        Raises ParseError with the position for an invalid or edited plan.
         """
         try:
             document = read_json(text, name=name, bytes_as_text=True)
@@ -176,7 +175,7 @@ class MigrationPlan:
 
 
 def families_in(text: str) -> tuple[SavedFamily, ...]:
-    """Return what restores the rules of a plan, of whatever form. ValueError when that cannot be read."""
+    """Return the saved rules in a plan of any form. Raises ValueError if it cannot be read."""
     try:
         data = json.loads(text)
         found = []

@@ -1,4 +1,4 @@
-"""From live rules to a plan: what to load, what to remove, and whether packets agree."""
+"""Planning: translates the live rules, and tests the translation with packets."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _WORDS = {Family.IP: "IPv4", Family.IP6: "IPv6"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFamily:
-    """One family's part of a plan, and how it came about."""
+    """One family's part of a plan, with the results of its trial."""
 
     plan: FamilyPlan
     output: NftOutput
     notes: tuple[Note, ...]
     report: ParityReport
     untried: tuple[str, ...]
-    """The tables that stay and could not be read: packets were tried without them."""
+    """The kept tables that could not be simulated: packets were tested without them."""
     seconds: float
     """The seconds that the packets took, from making them to their report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A plan with what it was made from."""
+    """A plan with the results of its trial."""
 
     plan: MigrationPlan
     families: tuple[PlannedFamily, ...]
@@ -59,9 +59,9 @@ class Planned:
 
 
 def choose_variant(family: Family, asked: Variant | None, left: tuple[str, ...] = ()) -> Variant | None:
-    """Return the variant that holds rules of a family in tables that are not ``left``; None if neither does.
+    """Return the variant with rules of a family outside of the tables in ``left``, or None.
 
-    Raises InputError when both do and nobody has ``asked`` for one.
+    Raises InputError if both variants have some and none was ``asked`` for.
     """
     holding = []
     for variant in Variant if asked is None else (asked,):
@@ -89,12 +89,12 @@ def make_plan(
     progress: Progress,
     left: tuple[str, ...] = (),
 ) -> Planned:
-    """Translate the live rules of each family, and try them. ``told`` hears what is being done.
+    """Translate the live rules of each family, and test them. ``told`` receives progress messages.
 
-    The tables that are ``left`` stay in iptables.
+    Tables in ``left`` are kept in iptables.
 
-    Raises UnsupportedError with all that cannot be translated, and with the rules that may not be asked
-    twice; MachineError where the trial cannot run.
+    Raises UnsupportedError with all rules that cannot be translated or must not run twice; MachineError if
+    the trial cannot run.
     """
     made = tuple(
         _plan_family(family, variant, left, node, level=level, seed=seed, told=told, progress=progress)
@@ -117,7 +117,7 @@ def make_plan(
 def translate_live(
     family: Family, variant: Variant, level: int, left: tuple[str, ...] = ()
 ) -> tuple[FamilyPlan, Rules, NftOutput]:
-    """Return one family's plan with the rules that it was made from, and their translation; no packets.
+    """Return one family's plan with its rules and their translation, without a trial.
 
     Raises as :func:`make_plan`.
     """

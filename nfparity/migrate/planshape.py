@@ -1,4 +1,4 @@
-"""The shape of a plan file: what is of another is told with its place before anything is made of it."""
+"""The shape of a plan file; a violation is an error with its position."""
 
 from __future__ import annotations
 

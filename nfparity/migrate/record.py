@@ -18,11 +18,11 @@ __all__ = ["Phase", "Record", "Saved"]
 
 
 class Phase(Enum):
-    """Whoever finds ``APPLYING`` or ``ROLLING_BACK``, with nobody at work, finds what was cut short."""
+    """The phase of a migration. ``APPLYING`` or ``ROLLING_BACK`` without a process: interrupted."""
 
     APPLYING = "applying"
     APPLIED = "applied"
-    """The new rules alone are in force, and go again unless that is confirmed in time."""
+    """Only the new rules are loaded; they are rolled back unless confirmed in time."""
     CONFIRMED = "confirmed"
     ROLLING_BACK = "rolling back"
     ROLLED_BACK = "rolled back"
@@ -38,10 +38,10 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """``machine``, ``boot`` and ``namespace`` are those of the place when it was begun.
+    """``machine``, ``boot`` and ``namespace`` are those of the place at the beginning.
 
-    ``identity`` tells one migration from the next in the same place; ``deadline`` is on the clock that
-    counts from boot (``CLOCK_BOOTTIME``), in seconds; ``saved`` tells, by family, what is to be restored.
+    ``identity`` distinguishes migrations in the same place; ``deadline`` is in seconds of ``CLOCK_BOOTTIME``;
+    ``saved`` identifies, by family, the rules to restore.
     """
 
     phase: Phase
@@ -61,7 +61,7 @@ class Record:
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Put it on disk. Raises MachineError, and the one before is still there."""
+        """Write it to disk. Raises MachineError; then the previous record is intact."""
         saved = {family.value: [one.variant.value, one.digest] for family, one in self.saved.items()}
         write_record(path, {**asdict(self), "phase": self.phase.value, "saved": saved})
 
@@ -78,7 +78,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        """Return the record on disk, or None. Raises MachineError for an invalid record."""
         found = read_record(path)
         if found is None:
             return None

@@ -1,8 +1,8 @@
 """Changes that can be undone, found in the kernel and in the files left on disk.
 
-The kernel is believed first: the mark of the loaded table has the digest of the rules that it replaces, which
-tells whether a file holds these. Then the record, as long as it is whole, and about this namespace. Of each
-family's rules there are two copies: the saved ones, with counters, and those in the plan.
+The kernel has priority: the mark of the loaded table has the digest of the rules that it replaces, which
+identifies the right file. Next comes the record, if it is intact and about this namespace. There are two
+copies of each family's rules: the saved ones, with counters, and those in the plan.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Lost:
 class Remains:
     """The remains of a migration.
 
-    ``record`` is the one of this namespace, if it can be read; ``trouble`` says why a damaged one cannot be.
-    ``foreign``: what is on disk is about another namespace or machine. ``loaded`` are the tables of our name;
-    ``families`` what can be restored; ``lost``, for those that are replaced and cannot be restored, why.
+    ``record`` is the record of this namespace, if it is readable; ``trouble`` is the reason if it is not.
+    ``foreign``: the files are about another namespace or machine. ``loaded`` are the tables with our name;
+    ``families`` can be restored; ``lost`` has the reasons for families that cannot.
     """
 
     place: Place
@@ -73,7 +73,7 @@ class Remains:
         return self.trouble is None and not begun and not self.families and not self.lost
 
     def nothing_left(self) -> str:
-        """Return what to do when something was begun, and neither its table nor its rules are there."""
+        """Return advice for a begun migration without its table and its rules."""
         trouble = self.trouble or f"{self.place.record} is not there"
         return (
             f"{trouble}, nor are there saved rules, nor is an nftables table of nfparity's loaded\n"
@@ -81,7 +81,7 @@ class Remains:
         )
 
     def by_hand(self) -> tuple[str, ...]:
-        """Return, a line each, why families cannot be restored, and the commands that restore a copy."""
+        """Return lines: why families cannot be restored, and the commands that restore a copy."""
         return tuple(line for family in self.lost for line in self._by_hand(family))
 
     def _by_hand(self, family: Family) -> Iterator[str]:
@@ -102,7 +102,7 @@ class Remains:
 
 
 def survey(place: Place) -> Remains:
-    """Look at the kernel and at what is on disk. Raises MachineError when nft cannot be run."""
+    """Return the remains in the kernel and on disk. Raises MachineError if nft cannot be run."""
     loaded = {family: found for family in Family if (found := owned.find(family)) is not None}
     record, trouble = None, None
     try:
@@ -152,7 +152,7 @@ class _Source:
 
 
 class _Sources:
-    """All copies of saved rules that are left."""
+    """All remaining copies of saved rules."""
 
     def __init__(self, place: Place) -> None:
         self._problems: dict[Family | None, list[str]] = {None: [], **{family: [] for family in Family}}
@@ -164,14 +164,13 @@ class _Sources:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """Those of which there is a copy."""
+        """The families with a copy."""
         return tuple(dict.fromkeys(one.saved.family for one in self._found))
 
     def best(self, family: Family, wanted: Saved | None, *, certain: bool) -> SavedFamily | None:
-        """Return the best copy, of what is ``wanted`` if that is known.
+        """Return the best copy, of the ``wanted`` rules if they are known.
 
-        Where that is ``certain``, because nobody but root can have set it, it does not matter who could have
-        written the file.
+        If ``wanted`` is ``certain``, because only root can have set it, any writer of the file is accepted.
         """
         for one in self._found:
             if one.saved.family is not family:
@@ -187,7 +186,7 @@ class _Sources:
         return None
 
     def lost(self, family: Family, wanted: Saved | None) -> Lost:
-        """Return why no copy could be used."""
+        """Return the reasons why no copy could be used."""
         reasons = dict.fromkeys((*self._problems[family], *self._problems[None]))
         variants = (one.saved.variant for one in self._found if one.saved.family is family)
         return Lost(tuple(reasons), tuple(dict.fromkeys(variants)) if wanted is None else (wanted.variant,))
@@ -221,7 +220,7 @@ class _Sources:
 
 
 def _unsealed(data: bytes, planned: list[_Source]) -> SavedFamily:
-    """Return the rules of a file; of one without a seal, as older versions wrote it, if the plan agrees."""
+    """Return the rules of a file; a file of an older version without a seal must agree with the plan."""
     try:
         return SavedFamily.from_file(data)
     except SealError:

@@ -1,8 +1,8 @@
 """Rules that must not run twice for one packet, as both rulesets do while both are loaded.
 
-Of two NAT tables at one hook the second is not asked once the first has bound the connection
-(``nf_nat_inet_fn``). Everything else is asked twice, and must come to the same the second time.
-Rules that cannot are found here by what they do; the trial's packets look at the tables as a whole.
+Of two NAT tables at one hook the second does not run after the first has bound the connection
+(``nf_nat_inet_fn``). All other rules run twice, and must have the same result the second time. This module
+finds single rules that do not; the trial's packets test the tables as a whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WHERE = "both at once"
 
 
 def insist_on_repeatable(ruleset: Ruleset) -> None:
-    """Raise UnsupportedError with every rule outside of nat that does something else the second time."""
+    """Raise UnsupportedError with every rule outside of nat that has another result the second time."""
     refusals = tuple(
         Refusal(rule.origin, _WHERE, "twice", reason)
         for table in ruleset.tables

@@ -1,9 +1,8 @@
-"""Going back: what ``rollback`` does, the dead-man timer, and the next command after a crash.
+"""Rollback: for the command, the dead-man timer, and the next command after a crash.
 
-Everything here may be done again, by whoever, after any part of it. The kernel comes first: what cannot be
-written down is a complaint and nothing more, and a table that cannot be put back does not keep the others
-from it. As long as one of a family could not be, the family's translation stays, so that something complete
-is in force.
+Every step may be repeated, by any process, after an interruption at any point. The kernel comes first: a
+failed write to disk is only reported, and a table that cannot be restored does not stop the others. If a
+table of a family could not be restored, the family's translation stays, so that one ruleset is complete.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from translate.ir import Family
 __all__ = ["RolledBack", "roll_back"]
 
 _PATIENCE: Final = 30.0
-"""Seconds that somebody else may hold the lock of iptables before its tables are restored without it."""
+"""Seconds to wait for the lock of iptables before tables are restored without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
     """The result of a rollback: by family and table, and the files with rules of others.
 
-    ``texts`` are such rules that no file could be written for. ``forgotten``: the kernel had forgotten the
-    rules since they were applied, by a reboot for example. ``complaints``: what could not be read or written
-    on the way, though all is restored.
+    ``texts`` are rules of others for which no file could be written. ``forgotten``: the kernel had forgotten
+    the rules since they were applied, for example by a reboot. ``complaints``: failed reads and writes,
+    although everything is restored.
     """
 
     tables: tuple[tuple[str, str, Restored], ...]
@@ -47,7 +46,7 @@ class RolledBack:
     complaints: tuple[str, ...] = ()
 
     def reservations(self) -> tuple[str, ...]:
-        """Return, a line each, what is kept where of others' rules, and what went wrong beside."""
+        """Return lines about the saved rules of others, and about failures."""
         lines = [f"what others had put there is kept in {path}" for path in self.files]
         for text in self.texts:
             lines.append("what others had put there could not be kept in a file:")
@@ -63,10 +62,10 @@ def roll_back(
     *,
     complete: bool = True,
 ) -> RolledBack:
-    """Restore the families' rules. Only for whoever has locked the place.
+    """Restore the families' rules. The caller must hold the lock of the place.
 
-    Where these are not all that were replaced, it is not ``complete``, and not on record as rolled back.
-    Raises MachineError with all that could not be done, after everything else has been.
+    If these are not all replaced families, ``complete`` is False, and the record does not say rolled back.
+    Raises MachineError with all failures, after everything else has been done.
     """
     return _Rollback(place, journal, record, families).run(complete=complete)
 
@@ -84,7 +83,7 @@ class _Rollback:
         self._failed: set[Family] = set()
 
     def run(self, *, complete: bool) -> RolledBack:
-        """Do it all."""
+        """Run the rollback."""
         self._journal.turn_back()
         self._record_phase(self._record.at(Phase.ROLLING_BACK))
         with tables_locked(needed=False, patience=_PATIENCE):
@@ -157,7 +156,7 @@ class _Rollback:
 
 
 def _was_emptied(key: str, before: Steps) -> bool | None:
-    """Return whether a table was emptied and not put back since, None where the journal does not tell."""
+    """Return whether a table was emptied and not restored since; None if the journal does not show it."""
     if f"done restore {key}" in before:
         return False
     if f"done empty {key}" in before:

@@ -1,7 +1,7 @@
 """Saved iptables rules of one family, and the tables of them that were emptied.
 
-It is kept in a file that is whole in itself: what iptables-save printed, between a first line that says whose
-rules they are and a last one with the SHA-256 of everything before. iptables-restore takes both for comments.
+They are kept in a self-contained file: the output of iptables-save, a first line with the family, variant and
+kept tables, and a last line with the SHA-256 of everything before. Both lines are comments of iptables.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from translate.ir import Family, TableName
 __all__ = ["REMOVAL_ORDER", "SavedFamily", "SealError"]
 
 REMOVAL_ORDER: Final = ("raw", "mangle", "nat", "security", "filter")
-"""The tables that only forbid go last, and come back first."""
+"""The order in which tables are emptied: tables with filters last. They are restored in reverse order."""
 
 _FIRST: Final = "# nfparity migrate, before: "
 _LAST: Final = "# sha256 "
 
 
 class SealError(ValueError):
-    """A file of saved rules that is not as it was written."""
+    """A damaged file of saved rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedFamily:
-    """One family's rules: ``text`` is what iptables-save printed, with or without counters.
+    """One family's rules: ``text`` is the output of iptables-save, with or without counters.
 
-    ``left`` are the tables that stay in iptables; they are no part of what is restored. ``ipsets`` is what
-    ``ipset save`` printed, if rules ask sets; only a plan has that.
+    ``left`` are the tables kept in iptables; they are not restored. ``ipsets`` is the output of ``ipset
+    save`` if rules use sets; only a plan has it.
     """
 
     family: Family
@@ -50,14 +50,14 @@ class SavedFamily:
 
     @property
     def removed(self) -> tuple[SavedTable, ...]:
-        """The tables that hold something, in the order in which they are emptied."""
+        """The tables with contents, in the order in which they are emptied."""
         found = self.tables
         order = (*REMOVAL_ORDER, *(n for n in found if n not in REMOVAL_ORDER))
         return tuple(found[n] for n in order if n in found and n not in self.left and not found[n].is_empty)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what is restored, and where: the same with other counters."""
+        """The SHA-256 of the restored rules and their place; counters do not change it."""
         what = [self.family.value, self.variant.value, sorted(self.left), digest_of(self.tables)]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
@@ -81,7 +81,7 @@ class SavedFamily:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Return what a plan says of a family. ValueError, KeyError or TypeError for anything else."""
+        """Return the rules of a family in a plan. Raises ValueError, KeyError or TypeError."""
         left, text = data["left"], data["rules"]
         if not isinstance(text, str) or not isinstance(left, list):
             raise TypeError("its rules are no text, or the tables that stay no list")

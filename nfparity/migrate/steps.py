@@ -42,7 +42,7 @@ class Restored(Enum):
 
 
 def live_tables(saved: SavedFamily | FamilyPlan) -> dict[str, SavedTable]:
-    """Return the tables of a family and variant as they are now. Raises MachineError."""
+    """Return the live tables of a family and variant. Raises MachineError."""
     return split(save(saved.variant, saved.family))
 
 
@@ -53,13 +53,13 @@ def written_again(plan: FamilyPlan) -> tuple[str, ...]:
 
 
 def drifts(plan: FamilyPlan) -> tuple[Drift, ...] | None:
-    """Return how the owned table differs from what was applied; None when it is not there. MachineError."""
+    """Return the differences of the owned table; None if it is gone. Raises MachineError."""
     listed = owned.list_table(plan.family)
     return None if listed is None else drift(plan.table_state, read_listing(listed))
 
 
 def check_loaded(plan: FamilyPlan) -> None:
-    """Raise MachineError unless the owned table is what it should be."""
+    """Raise MachineError if the owned table differs from the plan."""
     found = drifts(plan)
     if found is None:
         raise MachineError(f"the nftables table of {plan.family.value} is not there any more")
@@ -68,7 +68,7 @@ def check_loaded(plan: FamilyPlan) -> None:
 
 
 def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
-    """Take the rules out of one iptables table. Raises InputError when they are not those of the plan."""
+    """Empty one iptables table. Raises InputError if its rules are not those of the plan."""
     now = live_tables(plan).get(table.name)
     if now is None or now.is_empty:
         return
@@ -79,7 +79,7 @@ def empty_table(plan: FamilyPlan, table: SavedTable) -> None:
 
 
 def first_difference(planned: SavedTable, now: SavedTable) -> str:
-    """Return a line that only one of both has, or says of another order."""
+    """Return a line that only one of both has, or a note about another order."""
     was, is_ = planned.table_state, now.table_state
     for line in is_:
         if line not in was:
@@ -93,11 +93,11 @@ def first_difference(planned: SavedTable, now: SavedTable) -> str:
 def restore(
     saved: SavedFamily, table: SavedTable, *, emptied: bool | None, keep: Callable[[str], None]
 ) -> Restored:
-    """Put one old table back, with its counters.
+    """Restore one old table with its counters. Raises MachineError.
 
-    Where somebody else's rules stand, they are replaced if the table was ``emptied`` by the migration and not
-    put back since; ``keep`` is given them before, and raises nothing. Where that is not known (None), a table
-    that still has all of its old rules, in order, was not emptied, or was put back. MachineError.
+    Rules of others in it are replaced if the migration ``emptied`` the table and did not restore it since;
+    ``keep`` receives them first, and raises nothing. If that is unknown (None), a table with all of its old
+    rules, in order, counts as not emptied or as restored.
     """
     now = live_tables(saved).get(table.name)
     if now is None or now.is_empty:
@@ -122,7 +122,7 @@ def _put_back(saved: SavedFamily, table: SavedTable) -> None:
 
 
 def insist_restored(saved: SavedFamily, names: set[str]) -> None:
-    """Raise MachineError unless these tables hold what they held."""
+    """Raise MachineError if these tables differ from the saved ones."""
     live, before = live_tables(saved), saved.tables
     for name in sorted(names):
         found = live.get(name)

@@ -1,7 +1,7 @@
-"""The iptables tables in this network namespace: what they hold, without what changes by itself.
+"""The iptables tables of this network namespace, without parts that change by themselves.
 
-Two dumps are the same when their chains, policies and rules are, in order. Counters and comment lines,
-in which ``iptables-save`` writes the time, are no part of that.
+Two dumps are equal if their chains, policies and rules are equal, in order. Counters and comment lines, in
+which ``iptables-save`` writes the time, are ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROGRAM: Final = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 @dataclass(frozen=True, slots=True)
 class SavedTable:
-    """One table: its name, the lines that iptables-save printed, and what they say."""
+    """One table: its name, its lines of iptables-save, and their contents."""
 
     name: str
     lines: tuple[str, ...]
@@ -45,7 +45,7 @@ class SavedTable:
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The chains that somebody made."""
+        """The user-defined chains."""
         return tuple(line[1:].split(" ", 1)[0] for line in self._declarations() if " - " in f"{line} ")
 
     @property
@@ -71,7 +71,7 @@ class SavedTable:
 
     @property
     def lists(self) -> frozenset[str]:
-        """The lists of ``-m recent`` that its rules ask; iptables-save always prints their names."""
+        """The lists of ``-m recent`` in its rules; iptables-save always prints their names."""
         return frozenset(name for line in self.lines for name in _LIST.findall(line))
 
     @property
@@ -97,7 +97,7 @@ def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:
 
 
 def split(text: str) -> dict[str, SavedTable]:
-    """Return the tables of what iptables-save printed, by name, in order."""
+    """Return the tables in an output of iptables-save, by name, in order."""
     found: dict[str, SavedTable] = {}
     lines: list[str] = []
     for line in text.split("\n"):  # and nothing else ends a line, which a comment may hold
@@ -112,24 +112,24 @@ def split(text: str) -> dict[str, SavedTable]:
 
 
 def empty(table: SavedTable) -> str:
-    """Return what iptables-restore takes to leave nothing of a table in force, in one step of the kernel."""
+    """Return the input for iptables-restore that empties a table in one step of the kernel."""
     chains = [f":{name} ACCEPT [0:0]" for name in table.built_in]
     return "\n".join((f"*{table.name}", *chains, "COMMIT", ""))
 
 
 def digest_of(tables: Mapping[str, SavedTable]) -> str:
-    """Return the SHA-256 of what the tables mean; empty ones are as good as none."""
+    """Return the SHA-256 of the tables' contents; empty tables do not count."""
     lines = (line for one in tables.values() if not one.is_empty for line in one.table_state)
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
 def save(variant: Variant, family: Family, *, counters: bool = False) -> str:
-    """Return what iptables-save prints; MachineError with what it says instead."""
+    """Return the output of iptables-save. Raises MachineError with its message."""
     return _run(f"{_PROGRAM[family]}-{variant.value}-save", "", *(("-c",) if counters else ()))
 
 
 def restore_table(variant: Variant, family: Family, text: str, *, counters: bool = False) -> None:
-    """Replace one table, at once (``xt_replace_table``, or one transaction of nf_tables); MachineError."""
+    """Replace one table in one step (``xt_replace_table``, or an nf_tables transaction). MachineError."""
     _run(f"{_PROGRAM[family]}-{variant.value}-restore", text, *(("-c",) if counters else ()))
 
 

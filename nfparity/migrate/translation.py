@@ -1,7 +1,7 @@
-"""The nft text of a plan, made from its rules: when it is planned, and anew when it is applied.
+"""The nft text of a plan, made from its rules at planning, and again at apply.
 
-So a plan file, which may come from another machine, cannot have anything loaded but the translation of rules;
-and these rules are in force here already, with the ipsets that they ask.
+So a plan file, which may come from another machine, can only load the translation of rules, and only of rules
+and ipsets that are in force here already.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["digest_of_text", "translate", "translation_of"]
 
 
 def translate(rules: Rules, level: int) -> NftOutput:
-    """Return the translation of the tables that are replaced.
+    """Return the translation of the replaced tables.
 
-    Raises UnsupportedError for what cannot be translated, and for rules that may not be asked twice.
+    Raises UnsupportedError for rules that cannot be translated, or that must not run twice.
     """
     output = emit(lower(rules.moved, level=level))
     insist_on_repeatable(rules.moved)
@@ -30,10 +30,10 @@ def translate(rules: Rules, level: int) -> NftOutput:
 
 
 def translation_of(plan: FamilyPlan) -> str:
-    """Return the nft text that a plan is to load.
+    """Return the nft text of a plan.
 
-    Raises InputError when it is not the text that the plan was tried with, or ipsets that the rules ask hold
-    something else now; MachineError when these cannot be read.
+    Raises InputError if it is not the text that the plan was tested with, or if ipsets of the rules have
+    changed; MachineError if these cannot be read.
     """
     name = f"the plan's {plan.family.value} rules"
     try:
@@ -57,7 +57,7 @@ def digest_of_text(text: str) -> str:
 
 
 def _insist_on_same_sets(plan: FamilyPlan, planned: Rules) -> None:
-    """Raise InputError unless the ipsets in force hold what they held: the translation has a copy of them."""
+    """Raise InputError if the live ipsets have changed, because the translation has a copy of them."""
     try:
         now = read_rules(plan.rules, plan.family, "the live ipsets", plan.left, None)
     except ParseError as e:
@@ -69,5 +69,5 @@ def _insist_on_same_sets(plan: FamilyPlan, planned: Rules) -> None:
 
 
 def _content(one: IpSet) -> tuple[object, ...]:
-    """Return what a set means to rules, in whatever order its elements are printed."""
+    """Return the contents of a set, independent of the order of its elements."""
     return one.type, one.family, frozenset((e.key, e.nomatch) for e in one.elements)

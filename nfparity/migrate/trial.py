@@ -1,4 +1,4 @@
-"""Packets before anything is changed, in private nodes: the translation alone, and with the old rules."""
+"""Trial in private nodes before any change: the translation alone, and with the old rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["corpus", "expected_meaning", "try_alone", "try_both"]
 
 
 def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
-    """Return flows for every rule and service, made from the rules. Raises UnsupportedError."""
+    """Return flows for every rule and service. Raises UnsupportedError."""
     from harness.corpus.generate import generate_corpus
 
     return generate_corpus(Job(ruleset=ruleset, node=node), seed=seed).flows
@@ -34,9 +34,9 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
 def try_both(
     rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
-    """Send flows through the translation, and through both rulesets in force together.
+    """Send flows through the translation, and through both rulesets loaded together.
 
-    Raises UnsupportedError for what nftables cannot express, MachineError where they cannot run.
+    Raises UnsupportedError for rules that nftables cannot express, MachineError if they cannot run.
     """
     both = OverlapBackend(variant, rules.left, emptied=False)
     return _parity(rules, node, flows, (_afterwards(rules, variant), both), level, progress)
@@ -45,7 +45,7 @@ def try_both(
 def try_alone(
     rules: Rules, node: Node, flows: tuple[Flow, ...], variant: Variant, level: int, progress: Progress
 ) -> ParityReport:
-    """Send flows through what is in force afterwards. Raises as :func:`try_both`."""
+    """Send flows through the final rulesets. Raises as :func:`try_both`."""
     return _parity(rules, node, flows, (_afterwards(rules, variant),), level, progress)
 
 

@@ -1,7 +1,7 @@
-"""Files that hold what is needed to go back.
+"""Files with the state needed for an undo.
 
-They lie in a folder that only root can write to. What is read from one that somebody else could have written
-is returned with that doubt. Every operation that a disk can refuse goes through this module's ``os``.
+They are in a folder that only root can write to. Contents that another user could have written are returned
+with that doubt. Every operation that a disk can refuse goes through this module's ``os``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def read_content(path: Path) -> Content | None:
-    """Return what a file holds, None if there is none. Raises MachineError for what cannot be read."""
+    """Return the contents of a file, or None without it. Raises MachineError if it cannot be read."""
     try:
         doubt = "it is a symbolic link" if path.is_symlink() else None
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -130,7 +130,7 @@ def open_in_place(path: Path) -> OpenFile | None:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Put a file on disk, whole or not at all, so that it is there after a power cut. Raises MachineError.
+    """Write a file atomically and durably. Raises MachineError.
 
     Needs space for the old one and the new one together.
     """

@@ -1,4 +1,4 @@
-"""A process that undoes what another has begun, when that one ends without saying that it is done."""
+"""Guard process: undoes the changes of another process that ends before it commits."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class Guard:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the guard go; raises MachineError, if nothing else is being raised, when it could not undo."""
+        """Release the guard; raises MachineError if it could not undo, unless another exception is raised."""
         self._watcher.close()
         if self._watcher.wait() and kind is None:
             raise MachineError(f"what was begun could not be undone; {self._again}")
 
     def commit(self) -> None:
-        """Say that it is done: nothing is undone any more."""
+        """Commit: nothing will be undone."""
         self._watcher.say(_DONE)
 
 

@@ -1,4 +1,4 @@
-"""Locks that keep other commands out, until this process and every tool that it has started are gone."""
+"""Locks that exclude other commands until this process and its tools have ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network namespace that a command acts on, and how to know it again.
+"""The identity of the network namespace that a command acts on.
 
 Its inode is a number that another namespace may have when this one is gone; the cookie
 (``SO_NETNS_COOKIE``, ``net_gen_cookie``) is never given twice until the machine boots.

@@ -1,4 +1,4 @@
-"""The files of a snapshot as input: what is wrong with them is an InputError."""
+"""The files of a snapshot as input; faults are InputErrors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Node from what was captured, and what it cannot hold among its assumptions."""
+"""A Node from captured files; facts that it cannot hold are among its assumptions."""
 
 from __future__ import annotations
 

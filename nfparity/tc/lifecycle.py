@@ -1,9 +1,9 @@
-"""Loads a translation into the current network namespace so that it stays, changes it, and takes it away.
+"""Loading, changing and unloading the dataplane of the current network namespace.
 
-Order of a first load: a record of what will have to be undone, maps and programs, pins, sysctls, filters on
-one device after the other, which let everything pass; then the gate opens for all of them at once. Of a
-replacement: a second program that uses the connection tables of the first, then the filters, each of which
-changes from one program to the other in one step of the kernel. A guard stands by until that is done.
+Order of a first load: the record of the changes to undo, maps and programs, pins, sysctls, filters on one
+device after the other, which let everything pass; then the gate opens for all devices at once. Order of a
+replacement: a second program with the connection tables of the first, then the filters, each of which changes
+its program in one step of the kernel. A guard undoes an interrupted load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AGAIN = "nfparity tc unload tries again"
 _CONNECTIONS = ("conns", "replies", "sources")
 
 Step = Callable[[str], None]
-"""Told what has just been done; for tests that end the process there."""
+"""Hook for tests that end the process after a step."""
 
 
 class Outcome(Enum):
@@ -43,18 +43,18 @@ class Outcome(Enum):
     FIRST = "loaded"
     SAME = "unchanged"
     CHANGED = "changed"
-    """Entries of maps."""
+    """Only entries of maps have changed."""
     REPLACED = "replaced"
-    """By another program, with the connections of the first."""
+    """Another program was loaded, with the connections of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A translation and where it comes from. ``digest`` is the SHA-256 of the rules that were read.
+    """A translation and its source. ``digest`` is the SHA-256 of the rules.
 
-    Without ``direct``, what is forwarded goes through the stack, and what else is hooked in there. ``sized``
-    says that the number of connections was asked for; otherwise that of the loaded program stays. Without
-    ``cached``, the program is compiled in any case.
+    Without ``direct``, forwarded packets go through the network stack and its other hooks. ``sized``: the
+    user has set the number of connections; otherwise that of the loaded program stays. Without ``cached``,
+    the program is always compiled.
     """
 
     output: bpf.BpfOutput
@@ -81,7 +81,7 @@ class Rules:
 class Installed:
     """The dataplane of one family in the current network namespace.
 
-    Methods raise MachineError with what the kernel said; then everything is as before.
+    Methods raise MachineError with the kernel's message; then nothing has changed.
     """
 
     def __init__(self, family: Family, step: Step = lambda done: None) -> None:
@@ -92,7 +92,7 @@ class Installed:
     def load(self, rules: Rules, *, flush: bool = False) -> Outcome:
         """Load rules, in place of those that are loaded.
 
-        Raises InputError where connections cannot be kept and ``flush`` does not allow to forget them.
+        Raises InputError if connections cannot be kept and ``flush`` is False.
         """
         rules = replace(rules, output=fitted(rules.output))
         with self.place.locked():
@@ -133,7 +133,7 @@ class Installed:
     def unload(self) -> bool:
         """Remove everything; return whether there was anything.
 
-        Raises MachineError with what could not be put back as it was, because the record is damaged or gone.
+        Raises MachineError with the settings that could not be restored, if the record is damaged or gone.
         """
         with self.place.locked(needed=False):
             found = clean(self.place)
@@ -273,7 +273,7 @@ class Installed:
         return table.info.max_entries
 
     def _other_tables(self, record: Record, rules: Rules) -> str | None:
-        """Return why the connections that there are cannot be kept, None if they can."""
+        """Return the reason why the existing connections cannot be kept, or None."""
         layout = rules.source().layout
         if any(layout[name] != was for name, was in record.source.layout.items() if name in layout):
             return "the loaded program keeps connections in another form"

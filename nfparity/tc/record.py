@@ -64,7 +64,7 @@ class Record:
         return replace(self, phase=phase, **changes)
 
     def write(self, path: Path) -> None:
-        """Put it on disk. Raises MachineError, and the one before is still there."""
+        """Write it to disk. Raises MachineError; then the previous record is intact."""
         data = asdict(replace(self, sysctls={}))  # whose keys are no words
         data["phase"] = self.phase.value
         data["sysctls"] = [[*key, value] for key, value in self.sysctls.items()]
@@ -73,7 +73,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return what is on disk, None if nothing is. Raises MachineError for what is not a record."""
+        """Return the record on disk, or None. Raises MachineError for an invalid record."""
         found = read_record(path)
         if found is None:
             return None

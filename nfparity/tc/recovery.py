@@ -1,8 +1,8 @@
-"""Undoing: what ``unload`` does, the guard of a loader that was killed, and the next command after both.
+"""Undo: for ``unload``, the guard of a killed loader, and the next command.
 
-Everything here may be done again, by whoever, after any part of it. The kernel comes first: a record that
-cannot be written does not keep a program from being removed, nor does one that is damaged or gone. What only
-the record knew is told then.
+Every step may be repeated, by any process, after an interruption at any point. The kernel comes first: a
+program is removed even if the record cannot be written, or is damaged or gone. The settings that only the
+record contained are reported then.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def known(place: Place) -> Record | None:
 
 
 def settle(place: Place) -> Record | None:
-    """Finish or undo what an earlier command has left; return what is loaded, None for nothing.
+    """Finish or undo an interrupted command; return the record of the loaded program, or None.
 
-    Only for whoever has locked the place. Raises MachineError when the record is damaged, or gone while
+    The caller must hold the lock of the place. Raises MachineError when the record is damaged, or gone while
     something is loaded, and leaves that as it is.
     """
     record = known(place)

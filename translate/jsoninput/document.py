@@ -24,7 +24,7 @@ from translate.plaintext import plain
 __all__ = ["DEEPEST", "JsonDocument", "Path", "decode", "read_json"]
 
 DEEPEST: Final = 100
-"""How deep lists and objects may stand in each other. An object of the Kubernetes API has some 20 levels."""
+"""The maximum nesting of lists and objects. An object of the Kubernetes API has some 20 levels."""
 
 _MOST_DIGITS: Final = 100
 
@@ -41,7 +41,7 @@ _DOUBTFUL: Final = re.compile(rf"\\u[dD][89a-fA-F]|[0-9]{{{_MOST_DIGITS + 1}}}")
 
 
 class JsonDocument:
-    """What a text holds, with the place of every value; made by :func:`read_json`."""
+    """The contents of a text, with the position of every value; made by :func:`read_json`."""
 
     __slots__ = ("_first", "_known", "_name", "_starts", "_text", "value")
 
@@ -182,7 +182,7 @@ def _is_deep(value: object, text: str) -> bool:
 
 
 def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
-    """Where the first thing stands that Python takes for JSON and this module does not, and what it is.
+    """Return the first part that Python reads as JSON and this module does not, with its position.
 
     Also where Python has given up without a place: too many levels, too many digits.
     """

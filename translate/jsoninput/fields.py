@@ -36,7 +36,7 @@ class Problems:
     limit: int = 50
     found: list[Diagnostic] = field(default_factory=list)
     more: int = 0
-    """How many there were beyond the limit."""
+    """The number of problems beyond the limit."""
 
     def add(self, origin: Origin, message: str, hint: str | None = None) -> None:
         """Keep one problem."""
@@ -52,7 +52,7 @@ class Problems:
 
     @property
     def full(self) -> bool:
-        """Whether problems are only counted from here on."""
+        """True if further problems are only counted."""
         return len(self.found) >= self.limit
 
     def raise_if_any(self) -> None:
@@ -158,7 +158,7 @@ class JsonObject:
         return self._document.error(path, f"{where}: {message}" if where else message, hint)
 
     def has(self, key: str) -> bool:
-        """Whether the key is there, even as null."""
+        """Return whether the key is there, even as null."""
         return key in self.data
 
     def take(self, key: str) -> Any:

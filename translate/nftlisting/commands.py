@@ -1,4 +1,4 @@
-"""What a ruleset is made of, as commands that libnftables takes one after the other."""
+"""Contents of a ruleset as commands that libnftables loads one after the other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ IPTABLES_NFT: Final = (
     "take such tables with iptables-nft-save, and give that as RULES; here give the other tables alone "
     "(nft list table FAMILY NAME)"
 )
-"""What to do with tables of iptables-nft's: what nft prints of them is not what the kernel does."""
+"""Advice for tables of iptables-nft: their listing by nft differs from their effect in the kernel."""
 
 
 SEED: Final = 0
-"""What ``jhash`` begins with where nobody says it: the kernel would draw it anew with each load."""
+"""The seed of ``jhash`` if none is given: the kernel would draw another one with each load."""
 
 
 class Form(StrEnum):
@@ -29,7 +29,7 @@ class Form(StrEnum):
 
 
 class Kind(IntEnum):
-    """What a command adds; the numbers are the order in which they can be added.
+    """The kind of object that a command adds; the numbers give an order in which they can be added.
 
     Chains stand empty before the maps whose elements go to them, objects before the maps that hold
     them, sets with their elements before the rules that ask them: a constant set takes none once a rule is

@@ -86,7 +86,7 @@ _MOST: Final = 50
 
 
 def _faults(one: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Where in an entry something is wrong, what, and what to do."""
+    """The position of a fault in an entry, the fault, and advice."""
     kind, data = one.kind, one.data
     if kind not in _KINDS:
         yield (), f"this is {kind!r}, which no ruleset consists of", _FORM
@@ -110,7 +110,7 @@ def _document(text: str, name: str) -> JsonDocument:
 
 
 def _entries(document: JsonDocument) -> list[_Entry]:
-    """What is listed, or added; ``metainfo`` and ``flush ruleset`` left out."""
+    """Return the entries of a listing or of add commands, without ``metainfo`` and ``flush ruleset``."""
     root = document.value
     if not isinstance(root, dict) or not isinstance(root.get("nftables"), list):
         raise document.error(("nftables",), "expected an object with the list nftables", _FORM)
@@ -168,7 +168,7 @@ def _set(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command
 
 
 def _bare(entry: dict[str, Any]) -> dict[str, Any]:
-    """What is listed without what only a kernel can say."""
+    """Return an entry without the values that only a kernel assigns."""
     return {key: value for key, value in entry.items() if key not in ("handle", "index")}
 
 
@@ -210,7 +210,7 @@ def _json(
 
 
 def _refusal(kind: str, entry: dict[str, Any]) -> str | None:
-    """Why an entry cannot be loaded as JSON has it."""
+    """Return the reason why an entry cannot be loaded as JSON."""
     missing = [key for key in ("family", "name" if kind != "rule" else "chain") if key not in entry]
     if missing or (kind != "table" and "table" not in entry):
         return "it does not say where it belongs"
@@ -280,7 +280,7 @@ def _where(entry: dict[str, Any], key: str) -> GivenSet:
 
 
 def _title(kind: str, entry: dict[str, Any]) -> str:
-    """What an entry is called: JSON has no lines worth showing."""
+    """Return the name of an entry, for messages: a line of JSON is too long."""
     parts = [entry.get(key) for key in ("family", "table", "chain", "name")]
     handle = f" handle {entry['handle']}" if kind == "rule" and "handle" in entry else ""
     return " ".join([kind, *(_name(part) for part in parts if part is not None)]) + handle

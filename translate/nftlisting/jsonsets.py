@@ -15,7 +15,7 @@ _STATEMENTS: Final = ("counter", "limit", "quota", "ct count")
 
 
 def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
-    """Whether nft's JSON cannot declare a set or map, or not as it is."""
+    """Return whether nft's JSON cannot declare a set or map, or not as it is."""
     data = entry.get("map")
     several = isinstance(data, str) and " . " in data
     return dynamic or several or "stmt" in entry or "dynamic" in flags_of(entry) or _spans(entry)
@@ -81,7 +81,7 @@ def _types(value: object) -> tuple[str, ...] | None:
 
 
 def _spans(entry: Mapping[str, Any]) -> bool:
-    """Whether elements of a map lead to intervals."""
+    """Return whether elements of a map lead to intervals."""
     pairs = (pair for pair in entry.get("elem", ()) if isinstance(pair, list) and len(pair) == 2)
     return any(_is_interval(data) for _, data in pairs)
 

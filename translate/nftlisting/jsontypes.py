@@ -1,4 +1,4 @@
-"""What nft's JSON can hold where: types, and words that keep their meaning when they are written as text.
+"""Positions of values in nft's JSON: types, and words that keep their meaning when they are written as text.
 
 Checked before anything is made of an entry. A string could otherwise end a command and begin another one
 where a declaration is rendered as text, and libnftables 1.0.6 dies of some values of an unexpected type.
@@ -24,7 +24,7 @@ def _word(pattern: str, expected: str) -> Leaf:
 
 
 _WORD: Final = _word(r"[A-Za-z_.][A-Za-z0-9_./-]*", "a name of letters, digits and _ . / -")
-"""What nft's scanner takes for a name (``string`` in ``scanner.l``)."""
+"""Names as nft's scanner recognises them (``string`` in ``scanner.l``)."""
 _UNIT: Final = _word("[a-z]+", "a unit")
 _NAME: Final = _word(r"[a-z0-9_]+(?: \. [a-z0-9_]+)*", "the name of a type")
 _TYPE: Final = Leaf(

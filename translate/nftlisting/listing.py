@@ -53,11 +53,11 @@ class Listing:
 
     @property
     def scripts(self) -> tuple[Script, ...]:
-        """What to load, one after the other, into a place without such tables."""
+        """Commands that load it, one after the other, into a namespace without such tables."""
         return tuple(_script(form, tuple(run)) for form, run in groupby(self.commands, lambda c: c.form))
 
     def reaches(self, family: Family) -> bool:
-        """Whether some table sees packets of ``family`` on their way."""
+        """Return whether some table sees packets of ``family`` on their path."""
         return not {family.value, "inet", "netdev"}.isdisjoint(self.families)
 
     @property

@@ -53,7 +53,7 @@ class Piece:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What stands before the first brace or quote, as words."""
+        """Return the words before the first brace or quote."""
         return tuple(re.split(r'[{"]', self.text, maxsplit=1)[0].split())
 
     @property
