@@ -16,6 +16,7 @@ from translate.condense.members import Member
 from translate.condense.program import Batch, FamilyEntries
 from translate.condense.ruleset import CondensedRuleset
 from translate.ir import Family, Field, Value
+from translate.nft.comments import line_comment
 from translate.nft.elements import NftElement, element_text
 from translate.nft.printer.fields import keys
 
@@ -40,14 +41,14 @@ class _Form:
     @property
     def text(self) -> str:
         """The format of the element's text, which takes what :meth:`filler` returns."""
-        return f'{self.key} comment "line %d"{"" if self.data is None else f" : {self.data}"}'
+        return f"{self.key} comment %s{'' if self.data is None else f' : {self.data}'}"
 
     def line(self, member: Member) -> int:
         """Return the line of the rule."""
         return member.starts[self.part] + self.offset
 
-    def filler(self) -> Callable[[Member], tuple[object, ...]]:
-        """Return the function from a member to the values for :attr:`text`."""
+    def filler(self, lines: Sequence[str]) -> Callable[[Member], tuple[object, ...]]:
+        """Return the function from a member to the values for :attr:`text`; ``lines`` are all lines."""
         part, offset, target, count = self.part, self.offset, self.target, len(self.constants)
         take = itemgetter(*self.constants) if count > 1 else None
         single = self.constants[0] if count == 1 else 0
@@ -59,7 +60,8 @@ class _Form:
                 taken = take(constants)
             elif count:
                 taken = (constants[single],)
-            return (*taken, line) if target is None else (*taken, line, _translated(constants[target]))
+            place = line_comment(line, lines[line - 1])
+            return (*taken, place) if target is None else (*taken, place, _translated(constants[target]))
 
         return values
 
@@ -110,7 +112,7 @@ class FamilyElements:
         made = [(line, element_text(element)) for line, element in self.others]
         for batch, forms in self.batches:
             entrance = batch.entrance
-            pairs = [(form.text, form.filler()) for form in forms]
+            pairs = [(form.text, form.filler(self.ruleset.lines)) for form in forms]
             made += [
                 (member.starts[entrance], text % values(member))
                 for member in batch.family.members

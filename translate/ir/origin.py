@@ -14,13 +14,15 @@ class Origin:
     """A place in an input. ``line`` and ``column`` count from 1; 0 means the file as a whole.
 
     ``text`` is the source line without its newline; it may be empty where no line exists
-    (a generated node) and it is never parsed again.
+    (a generated node); comments are read from it, and nothing that decides about packets.
+    ``several`` says that the node stands for several lines that differ in constants, of which this is one.
     """
 
     file: str
     line: int = 0
     column: int = 0
     text: str = ""
+    several: bool = False
 
     @property
     def place(self) -> str:
@@ -33,6 +35,12 @@ class Origin:
     def at(self, column: int) -> Origin:
         """Return the same line with another column."""
         return Origin(self.file, self.line, column, self.text)
+
+    def of_several(self) -> Origin:
+        """Return the same place, as one of several that a node stands for; without a line the same."""
+        if self.several or not self.line:
+            return self
+        return Origin(self.file, self.line, self.column, self.text, several=True)
 
     def caret(self) -> str:
         """Return the source line, cut to a window around the column, and a caret under it."""

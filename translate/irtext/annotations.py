@@ -1,7 +1,8 @@
 """Origins as text at the end of a line: ``# 12: -A INPUT -j DROP``, ``# "other file":3:7``.
 
 The line number stands alone where the file is the one that the Program (or the set) is from and the
-column is 1. A line without an annotation has the origin ``NOWHERE``.
+column is 1. A plus behind it (``# 12+``) says that the node stands for several such lines. A line without an
+annotation has the origin ``NOWHERE``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["format_origin", "parse_origin"]
 
 _ANNOTATION: Final = re.compile(
     r'#\s*(?:"(?P<file>(?:[^"\\]|\\.)*)"(?::(?=[0-9])|(?=\s*\Z|: )))?'
-    r"(?P<line>[0-9]+)?(?::(?P<column>[0-9]+))?(?:: (?P<text>.*?))?\s*\Z"
+    r"(?P<line>[0-9]+)?(?::(?P<column>[0-9]+))?(?P<several>\+)?(?:: (?P<text>.*?))?\s*\Z"
 )
 
 
@@ -29,6 +30,8 @@ def format_origin(origin: Origin, file: str) -> str:
         place += f":{origin.line}" if place else str(origin.line)
     if origin.column != min(origin.line, 1):
         place += f":{origin.column}"
+    if origin.several:
+        place += "+"
     return f"# {place}: {escaped(origin.text)}" if origin.text else f"# {place}"
 
 
@@ -49,4 +52,5 @@ def parse_origin(annotation: str, file: str, column: int) -> Origin:
         line,
         min(line, 1) if found["column"] is None else int(found["column"]),
         unescaped(text, column + found.start("text")) if text else "",
+        several=found["several"] is not None,
     )

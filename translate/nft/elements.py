@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from translate.ir import Origin
+from translate.nft.comments import place_comment
 
 __all__ = ["Elements", "ListedElements", "NftElement", "element_text", "place_text"]
 
@@ -58,11 +59,11 @@ class ListedElements:
 
 
 def element_text(element: NftElement) -> str:
-    """Return an element of a map or set, with the line that it comes from."""
+    """Return an element of a map or set, with the comment and the line of the rule that it comes from."""
     data = "" if element.data is None else f" : {element.data}"
     return f"{element.key}{place_text(element.origin)}{data}"
 
 
 def place_text(origin: Origin) -> str:
-    """Return the comment that names the line of an origin; empty where there is none."""
-    return f' comment "line {origin.line}"' if origin.line else ""
+    """Return the comment of what comes from an origin, with the blank before it; empty without a line."""
+    return f" comment {place_comment(origin)}" if origin.line else ""

@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["MAX_NAME", "NameGiver", "comment"]
+__all__ = ["MAX_NAME", "NameGiver"]
 
 MAX_NAME: Final = 128
-"""Longest name and comment in bytes (``NFT_NAME_MAXLEN`` and ``NFTNL_UDATA_COMMENT_MAXLEN``)."""
+"""Longest name in bytes: half of what a kernel takes (``NFT_NAME_MAXLEN``), for readers."""
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_./-]")
-_QUOTES: Final = '"\\'
 _ROOM_FOR_SUFFIX: Final = 12
 
 
@@ -37,15 +36,3 @@ class NameGiver:
             name = f"{plain}_{number}"
         self._taken.add(name)
         return name
-
-
-def comment(text: str) -> str:
-    """Return ``text`` as a quoted nft comment: no quotes inside, 128 bytes at most.
-
-    nft strings have no escapes, so that quotes and what cannot be printed become apostrophes.
-    """
-    clean = "".join(char if char.isprintable() and char not in _QUOTES else "'" for char in text)
-    encoded = clean.encode()
-    if len(encoded) > MAX_NAME - 1:
-        clean = encoded[: MAX_NAME - 1 - len("…".encode())].decode(errors="ignore") + "…"
-    return f'"{clean}"'

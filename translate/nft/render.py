@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from translate.nft.comments import comment
 from translate.nft.elements import place_text
 from translate.nft.legal import SharedCounter
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
-from translate.nft.names import comment
 from translate.nft.printer.logging import definitions
 
 __all__ = [
@@ -99,8 +99,9 @@ def _map_lines(map_: NftMap) -> Iterator[str]:
 def chain_head(chain: NftChain) -> Iterator[str]:
     """Yield the lines that declare a chain, up to its rules."""
     yield f"chain {chain.name} {{"
-    line = f", line {chain.origin.line}" if chain.origin.line else ""
-    yield f"\tcomment {comment(chain.note + line)}"
+    line = f"line {chain.origin.line}"
+    line = f", chains like {line}" if chain.origin.several else f", {line}" if chain.origin.line else ""
+    yield f"\tcomment {comment(chain.note, line)}"
     if chain.base is not None:
         base = chain.base
         hook, policy = base.hook.lower(), base.policy.lower()
@@ -115,5 +116,5 @@ def _chain_lines(chain: NftChain) -> Iterator[str]:
 
 
 def rule_text(rule: NftRule) -> str:
-    """Return a rule, with the line that it comes from."""
+    """Return a rule, with the comment and the line of the rule that it comes from."""
     return f"{' '.join(rule.parts)}{place_text(rule.origin)}"

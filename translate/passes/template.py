@@ -46,11 +46,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2s
 from typing import Final
 
 from translate.ir import (
     Apply,
+    Branch,
     Choose,
     Dnat,
     Entry,
@@ -61,6 +61,7 @@ from translate.ir import (
     Jump,
     Lookup,
     LoweredChain,
+    Origin,
     Program,
     Recent,
     Statement,
@@ -71,6 +72,7 @@ from translate.passes.calls import called, callees_first
 from translate.passes.copies import Copier, Copy, CopyError, Row, renamed
 from translate.passes.facts import Facts, entry_facts, facts_of_key, refine
 from translate.passes.lookup import KEY_FIELDS
+from translate.passes.templatenames import Place, chain_names, dispatcher_label, list_name
 
 __all__ = ["template"]
 
@@ -81,22 +83,23 @@ _SHARED: Final = 64
 """A chain that does not test the key is called as it is when more keys than this reach it, or all."""
 
 _Key = tuple[Value, ...]
-_Place = tuple[str, tuple[int, ...]]
-"""A shape and the path to it: the copies there become one chain."""
 
 
 def template(program: Program) -> Program:
     """Return the Program with one chain per shape below every lookup that dispatches."""
     work = _Work(program)
-    found = [
-        (chain.name, index, _jumps(statement, program))
+    dispatchers = [
+        (chain.name, index, number, _jumps(statement, program))
         for chain in program.chains
-        for index, statement in enumerate(chain.statements)
-        if isinstance(statement, Lookup) and set(statement.fields) <= _DISPATCHING
+        for number, (index, statement) in enumerate(
+            (index, statement)
+            for index, statement in enumerate(chain.statements)
+            if isinstance(statement, Lookup) and set(statement.fields) <= _DISPATCHING
+        )
     ]
-    for name, index, jumps in sorted(found, key=lambda one: -len(one[2])):
+    for name, index, number, jumps in sorted(dispatchers, key=lambda one: -len(one[3])):
         if len(jumps) > 1 and name not in work.covered:
-            work.treat(name, index, jumps)
+            work.treat(name, index, jumps, dispatcher_label(name, number))
     return replace(program, chains=(*work.chains.values(), *work.made.values()))
 
 
@@ -117,7 +120,7 @@ class _Tree:
 
     key: _Key
     root: str
-    places: dict[_Place, Copy]
+    places: dict[Place, Copy]
     lists: tuple[str, ...]
 
 
@@ -163,17 +166,19 @@ class _Work:
 
     # One dispatcher.
 
-    def treat(self, name: str, index: int, jumps: Mapping[int, str]) -> None:
-        """Replace the chains that one lookup jumps to by templates, where that saves chains."""
+    def treat(self, name: str, index: int, jumps: Mapping[int, str], label: str) -> None:
+        """Replace the chains that one lookup jumps to by templates, where that saves chains.
+
+        Their names begin with ``label``.
+        """
         lookup = self.original[name].statements[index]
         assert isinstance(lookup, Lookup)
-        identity = f"{name} {index}"
         copier = Copier(
             chains=self.original,
             family=self.program.family,
             key=lookup.fields,
             as_they_are=self.kept | self._shared(lookup.fields, jumps.values()),
-            list_name=lambda known, place: _short(f"{identity} {place} {self._profile(known)}"),
+            list_name=lambda known, place: list_name(label, place, self._profile(known)),
             budget=8 * sum(len(c.statements) for c in self.program.chains) + 1000,
         )
         known = refine(self.facts[name], lookup.tests, self.program.family)
@@ -197,7 +202,7 @@ class _Work:
         groups = _groups(trees.values())
         if len(groups) >= len(originals):
             return
-        names = {place: f"{self.original[name].table}/{_name(identity, place)}" for place in groups}
+        names = chain_names(label, {place: members[0][1] for place, members in groups.items()})
         for place, members in groups.items():
             self.made[names[place]] = _merged(names, place, members, lookup.fields)
         entries = list(lookup.entries)
@@ -268,8 +273,8 @@ class _Work:
         return True
 
 
-def _groups(trees: Iterable[_Tree]) -> dict[_Place, list[tuple[_Key, Copy]]]:
-    groups: dict[_Place, list[tuple[_Key, Copy]]] = {}
+def _groups(trees: Iterable[_Tree]) -> dict[Place, list[tuple[_Key, Copy]]]:
+    groups: dict[Place, list[tuple[_Key, Copy]]] = {}
     for tree in trees:
         for place, copy in tree.places.items():
             groups.setdefault(place, []).append((tree.key, copy))
@@ -277,8 +282,8 @@ def _groups(trees: Iterable[_Tree]) -> dict[_Place, list[tuple[_Key, Copy]]]:
 
 
 def _merged(
-    names: Mapping[_Place, str],
-    place: _Place,
+    names: Mapping[Place, str],
+    place: Place,
     members: list[tuple[_Key, Copy]],
     fields: tuple[Field, ...],
 ) -> LoweredChain:
@@ -294,25 +299,35 @@ def _merged(
     for index, part in enumerate(first.parts):
         if isinstance(part.statement, Choose):
             branches = tuple(
-                replace(b, actions=renamed(b.actions, calls[0])) for b in part.statement.branches
+                Branch(
+                    weight=b.weight, actions=renamed(b.actions, calls[0]), origin=_place(b.origin, members)
+                )
+                for b in part.statement.branches
             )
-            statements.append(replace(part.statement, branches=branches))
+            origin = _place(part.statement.origin, members)
+            statements.append(replace(part.statement, branches=branches, origin=origin))
             continue
         rows = [
             [_renamed_row(row, names_) for row in copy.parts[index].rows]
             for (_, copy), names_ in zip(members, calls, strict=True)
         ]
         if all(_same(rows[0], other) for other in rows) and not any(map(_is_own, rows[0])):
-            statements.append(_constant(part.statement, calls[0]))
+            statements.append(_constant(part.statement, calls[0], members))
         else:
             keyed = [(key, row) for (key, _), own in zip(members, rows, strict=True) for row in own]
-            statements.append(_lookup(part.statement, (*fields, *part.fields), part.tests, keyed))
+            origin = _place(part.statement.origin, members)
+            statements.append(_lookup(origin, (*fields, *part.fields), part.tests, keyed))
     return LoweredChain(
         name=names[place],
         table=first.chain.table,
         statements=tuple(statements),
-        origin=first.chain.origin,
+        origin=_place(first.chain.origin, members),
     )
+
+
+def _place(origin: Origin, members: Sequence[object]) -> Origin:
+    """The origin of what stands for all members, which is that of the first."""
+    return origin.of_several() if len(members) > 1 else origin
 
 
 def _renamed_row(row: Row, names: Mapping[str, str]) -> Row:
@@ -334,19 +349,23 @@ def _is_own(row: Row) -> bool:
     )
 
 
-def _constant(statement: Statement, calls: Mapping[str, str]) -> Statement:
+def _constant(statement: Statement, calls: Mapping[str, str], members: Sequence[object]) -> Statement:
+    origin = _place(statement.origin, members)
     match statement:
         case Apply():
-            return replace(statement, actions=renamed(statement.actions, calls))
+            return replace(statement, actions=renamed(statement.actions, calls), origin=origin)
         case Lookup():
-            entries = tuple(replace(e, actions=renamed(e.actions, calls)) for e in statement.entries)
-            return replace(statement, entries=entries)
+            entries = tuple(
+                Entry(key=e.key, actions=renamed(e.actions, calls), origin=_place(e.origin, members))
+                for e in statement.entries
+            )
+            return replace(statement, entries=entries, origin=origin)
         case Choose():
             raise AssertionError("a draw has no constants")
 
 
 def _lookup(
-    statement: Statement,
+    origin: Origin,
     fields: tuple[Field, ...],
     tests: tuple[Test, ...],
     rows: list[tuple[_Key, Row]],
@@ -361,19 +380,10 @@ def _lookup(
         fields=tuple(fields[i] for i in order),
         entries=tuple(entries),
         tests=tests,
-        origin=statement.origin,
+        origin=origin,
     )
 
 
 def _asked(statement: Statement) -> list[Field]:
     asked = [test.field for test in statement.tests if isinstance(test, FieldTest)]
     return [*asked, *statement.fields] if isinstance(statement, Lookup) else asked
-
-
-def _name(identity: str, place: _Place) -> str:
-    shape, way = place
-    return "-".join((f"shape-{_short(identity)}-{shape}", *map(str, way)))
-
-
-def _short(text: str) -> str:
-    return blake2s(text.encode(), digest_size=4).hexdigest()

@@ -31,36 +31,8 @@ BPF_F_TABLE("hash", struct key_6, struct entry, lookup_6, MAX_ENTRIES_OF_lookup_
 struct key_7 { u32 k0; };
 BPF_F_TABLE("hash", struct key_7, struct entry, lookup_7, MAX_ENTRIES_OF_lookup_7, BPF_F_NO_PREALLOC);
 
-/* nat/KUBE-SEP-QKX4QX54UKWK6JIY */
-INLINE int c0_nat_KUBE_SEP_QKX4QX54UKWK6JIY(struct __sk_buff *skb, struct pkt *p)
-{
-	/* line 88 */
-	if (p->saddr == 0xac120003) {
-		p->mark = (p->mark & ~0x4000) ^ 0x4000;
-	}
-	/* line 89 */
-	if (p->proto == 0x6) {
-		return ask_nat(p, 0xac120003, 0xac120003, 0x192b, 0x192b, BIND_ADDRESS | BIND_PORTS);
-	}
-	return CONTINUE;
-}
-
-/* nat/KUBE-SVC-NPX46M4PTMTKRN6Y */
-INLINE int c1_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *p)
-{
-	int verdict;
-	/* line 109 */
-	if (!((p->saddr & 0xffff0000) == 0xaf40000) && p->daddr == 0xa600001 && p->proto == 0x6 && p->has_ports && p->dport == 0x1bb) {
-		p->mark = (p->mark & ~0x4000) ^ 0x4000;
-	}
-	/* line 110 */
-	if ((verdict = c0_nat_KUBE_SEP_QKX4QX54UKWK6JIY(skb, p)))
-		return verdict;
-	return CONTINUE;
-}
-
-/* nat/shape-af58b812-eb18d46e34-0 */
-INLINE int c2_nat_shape_af58b812_eb18d46e34_0(struct __sk_buff *skb, struct pkt *p)
+/* nat/KUBE-SERVICES endpoint 1 eb18 */
+INLINE int c0_nat_KUBE_SERVICES_endpoint_1_eb18(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 84 */
 	if (p->has_ports) {
@@ -89,8 +61,8 @@ INLINE int c2_nat_shape_af58b812_eb18d46e34_0(struct __sk_buff *skb, struct pkt 
 	return CONTINUE;
 }
 
-/* nat/shape-af58b812-eb18d46e34-1 */
-INLINE int c3_nat_shape_af58b812_eb18d46e34_1(struct __sk_buff *skb, struct pkt *p)
+/* nat/KUBE-SERVICES endpoint 2 eb18 */
+INLINE int c1_nat_KUBE_SERVICES_endpoint_2_eb18(struct __sk_buff *skb, struct pkt *p)
 {
 	/* line 92 */
 	if (p->has_ports) {
@@ -119,8 +91,8 @@ INLINE int c3_nat_shape_af58b812_eb18d46e34_1(struct __sk_buff *skb, struct pkt 
 	return CONTINUE;
 }
 
-/* nat/shape-af58b812-70ab7bbe2d */
-INLINE int c4_nat_shape_af58b812_70ab7bbe2d(struct __sk_buff *skb, struct pkt *p)
+/* nat/KUBE-SERVICES 2 endpoints 70ab */
+INLINE int c2_nat_KUBE_SERVICES_2_endpoints_70ab(struct __sk_buff *skb, struct pkt *p)
 {
 	int verdict;
 	u32 drawn;
@@ -131,12 +103,40 @@ INLINE int c4_nat_shape_af58b812_70ab7bbe2d(struct __sk_buff *skb, struct pkt *p
 	/* line 112 */
 	drawn = bpf_get_prandom_u32() >> 1;
 	if (drawn < 0x40000000) {
-		if ((verdict = c2_nat_shape_af58b812_eb18d46e34_0(skb, p)))
+		if ((verdict = c0_nat_KUBE_SERVICES_endpoint_1_eb18(skb, p)))
 			return verdict;
 	} else {
-		if ((verdict = c3_nat_shape_af58b812_eb18d46e34_1(skb, p)))
+		if ((verdict = c1_nat_KUBE_SERVICES_endpoint_2_eb18(skb, p)))
 			return verdict;
 	}
+	return CONTINUE;
+}
+
+/* nat/KUBE-SEP-QKX4QX54UKWK6JIY */
+INLINE int c3_nat_KUBE_SEP_QKX4QX54UKWK6JIY(struct __sk_buff *skb, struct pkt *p)
+{
+	/* line 88 */
+	if (p->saddr == 0xac120003) {
+		p->mark = (p->mark & ~0x4000) ^ 0x4000;
+	}
+	/* line 89 */
+	if (p->proto == 0x6) {
+		return ask_nat(p, 0xac120003, 0xac120003, 0x192b, 0x192b, BIND_ADDRESS | BIND_PORTS);
+	}
+	return CONTINUE;
+}
+
+/* nat/KUBE-SVC-NPX46M4PTMTKRN6Y */
+INLINE int c4_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(struct __sk_buff *skb, struct pkt *p)
+{
+	int verdict;
+	/* line 109 */
+	if (!((p->saddr & 0xffff0000) == 0xaf40000) && p->daddr == 0xa600001 && p->proto == 0x6 && p->has_ports && p->dport == 0x1bb) {
+		p->mark = (p->mark & ~0x4000) ^ 0x4000;
+	}
+	/* line 110 */
+	if ((verdict = c3_nat_KUBE_SEP_QKX4QX54UKWK6JIY(skb, p)))
+		return verdict;
 	return CONTINUE;
 }
 
@@ -151,10 +151,10 @@ INLINE int c5_nat_KUBE_SERVICES(struct __sk_buff *skb, struct pkt *p)
 			struct entry *e = lookup_4.lookup(&key);
 			if (e) {
 				if (e->code == 1) {
-					if ((verdict = c1_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(skb, p)))
+					if ((verdict = c2_nat_KUBE_SERVICES_2_endpoints_70ab(skb, p)))
 						return verdict;
 				} else if (e->code == 2) {
-					if ((verdict = c4_nat_shape_af58b812_70ab7bbe2d(skb, p)))
+					if ((verdict = c4_nat_KUBE_SVC_NPX46M4PTMTKRN6Y(skb, p)))
 						return verdict;
 				}
 			}
@@ -422,10 +422,10 @@ INLINE int chain_filter_output(struct __sk_buff *skb, struct pkt *p)
  *   0xa60000a . 0x6 . 0x23c1 : 1 0xaf40004 0x23c1 (line 87)
  */
 /* lookup_4: ip.daddr . l4.proto . l4.dport
- *   0xa60000a . 0x11 . 0x35 : 2 (line 98)
- *   0xa60000a . 0x6 . 0x35 : 2 (line 99)
- *   0xa60000a . 0x6 . 0x23c1 : 2 (line 100)
- *   0xa600001 . 0x6 . 0x1bb : 1 (line 101)
+ *   0xa60000a . 0x11 . 0x35 : 1 (line 98)
+ *   0xa60000a . 0x6 . 0x35 : 1 (line 99)
+ *   0xa60000a . 0x6 . 0x23c1 : 1 (line 100)
+ *   0xa600001 . 0x6 . 0x1bb : 2 (line 101)
  */
 /* lookup_5: l4.proto . l4.dport
  *   0x6 . 0x35 : 1 0x7f00000b 0xae2f (line 73)

@@ -17,6 +17,8 @@ MOST_ELEMENTS: Final = 48
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
 _PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
+_COMMENT: Final = re.compile(r' comment "[^"]*"')
+_TEMPLATE: Final = re.compile(r"(.+?)_((to_)?\d+_endpoints?|endpoint)(_\d+)*_[0-9a-f]{4}$")
 _DATA: Final = r"(?<= : )\S.*(?=,$)"
 _ELEMENT_DATA: Final = re.compile(_DATA)
 _MARK: Final = re.compile(r"0x([0-9a-f]+)")
@@ -34,7 +36,14 @@ def nft_faults(text: str) -> Iterator[Fault]:
     places = tuple(_places(text))
     data = _data_of_next(places)
     for place in places:
-        yield from faults_at(place, (*operators, ("data", _became(data.get(place.line)))))
+        for fault in faults_at(place, (*operators, ("data", _became(data.get(place.line))))):
+            if fault.after is None or _said(fault.after) != _said(place.text):
+                yield fault
+
+
+def _said(line: str) -> str:
+    """A line without its comment, in which a change is no fault."""
+    return _COMMENT.sub("", line)
 
 
 def _became(data: str | None) -> Change:
@@ -68,8 +77,14 @@ def _following(text: str) -> Mapping[str, str]:
     names = sorted(m[2] for line in text.split("\n") if (m := _BLOCK.match(line)) and m[1] == "chain")
     kinds: dict[str, list[str]] = {}
     for name in names:
-        kinds.setdefault("-".join(name.split("-")[:2]), []).append(name)
+        kinds.setdefault(_kind(name), []).append(name)
     return {n: kind[(i + 1) % len(kind)] for kind in kinds.values() for i, n in enumerate(kind)}
+
+
+def _kind(name: str) -> str:
+    """Return the key of a group of interchangeable chains: the dispatcher, or the prefix of a name."""
+    template = _TEMPLATE.match(name)
+    return f"{template[1]} templates" if template else "-".join(name.split("-")[:2])
 
 
 def _other_target(match: re.Match[str], following: Mapping[str, str]) -> str | None:

@@ -65,7 +65,7 @@ _ANYWHERE: Final = (
         "KUBE-SERVICES has looked the protocol up",
     ),
     Proof(
-        r"^inverted-test: nat_(KUBE.SV[CL]|shape)_\w+: if \(drawn < 0x40000000\) ",
+        r"^inverted-test: nat_KUBE.(SV[CL]|SERVICES_2_endpoints)_\w+: if \(drawn < 0x40000000\) ",
         "both halves of the draw are one half",
     ),
     Proof(
@@ -148,8 +148,8 @@ _CLUSTER: Final = (
         "after the return nothing follows: POSTROUTING has no other rule, and it accepts",
     ),
     Proof(
-        r"^(lost-line|lost-entry|data|code|verdict|state): filter_KUBE.FORWARD(_2)?: (?!.*→ .*(drop|DROP))"
-        r".*(established|related) (accept )?comment .*(gone|accept)",
+        r"^(lost-line|lost-entry|data|code|verdict|state): filter_KUBE.FORWARD(_verdicts)?: "
+        r"(?!.*→ .*(drop|DROP)).*(established|related) (accept )?comment .*(gone|accept)",
         "what follows in FORWARD asks for new connections, and its policy accepts",
     ),
     Proof(
@@ -186,15 +186,7 @@ _CLUSTER: Final = (
     ),
     Proof(r"^lost-line: filter_INPUT: jump filter_KUBE-NODEPORTS ", _NOTHING_BEHIND),
     Proof(
-        r"^(lookup: nat_shape-\w+-(aa7e4e0a70|046a11ffdd): .*→ .*@nat_shape-\w+-1f3893a91a_2 "
-        r"|lookup: nat_shape-\w+-1f3893a91a: .*→ .*@nat_KUBE-SVC-ALULQ\w+_2 "
-        r"|lookup: nat_KUBE-SVC-ALULQ\w+: .*→ .*@nat_shape-\w+-(aa7e4e0a70|046a11ffdd)_2 "
-        r"|target: nat_shape-\w+-e457f1a6dc: .*→ jump nat_shape-\w+-(aa7e4e0a70|046a11ffdd) )",
-        "the other map leads to the same endpoints, and who comes by KUBE-EXT is marked already",
-        subject="nft-O2",
-    ),
-    Proof(
-        r"^lost-line: nat_KUBE-SVC-J2MTS\w+(_2: \d .* : |: )jump nat_KUBE-SEP-(5VVH|UPZB)\w+\b",
+        r"^lost-line: nat_KUBE-SVC-J2MTS\w+(_draw: \d .* : |: )jump nat_KUBE-SEP-(5VVH|UPZB)\w+\b",
         _SAME_ENDPOINT,
     ),
     Proof(
@@ -230,7 +222,7 @@ _CLUSTER: Final = (
         subject="nft-O2",
     ),
     Proof(
-        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_shape-\w+-eb18d46e34-\d_2: "
+        r"^(lost-line|address|prefix-length|port|tcp-udp): nat_KUBE-SERVICES_endpoint_\d_eb18_keys: "
         r"\S+ \. (198\.18\.0\.1|2001:db8:2::1) \. tcp \. 8080 ",
         "who comes by the load balancer's address has been marked, as everyone from outside",
         subject="nft-O2",
@@ -246,7 +238,7 @@ _CLUSTER: Final = (
         "or did not ask for the cluster's address",
     ),
     Proof(
-        r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_2)?: .*accept",
+        r"^(lost-line|port|tcp-udp): filter_KUBE.NODEPORTS(_keys)?: .*accept",
         _NOTHING_BEHIND,
     ),
 )

@@ -22,6 +22,7 @@ from translate.ir import (
     Accept,
     Action,
     Apply,
+    Branch,
     Choose,
     Drop,
     Entry,
@@ -78,6 +79,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
             check_value(each, value, draft.family)
     for each in lookup.fields:
         check_field(each, draft.family)
+    origin = _place(lookup.origin, lookup.entries)
     wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
     same = same_actions(lookup.entries)
     same = () if same is None or stands_apart(same) or _resets_behind_others(same, known) else same
@@ -85,11 +87,11 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     asks_fib = not _FIB.isdisjoint(lookup.fields)
     nat = None if same or asks_fib else dnat_targets(lookup.entries)
     if not same and nat is None:
-        cells = _Cells(draft, chain, lookup.origin)
+        cells = _Cells(draft, chain, origin, lookup.entries)
         elements = [cells.element(entry, over) for entry, over in entries]
         cells.ask(parts, lookup.fields, elements, interval=wide, lookup=lookup)
         return
-    name = draft.names.give(chain.name)
+    name = draft.names.give(f"{chain.name}_{'keys' if nat is None else 'targets'}")
     # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
     asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
     if asks and not known:
@@ -98,7 +100,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
         parts.append(DnatTo(name, lookup.fields, nat.ports))
     else:
         parts += [InSet(name, lookup.fields), *statements(same)]
-    draft.write(chain, parts, lookup.origin)
+    draft.write(chain, parts, origin)
     draft.maps.append(
         LegalMap(
             name=name,
@@ -134,7 +136,7 @@ def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
     _no_alternatives(draft, choose.tests)
     parts = draft.matches(choose.tests)
     known = transports(choose.tests)
-    cells = _Cells(draft, chain, choose.origin)
+    cells = _Cells(draft, chain, _place(choose.origin, choose.branches), choose.branches)
     elements = []
     low = 0
     for branch in choose.branches:
@@ -146,6 +148,11 @@ def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
     cells.ask(parts, (draw,), elements, interval=not choose.equal)
 
 
+def _place(origin: Origin, entries: Sequence[Entry | Branch]) -> Origin:
+    """The origin of a rule that stands for the rules of all entries."""
+    return origin.of_several() if len({entry.origin.line for entry in entries}) > 1 else origin
+
+
 def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
     if any(takes_rules(draft, test) for test in tests):
         raise CannotSay("any-of-with-map", "a map cannot stand behind a test of several rules")
@@ -153,11 +160,15 @@ def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
 
 @dataclass(slots=True)
 class _Cells:
-    """The elements of one verdict map as they are made, with a chain for every action list that needs one."""
+    """The elements of one verdict map as they are made, with a chain for every action list that needs one.
+
+    ``entries`` are what the elements are made of; ``origin`` is that of the rule that asks the map.
+    """
 
     draft: Draft
     chain: LegalChain
     origin: Origin
+    entries: Sequence[Entry | Branch]
     calls: list[str] = field(default_factory=list)
     _made: dict[tuple[tuple[Action, ...], tuple[int, ...]], Jump | Goto] = field(default_factory=dict)
 
@@ -179,6 +190,7 @@ class _Cells:
         wants = over if any(map(needs_transport, actions)) else ()
         there = self._made.get((actions, wants))
         if there is None:
+            origin = _place(origin, [entry for entry in self.entries if entry.actions == actions])
             aside = self.draft.aside(self.chain, origin)
             tests = (protocol_among(wants),) if wants else ()
             write_rule(self.draft, aside, Apply(tests=tests, actions=actions, origin=origin))
@@ -197,7 +209,7 @@ class _Cells:
         lookup: Lookup | None = None,
     ) -> None:
         """Write the map of these elements, and the rule that asks it behind ``parts``."""
-        name = self.draft.names.give(self.chain.name)
+        name = self.draft.names.give(f"{self.chain.name}_{'draw' if lookup is None else 'verdicts'}")
         there = tuple(element for element in elements if element is not None)
         self.draft.maps.append(
             LegalMap(name=name, key=key, data="verdict", interval=interval, elements=there, lookup=lookup)

@@ -85,9 +85,9 @@ def test_marked_before(rules: str) -> None:
     (at,) = (n for n, line in enumerate(lines) if re.search(rf"(jump|goto) {service}\b", line))
     assert lines[at].startswith(f"\t\tjump {service} ")
     assert lines[at - 1].startswith("\t\tmeta mark set meta mark | 0x4000 ")
-    (draw,) = (line for line in lines if f"@{service}_2 " in line)
+    (draw,) = (line for line in lines if f"@{service}_draw " in line)
     assert lines.index(draw) > lines.index(f"\tchain {service} {{")
-    start = lines.index(f"\tmap {service}_2 {{")
+    start = lines.index(f"\tmap {service}_draw {{")
     elements = range(start, lines.index("\t}", start))
     for endpoint in blocks - {service}:
         (at,) = (n for n, line in enumerate(lines) if re.search(rf"(jump|goto) {endpoint}\b", line))

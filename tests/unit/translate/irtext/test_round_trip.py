@@ -259,13 +259,14 @@ def test_any_action(kind: type, family: Family, data: st.DataObject) -> None:
     comes_back(one_statement(family, (), (data.draw(kinds_of_actions(family)[kind]),)))
 
 
-ORIGINS = st.just(NOWHERE) | st.builds(
+PLACES = st.builds(
     Origin,
     TEXT | st.just("rules"),
     st.integers(0, 3),
     st.integers(0, 3),
     TEXT.map(lambda t: t.replace("\n", "")),
 )
+ORIGINS = st.just(NOWHERE) | PLACES | PLACES.map(Origin.of_several)
 
 
 @given(origin=ORIGINS, source=TEXT | st.just("rules"))

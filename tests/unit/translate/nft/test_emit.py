@@ -128,8 +128,8 @@ def test_a_lookup_is_a_named_verdict_map() -> None:
         "-A user -s 10.0.0.9/32 -j DROP",
         level=1,
     )
-    assert found["filter_FORWARD"] == ["ip daddr . meta l4proto . th dport vmap @filter_FORWARD_2"]
-    assert found["filter_FORWARD_2"] == [
+    assert found["filter_FORWARD"] == ["ip daddr . meta l4proto . th dport vmap @filter_FORWARD_verdicts"]
+    assert found["filter_FORWARD_verdicts"] == [
         "typeof ip daddr . meta l4proto . th dport : verdict",
         "10.0.0.1 . tcp . 80 : accept",
         "10.0.0.2 . udp . 53 : jump filter_user",
@@ -142,7 +142,7 @@ def test_actions_that_no_map_holds_get_a_chain() -> None:
         for p, to in (("tcp", "53"), ("udp", "53-54"))
     ]
     found = nft("nat", *rules, level=1)
-    assert found["nat_PREROUTING"] == ["meta l4proto . th dport vmap @nat_PREROUTING_4"]
+    assert found["nat_PREROUTING"] == ["meta l4proto . th dport vmap @nat_PREROUTING_verdicts"]
     assert [found[f"nat_PREROUTING_{n}"] for n in (2, 3)] == [
         ["meta l4proto tcp dnat to 10.0.0.3:53"],
         ["meta l4proto udp dnat to 10.0.0.3:53-54"],
@@ -156,9 +156,9 @@ def test_a_lookup_that_does_the_same_to_all_is_a_set() -> None:
     found = nft("nat", *rules, level=1)
     # The port asks for a match on the protocol besides the one in the key.
     assert found["nat_PREROUTING"] == [
-        "meta l4proto { tcp, udp } meta l4proto . th dport @nat_PREROUTING_2 dnat to 10.0.0.3:53"
+        "meta l4proto { tcp, udp } meta l4proto . th dport @nat_PREROUTING_keys dnat to 10.0.0.3:53"
     ]
-    assert [line.removesuffix(" : ") for line in found["nat_PREROUTING_2"]] == [
+    assert [line.removesuffix(" : ") for line in found["nat_PREROUTING_keys"]] == [
         "typeof meta l4proto . th dport",
         "tcp . 53",
         "udp . 53",
@@ -171,7 +171,8 @@ def test_a_reset_stands_where_nft_can_add_the_protocol() -> None:
     ]
     found = nft("filter", *rules, level=1)
     assert found["filter_FORWARD"] == [
-        "meta l4proto { tcp, udp, dccp, sctp, udplite } th dport 53 meta l4proto vmap @filter_FORWARD_3"
+        "meta l4proto { tcp, udp, dccp, sctp, udplite } th dport 53 "
+        "meta l4proto vmap @filter_FORWARD_verdicts"
     ]
     assert found["filter_FORWARD_2"] == ["reject with tcp reset"]
 
@@ -184,9 +185,9 @@ def test_a_lookup_of_dnat_targets_is_a_data_map() -> None:
     ]
     found = nft("nat", *rules, level=1)
     assert found["nat_PREROUTING"] == [
-        "dnat ip to ip daddr . meta l4proto . th dport map @nat_PREROUTING_2 random"
+        "dnat ip to ip daddr . meta l4proto . th dport map @nat_PREROUTING_targets random"
     ]
-    assert found["nat_PREROUTING_2"] == [
+    assert found["nat_PREROUTING_targets"] == [
         "typeof ip daddr . meta l4proto . th dport : ip daddr . th dport",
         "10.0.0.1 . tcp . 81 : 10.1.0.1 . 80",
         "10.0.0.2 . tcp . 82 : 10.1.0.2 . 80",
@@ -196,8 +197,8 @@ def test_a_lookup_of_dnat_targets_is_a_data_map() -> None:
 def test_addresses_alone_make_a_data_map_of_addresses() -> None:
     rules = [f"-A PREROUTING -d 10.0.0.{n}/32 -j DNAT --to-destination 10.1.0.{n}" for n in (1, 2)]
     found = nft("nat", *rules, level=1)
-    assert found["nat_PREROUTING"] == ["dnat ip to ip daddr map @nat_PREROUTING_2"]
-    assert found["nat_PREROUTING_2"][0] == "typeof ip daddr : ip daddr"
+    assert found["nat_PREROUTING"] == ["dnat ip to ip daddr map @nat_PREROUTING_targets"]
+    assert found["nat_PREROUTING_targets"][0] == "typeof ip daddr : ip daddr"
 
 
 def test_an_effect_that_returns_leaves_the_lookups_own_chain() -> None:
@@ -210,7 +211,7 @@ def test_an_effect_that_returns_leaves_the_lookups_own_chain() -> None:
         "-A mark -j MARK --set-xmark 0x1/0x0",
         level=1,
     )
-    assert found["mangle_user_3"][1:] == ["10.0.0.1 : goto mangle_user_2", "10.0.0.2 : drop"]
+    assert found["mangle_user_verdicts"][1:] == ["10.0.0.1 : goto mangle_user_2", "10.0.0.2 : drop"]
     assert found["mangle_user_2"] == ["meta mark set meta mark ^ 0x1 return"]
 
 
@@ -225,8 +226,8 @@ def test_wide_keys_make_an_interval_map() -> None:
 def test_an_uneven_draw_is_exact_over_two_to_the_31() -> None:
     draw = "-m statistic --mode random --probability 0.25000000000"
     found = nft("filter", f"-A INPUT {draw} -j DROP", "-A INPUT -j ACCEPT", level=1)
-    assert found["filter_INPUT"] == ["numgen random mod 2147483648 vmap @filter_INPUT_2"]
-    assert found["filter_INPUT_2"][1:] == [
+    assert found["filter_INPUT"] == ["numgen random mod 2147483648 vmap @filter_INPUT_draw"]
+    assert found["filter_INPUT_draw"][1:] == [
         "flags interval",
         "0-536870911 : drop",
         "536870912-2147483647 : accept",

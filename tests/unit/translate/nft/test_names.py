@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from translate.nft.names import MAX_NAME, NameGiver, comment
+from translate.nft.names import MAX_NAME, NameGiver
 
 LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 
@@ -25,12 +25,3 @@ def test_an_ordinary_name_stays() -> None:
 def test_names_that_become_the_same_get_a_number() -> None:
     giver = NameGiver()
     assert [giver.give(f"nat_a{c}b") for c in "~@%"] == ["nat_a_b", "nat_a_b_2", "nat_a_b_3"]
-
-
-@given(st.text(st.characters()))
-def test_a_comment_fits_and_has_no_quote_inside(text: str) -> None:
-    made = comment(text)
-    assert made[0] == made[-1] == '"'
-    assert '"' not in made[1:-1]
-    assert made[1:-1].isprintable()
-    assert len(made[1:-1].encode()) < MAX_NAME

@@ -82,7 +82,7 @@ def packet(daddr: str, saddr: str = "10.244.0.9", dport: int = 80, mark: int = 0
 
 
 def made(found: Program) -> dict[str, LoweredChain]:
-    return {c.name: c for c in found.chains if c.name.startswith("nat/shape-")}
+    return {c.name: c for c in found.chains if " " in c.name}
 
 
 def user_chains(found: Program) -> int:
