@@ -1,4 +1,4 @@
-"""The rules of both stacks, both families.
+"""The rules of both iptables variants and both families.
 
 A node can hold rules of ``iptables-legacy`` (x_tables) and of ``iptables-nft`` (nf_tables) at once, and a
 packet meets both. Which tool a node's plain ``iptables-save`` is, is what its version says.

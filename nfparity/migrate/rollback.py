@@ -51,7 +51,7 @@ class RolledBack:
         for text in self.texts:
             lines.append("what others had put there could not be kept in a file:")
             lines += text.rstrip("\n").split("\n")
-        return (*lines, *(f"beware: {complaint}" for complaint in self.complaints))
+        return (*lines, *(f"warning: {complaint}" for complaint in self.complaints))
 
 
 def roll_back(

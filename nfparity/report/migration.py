@@ -60,19 +60,19 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         own = f" and {len(table.chains)} chains ({names})" if table.chains else ""
         yield f"  removed   {table.name}: {table.rules} rules{own}"
     for table in _left(one):
-        yield f"  stays     {table.name}: {table.rules} rules, in iptables"
+        yield f"  kept      {table.name}: {table.rules} rules, in iptables"
     lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
     if lists:
-        yield f"  beware    {len(lists)} lists of -m recent begin empty: session affinity may choose anew"
+        yield f"  warning   {len(lists)} lists of -m recent begin empty: session affinity may choose other endpoints"
     if _kube_proxys(one):
-        yield "  beware    kube-proxy writes these rules: stop it first, or it writes them again"
+        yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:
         yield f"  differs   {difference.backend}: {plain(difference.flow_id)}: {difference.field}: expected "
         yield f"            {difference.expected}, observed {difference.observed}"
     told = ", ".join(f"{b.name} {b.differing} different" for b in one.report.backends)
     yield f"  packets   {one.report.flows} flows: {told}"
     for name in one.untried:
-        yield f"  untested  beside table {name}, which stays and cannot be read"
+        yield f"  untested  with table {name}, which is kept and cannot be simulated"
 
 
 def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
@@ -111,12 +111,12 @@ def live_lines(found: Found) -> list[str]:
     for one in found.families:
         name = one.family.value
         if one.differences is None:
-            lines.append(f"{name}: the nftables table is not there")
+            lines.append(f"{name}: the nftables table is missing")
             continue
         lines += [f"{name}: {each.line()}" for each in one.differences]
         lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
         if not one.differences and not one.again:
-            lines.append(f"{name}: what is loaded means what was applied")
+            lines.append(f"{name}: no difference from what was applied")
     return lines
 
 
