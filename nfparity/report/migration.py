@@ -63,7 +63,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
         yield f"  kept      {table.name}: {table.rules} rules, in iptables"
     lists = frozenset[str]().union(*(table.lists for table in one.plan.removed))
     if lists:
-        yield f"  warning   {len(lists)} lists of -m recent begin empty: session affinity may choose other endpoints"
+        yield f"  warning   {len(lists)} lists of -m recent begin empty: clients may change endpoints once"
     if _kube_proxys(one):
         yield "  warning   kube-proxy writes these rules: stop it first, or it writes them again"
     for difference in one.report.differences[:_SHOWN]:

@@ -9,7 +9,8 @@ from translate.ir import Family, TableName
 
 MANGLE = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {}\nCOMMIT\n"
 FILTER = "# Generated\n*filter\n:INPUT ACCEPT [0:0]\n-A INPUT {}\nCOMMIT\n# Completed\n"
-UNREAD = "-p tcp -m length --length 10 -j DROP"
+UNDECIDED = "-p tcp -m length --length 10 -j DROP"
+UNREAD = "-m no-such-match -j DROP"
 LISTED = "-m recent --name seen --rcheck --rsource -j DROP"
 
 
@@ -39,9 +40,14 @@ def test_tables_that_stay_are_tried_where_they_can_be_read() -> None:
     assert read(text, "raw") == (both, both, [])
 
 
-def test_tables_that_stay_need_not_be_read() -> None:
-    text = FILTER.format(UNREAD) + MANGLE.format("-j ACCEPT")
+@pytest.mark.parametrize("rule", [UNDECIDED, UNREAD])
+def test_kept_tables_that_cannot_be_simulated_are_left_out_of_the_trial(rule: str) -> None:
+    text = FILTER.format(rule) + MANGLE.format("-j ACCEPT")
     assert read(text, "filter") == ([TableName.MANGLE], [TableName.MANGLE], [])
+
+
+def test_replaced_tables_must_be_readable() -> None:
+    text = FILTER.format(UNREAD) + MANGLE.format("-j ACCEPT")
     for left in ((), ("mangle",)):
         with pytest.raises(ParseError, match="rules:4"):
             read(text, *left)
