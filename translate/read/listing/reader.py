@@ -65,6 +65,9 @@ _NO_INTERFACES: Final = Unknown(
 )
 _ELISION: Final = ("...", "…")
 
+_PLAIN_TARGETS: Final = frozenset({"ACCEPT", "DROP", "RETURN"})
+"""Targets without options."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
@@ -263,13 +266,17 @@ class _ListingReader:
             row.words += _inverted(option, cell[0])
 
     def _tail(self, row: _Row, text: str, start: int) -> None:
-        if row.target is not None and row.target in UNMODELLED_TARGETS:
-            raise _RowError(row.origin.text.index(row.target) + 1, f'target "{row.target}" is not read')
+        unmodelled = None if row.target is None else UNMODELLED_TARGETS.get(row.target)
         try:
+            if unmodelled is not None:
+                raise PrintedError(0, text.strip() or unmodelled.name)
             printed = parse_printed(text, row.target, self._family)
         except PrintedError as error:
-            message = f'no match or target that is read prints "{error.text}"'
-            raise _RowError(start + error.offset + 1, message) from None
+            if self._excerpt:
+                message = f'no match or target that is modelled prints "{error.text}"'
+                raise _RowError(start + error.offset + 1, message) from None
+            self._keep_unknown(row, text, error.text)
+            return
         row.words += printed.matches
         if row.target is None:
             return
@@ -282,6 +289,20 @@ class _ListingReader:
         if printed.translated is not None:
             option = "--to-destination" if row.target == "DNAT" else "--to-source"
             row.words += [option, printed.translated]
+
+    def _keep_unknown(self, row: _Row, text: str, unread: str) -> None:
+        """Take a row whose tail is not understood for one that may match, and may do what its target does."""
+        reason = f'"{unread}" is not modelled'
+        row.unknown.append(Unknown(reason, Hidden.TESTS))
+        target, row.target = row.target, None
+        if target is None:
+            return
+        if target in _PLAIN_TARGETS or not (target in TARGETS or target in UNMODELLED_TARGETS):
+            row.target = target
+            row.words += ["-g" if "[goto]" in text.split() else "-j", target]
+            return
+        hides = UNMODELLED_TARGETS[target].hides if target in UNMODELLED_TARGETS else Hidden.ACTION
+        row.unknown.append(Unknown(f"-j {target}: {reason}", hides))
 
     def _is_address(self, translated: str) -> bool:
         if not _LETTER.search(translated) or self._family is Family.IP6:
@@ -382,7 +403,7 @@ class _ListingReader:
                 if self._excerpt:
                     rules.append(hidden_rule(_not_read(error.message).reason, row.origin))
                 continue
-            rules += (replace(rule, unknown=tuple(row.unknown)) for rule in read)
+            rules += (replace(rule, unknown=(*rule.unknown, *row.unknown)) for rule in read)
         hook = Hook(listed.name) if listed.policy is not None and listed.name in set(Hook) else None
         return Chain(
             name=listed.name,
