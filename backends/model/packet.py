@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 
@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_TTL",
     "GRE",
     "NO_NEXT_HEADER",
+    "Address",
     "Icmp6Type",
     "IcmpType",
     "Packet",
@@ -68,6 +69,9 @@ class PortClass:
 
 
 Port = int | PortClass
+
+Address = Annotated[int, "address"]
+"""An address as an integer of its family."""
 
 _ICMP: Final = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 

@@ -1,8 +1,10 @@
-"""Flows and outcomes as nested plain tuples, for the pipe between the two processes.
+"""Flows and outcomes as plain tuples and dictionaries, for the pipe between the two processes.
 
 Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
-packet's way through the kernel; ``marshal`` writes plain tuples many times faster. Both ends are
-always the same interpreter and the same files, so its format need not be stable.
+packet's way through the kernel; ``marshal`` writes plain values many times faster. Both ends are
+always the same interpreter and the same files, so its format need not be stable. A packet and an outcome are
+their own ``__dict__``, so that a field they gain is carried without a change here; ``marshal`` raises
+ValueError for a type that is not plain.
 
 Datagrams that are sent once, and what became of them, are plain tuples already; everything else is a
 list, which tells the two apart.
@@ -71,7 +73,7 @@ def _from_result(result: FlowResult) -> list[Any]:
 
 def _to_result(
     flow_id: str,
-    ways: list[tuple[int, list[tuple[Any, ...]]]],
+    ways: list[tuple[int, list[dict[str, Any]]]],
     notes: tuple[str, ...],
     runs: int,
     rarest: tuple[int, int],
@@ -79,8 +81,7 @@ def _to_result(
     seconds: float,
 ) -> FlowResult:
     branches = tuple(
-        OutcomeBranch(Fraction(count, runs), tuple([_to_outcome(o) for o in outcomes]))
-        for count, outcomes in ways
+        OutcomeBranch(Fraction(count, runs), tuple(map(_to_outcome, outcomes))) for count, outcomes in ways
     )
     lists, dependent = flags
     return FlowResult(
@@ -126,83 +127,37 @@ def _to_step(plain: tuple[Any, ...]) -> Step:
     raise ValueError(f"no step: {plain!r}")
 
 
-def _from_packet(p: Packet) -> tuple[Any, ...]:
-    return (
-        p.family.value,
-        p.src,
-        p.dst,
-        int(p.proto),
-        p.sport,
-        p.dport,
-        p.icmp_type,
-        p.icmp_code,
-        p.icmp_id,
-        int(p.flags),
-        p.seq,
-        p.ack,
-        p.ttl,
-        p.mark,
-        p.payload,
-        None if p.quoted is None else _from_packet(p.quoted),
-        p.bad_checksum,
-    )
+def _from_packet(packet: Packet) -> dict[str, Any]:
+    plain = vars(packet).copy()
+    plain["family"], plain["flags"] = packet.family.value, int(packet.flags)
+    plain["proto"] = int(packet.proto)
+    if packet.quoted is not None:
+        plain["quoted"] = _from_packet(packet.quoted)
+    return plain
 
 
-def _to_packet(plain: tuple[Any, ...]) -> Packet:
-    family, src, dst, proto, sport, dport, kind, code, ident, flags, seq, ack, ttl, mark, *rest = plain
-    payload, quoted, bad_checksum = rest
-    return Packet(
-        family=_FAMILIES[family],
-        src=src,
-        dst=dst,
-        proto=proto,
-        sport=sport,
-        dport=dport,
-        icmp_type=kind,
-        icmp_code=code,
-        icmp_id=ident,
-        flags=_FLAGS[flags],
-        seq=seq,
-        ack=ack,
-        ttl=ttl,
-        mark=mark,
-        payload=payload,
-        quoted=None if quoted is None else _to_packet(quoted),
-        bad_checksum=bad_checksum,
-    )
+def _to_packet(plain: dict[str, Any]) -> Packet:
+    plain["family"], plain["flags"] = _FAMILIES[plain["family"]], _FLAGS[plain["flags"]]
+    if plain["quoted"] is not None:
+        plain["quoted"] = _to_packet(plain["quoted"])
+    packet = object.__new__(Packet)
+    object.__setattr__(packet, "__dict__", plain)
+    return packet
 
 
-def _from_outcome(o: Outcome) -> tuple[Any, ...]:
-    quoted = None if o.quoted is None else (o.quoted.src, o.quoted.dst, o.quoted.sport, o.quoted.dport)
-    return (
-        o.verdict.value,
-        o.out,
-        o.src,
-        o.dst,
-        o.sport,
-        o.dport,
-        o.ttl,
-        o.mark,
-        o.dnat,
-        o.snat,
-        o.reject_with,
-        quoted,
-    )
+def _from_outcome(outcome: Outcome) -> dict[str, Any]:
+    plain = vars(outcome).copy()
+    plain["verdict"] = outcome.verdict.value
+    if outcome.quoted is not None:
+        quoted = outcome.quoted
+        plain["quoted"] = (quoted.src, quoted.dst, quoted.sport, quoted.dport)
+    return plain
 
 
-def _to_outcome(plain: tuple[Any, ...]) -> Outcome:
-    verdict, out, src, dst, sport, dport, ttl, mark, dnat, snat, reject_with, quoted = plain
-    return Outcome(
-        verdict=_VERDICTS[verdict],
-        out=out,
-        src=src,
-        dst=dst,
-        sport=sport,
-        dport=dport,
-        ttl=ttl,
-        mark=mark,
-        dnat=dnat,
-        snat=snat,
-        reject_with=reject_with,
-        quoted=None if quoted is None else QuotedTuple(*quoted),
-    )
+def _to_outcome(plain: dict[str, Any]) -> Outcome:
+    plain["verdict"] = _VERDICTS[plain["verdict"]]
+    if plain["quoted"] is not None:
+        plain["quoted"] = QuotedTuple(*plain["quoted"])
+    outcome = object.__new__(Outcome)
+    object.__setattr__(outcome, "__dict__", plain)
+    return outcome

@@ -23,11 +23,15 @@ Expectations assume nothing: :func:`read_results` does not take such branches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from fractions import Fraction
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from backends.model.outcome import Assumption, FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
-from backends.model.packet import Port, PortClass
+from backends.model.packet import Address, Port, PortClass
 from translate.ir import Family, format_address
 from translate.jsoninput import MISSING, JsonObject, Problems, json_lines
 
@@ -49,41 +53,28 @@ def probability_text(probability: Fraction) -> float | int | str:
     return number if Fraction(number) == probability else str(probability)
 
 
-def _port(port: Port) -> object:
+def _port(port: Port, _family: Family) -> object:
     return {"min": port.low, "max": port.high} if isinstance(port, PortClass) else port
 
 
 def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
-    """Return one outcome as a plain dictionary, in reading order."""
-    out: dict[str, object] = {"verdict": outcome.verdict.value}
-    if outcome.reject_with is not None:
-        out["with"] = outcome.reject_with
-    if outcome.hidden is not None:
-        out["hidden"] = outcome.hidden
-    if outcome.out is not None:
-        out["out"] = outcome.out
-    for key, address in (("src", outcome.src), ("dst", outcome.dst)):
-        if address is not None:
-            out[key] = format_address(family, address)
-    for key, port in (("sport", outcome.sport), ("dport", outcome.dport)):
+    """Return one outcome as a plain dictionary, in the order of its fields."""
+    arrived = outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL)
+    out: dict[str, object] = {}
+    for (_, key, write, _), value in zip(_FORMS, _VALUES(outcome), strict=True):
+        if value is not None and (arrived or value.__class__ is not bool):
+            out[key] = value if write is None else write(value, family)
+    return out
+
+
+def _quoted_to_json(quoted: QuotedTuple, family: Family) -> dict[str, object]:
+    out: dict[str, object] = {
+        "src": format_address(family, quoted.src),
+        "dst": format_address(family, quoted.dst),
+    }
+    for key, port in (("sport", quoted.sport), ("dport", quoted.dport)):
         if port is not None:
-            out[key] = _port(port)
-    if outcome.ttl is not None:
-        out["ttl"] = outcome.ttl
-    if outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL):
-        out["dnat"], out["snat"] = outcome.dnat, outcome.snat
-    if outcome.mark is not None:
-        out["mark"] = outcome.mark
-    if outcome.quoted is not None:
-        quoted = outcome.quoted
-        inner: dict[str, object] = {
-            "src": format_address(family, quoted.src),
-            "dst": format_address(family, quoted.dst),
-        }
-        for key, port in (("sport", quoted.sport), ("dport", quoted.dport)):
-            if port is not None:
-                inner[key] = _port(port)
-        out["quoted"] = inner
+            out[key] = _port(port, family)
     return out
 
 
@@ -183,21 +174,13 @@ def _read_outcome(obj: JsonObject) -> Outcome:
         verdict = Verdict(text)
     else:
         obj.problem("verdict" if obj.has("verdict") else None, f"expected one of {', '.join(known)}")
-    src, dst = obj.address("src"), obj.address("dst")
-    return Outcome(
-        verdict=verdict,
-        out=obj.text("out", None),
-        src=None if src is None else src[1],
-        dst=None if dst is None else dst[1],
-        sport=_read_port(obj, "sport"),
-        dport=_read_port(obj, "dport"),
-        ttl=obj.integer("ttl", None, low=0, high=255),
-        mark=obj.integer("mark", None, low=0, high=0xFFFFFFFF),
-        dnat=obj.flag("dnat"),
-        snat=obj.flag("snat"),
-        reject_with=obj.text("with", None),
-        quoted=_read_quoted(obj),
-    )
+    values = {one.field: one.read(obj, one.key) for one in _FORMS if one.field not in _READ_APART}
+    return Outcome(verdict=verdict, **values)
+
+
+def _read_address(obj: JsonObject, key: str) -> int | None:
+    address = obj.address(key)
+    return None if address is None else address[1]
 
 
 def _read_port(obj: JsonObject, key: str) -> Port | None:
@@ -214,14 +197,14 @@ def _read_port(obj: JsonObject, key: str) -> Port | None:
     return PortClass(low, high)
 
 
-def _read_quoted(obj: JsonObject) -> QuotedTuple | None:
-    value = obj.take("quoted")
+def _read_quoted(obj: JsonObject, key: str) -> QuotedTuple | None:
+    value = obj.take(key)
     if value is MISSING:
         return None
     if not isinstance(value, dict):
-        obj.problem("quoted", "expected an object")
+        obj.problem(key, "expected an object")
         return None
-    inner = obj.child("quoted", value)
+    inner = obj.child(key, value)
     src, dst = inner.address("src"), inner.address("dst")
     sport, dport = _read_port(inner, "sport"), _read_port(inner, "dport")
     inner.finish()
@@ -229,3 +212,51 @@ def _read_quoted(obj: JsonObject) -> QuotedTuple | None:
         inner.problem(None, "src and dst are needed")
         return None
     return QuotedTuple(src[1], dst[1], sport, dport)
+
+
+_Write = Callable[[Any, Family], object] | None
+_Read = Callable[[JsonObject, str], Any]
+
+
+class _Form(NamedTuple):
+    """The JSON form of one field of an outcome; without ``write`` it is the value itself."""
+
+    field: str
+    key: str
+    write: _Write
+    read: _Read
+
+
+def _form(field: str, hint: Any) -> _Form:
+    """Return the form of a field by its type. Raises TypeError for a type that has none."""
+    key = _KEYS.get(field, field)
+    for kind, write, read in _TYPES:
+        if hint in (kind, kind | None):
+            return _Form(field, key, write, read)
+    for kind in (hint, *get_args(hint)):
+        for values in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
+            if isinstance(values, range):
+                return _Form(field, key, None, partial(_read_number, values=values))
+    raise TypeError(f"no JSON form is known of {field}: {hint}")
+
+
+def _read_number(obj: JsonObject, key: str, values: range = range(1 << 64)) -> int | None:
+    return obj.integer(key, None, low=values.start, high=values.stop - 1)
+
+
+_KEYS: Final = {"reject_with": "with"}
+"""Keys that differ from the name of the field."""
+_READ_APART: Final = frozenset({"verdict", "hidden"})
+"""The verdict is required, and expectations hide nothing."""
+_TYPES: Final[tuple[tuple[Any, _Write, _Read], ...]] = (
+    (Verdict, lambda verdict, _: verdict.value, lambda obj, key: obj.text(key, None)),
+    (Address, lambda address, family: format_address(family, address), _read_address),
+    (Port, _port, _read_port),
+    (QuotedTuple, _quoted_to_json, _read_quoted),
+    (bool, None, JsonObject.flag),
+    (str, None, lambda obj, key: obj.text(key, None)),
+    (int, None, _read_number),
+)
+_HINTS: Final = get_type_hints(Outcome, include_extras=True)
+_FORMS: Final = tuple(_form(one.name, _HINTS[one.name]) for one in fields(Outcome))
+_VALUES: Final = attrgetter(*(one.field for one in _FORMS))

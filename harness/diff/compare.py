@@ -13,7 +13,7 @@ not visible, so the ``snat`` of that packet and the ``dnat`` of the answer are n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 from operator import attrgetter
 from typing import Final
@@ -35,8 +35,10 @@ __all__ = [
     "step_text",
 ]
 
-_PLAIN = ("verdict", "out", "src", "dst", "ttl", "mark", "dnat", "snat", "reject_with")
-_PORTS = ("sport", "dport")
+_FIELDS: Final = tuple(field.name for field in fields(Outcome))
+_PORTS: Final = ("sport", "dport")
+_PLAIN: Final = tuple(field for field in _FIELDS if field not in (*_PORTS, "quoted"))
+"""The fields that are equal or not; ports may be in a range, and there are two in ``quoted``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +146,7 @@ class _Known:
         )
 
 
-_BUT_SOURCE_PORT: Final = attrgetter(
-    "verdict", "out", "src", "dst", "dport", "ttl", "mark", "dnat", "snat", "reject_with", "quoted", "hidden"
-)
+_BUT_SOURCE_PORT: Final = attrgetter(*(field for field in _FIELDS if field != "sport"))
 
 
 def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
