@@ -57,7 +57,7 @@ ROW: Final = re.compile(
 )
 """The pattern of a row that is recognised in the middle of prose."""
 
-_AMOUNT: Final = re.compile(r"\d+[KMGT]?")
+_AMOUNT: Final = re.compile(r"[0-9]+[KMGT]?")
 _OPT: Final = ("--", "-f", "!f")
 _LETTER: Final = re.compile("[A-Za-z]")
 _NO_INTERFACES: Final = Unknown(
@@ -65,6 +65,8 @@ _NO_INTERFACES: Final = Unknown(
 )
 _ELISION: Final = ("...", "…")
 
+_EXACT: Final = re.compile(r"[0-9]{1,20}")
+"""A counter in full; larger ones are printed with K, M or G unless iptables is given ``-x``."""
 _PLAIN_TARGETS: Final = frozenset({"ACCEPT", "DROP", "RETURN"})
 """Targets without options."""
 
@@ -167,7 +169,7 @@ class _ListingReader:
 
     def _begin(self, header: re.Match[str], origin: Origin) -> None:
         counters = None
-        if header[4] and header[4].isdigit() and header[5].isdigit():
+        if header[4] and _EXACT.fullmatch(header[4]) and _EXACT.fullmatch(header[5]):
             counters = Counters(int(header[4]), int(header[5]))
         policy = Policy(header[3]) if header[3] else None
         self._chains.append(_Listed(header[1], origin, policy, counters))
@@ -226,7 +228,7 @@ class _ListingReader:
             raise _RowError(len(text.rstrip()) + 1, "the row ends before its destination", "is it cut?")
         destination = cells[source + 1]
         row = _Row(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
-        if amounts and all(amount.isdigit() for amount in amounts):
+        if amounts and all(map(_EXACT.fullmatch, amounts)):
             row.counters = Counters(int(amounts[0]), int(amounts[1]))
         self._address(row, "-s", "source", cells[source])
         self._address(row, "-d", "destination", destination)

@@ -208,3 +208,13 @@ def test_what_is_not_modelled_may_match(row: str, action: Action | None, hides: 
     assert rule.actions == (() if action is None else (action,))
     assert {one.hides for one in rule.unknown if one.reason != _HIDES.reason} == hides
     assert any("is not modelled" in one.reason for one in rule.unknown)
+
+
+@pytest.mark.parametrize("amount", ["²", "٣", "9" * 5000])
+def test_what_only_looks_like_a_counter_is_none(amount: str) -> None:
+    row = f"{amount} 0 ACCEPT all -- * * 0.0.0.0/0 0.0.0.0/0\n"
+    try:
+        ruleset = read_ruleset((_TOP_V + row).encode(), name="rules", form=InputForm.LISTING)
+    except ParseError:
+        return
+    assert all(r.counters is None for t in ruleset.tables for c in t.chains for r in c.rules)
