@@ -12,6 +12,7 @@ from typing import Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send
 from backends.model.packet import GRE, Icmp6Type, IcmpType, Packet
+from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
 
 __all__ = ["Arrival", "Conversation", "Emission"]
@@ -115,7 +116,7 @@ class Conversation:
             start = there = packet.seq
             if packet.proto == Protocol.TCP:
                 start, there = packet.seq or self._start(server=False), self._start(server=True)
-            packet = packet.changed(seq=start, payload=self._payload(packet))
+            packet = with_fields(packet, seq=start, payload=self._payload(packet))
             made = Emission(packet, step.entry), _advance(start, packet), there
             self._made[self._count] = made
         self._talk, self._original, self._last = _Talk(*made), True, None
@@ -129,10 +130,10 @@ class Conversation:
         if packet.proto == Protocol.TCP:
             flags = TcpFlag.ACK if step.flags is None else step.flags
             ack = talk.server_next if flags & TcpFlag.ACK else 0
-            packet = packet.changed(flags=flags, seq=talk.client_next, ack=ack)
+            packet = with_fields(packet, flags=flags, seq=talk.client_next, ack=ack)
             talk.client_next = _advance(talk.client_next, packet)
         else:
-            packet = packet.changed(payload=self._filler(packet))
+            packet = with_fields(packet, payload=self._filler(packet))
         self._original, self._last = True, None
         return Emission(packet, talk.sent.entry)
 
@@ -141,14 +142,22 @@ class Conversation:
         if talk is None or talk.arrived is None:
             return None
         got = talk.arrived.packet
-        packet = got.changed(
-            src=got.dst, dst=got.src, sport=got.dport, dport=got.sport, ttl=64, mark=0, bad_checksum=False
+        packet = with_fields(
+            got,
+            src=got.dst,
+            dst=got.src,
+            sport=got.dport,
+            dport=got.sport,
+            ttl=64,
+            mark=0,
+            bad_checksum=False,
         )
         if packet.proto == Protocol.TCP:
             first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
             default = TcpFlag.SYN | TcpFlag.ACK if first else TcpFlag.ACK
             flags = default if step.flags is None else step.flags
-            packet = packet.changed(
+            packet = with_fields(
+                packet,
                 flags=flags,
                 seq=talk.server_next,
                 ack=talk.client_next if flags & TcpFlag.ACK else 0,
@@ -160,9 +169,9 @@ class Conversation:
             echo = Icmp6Type if got.proto == Protocol.ICMPV6 else IcmpType
             if got.icmp_type != echo.ECHO_REQUEST:
                 return None
-            packet = packet.changed(icmp_type=echo.ECHO_REPLY, payload=self.tag())
+            packet = with_fields(packet, icmp_type=echo.ECHO_REPLY, payload=self.tag())
         else:
-            packet = packet.changed(payload=self._filler(packet))
+            packet = with_fields(packet, payload=self._filler(packet))
         self._original, self._last = False, None
         return Emission(packet, talk.arrived.out)
 
@@ -178,7 +187,7 @@ class Conversation:
             proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
-            quoted=got.changed(mark=0, bad_checksum=False),
+            quoted=with_fields(got, mark=0, bad_checksum=False),
         )
         self._original, self._last = False, None
         return Emission(error, last.out)

@@ -21,6 +21,7 @@ from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Flow, Pause, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, QuotedTuple, Verdict, seen_branches
 from backends.model.packet import Icmp6Type, IcmpType, Packet, Port
+from backends.model.withfields import with_fields
 from backends.replay.bursts import groups, send_burst
 from backends.replay.loader import Loader, Watched
 from backends.testbed.tapnode import Sighting, TapNode
@@ -271,7 +272,7 @@ class Replayer:
             notes.extend(_stray(one))
         if place.mark is None:
             notes.append(f"no mark seen on {place.out}")
-        got = got.changed(mark=place.mark or 0)
+        got = with_fields(got, mark=place.mark or 0)
         quoted = got.quoted
         outcome = Outcome(
             verdict=Verdict.LOCAL if local else Verdict.FORWARD,

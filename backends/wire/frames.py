@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from backends.model.packet import Icmp6Type, IcmpType, Packet
+from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import pack_ipv6, unpack_ipv6
 from translate.errors import Refusal, UnsupportedError
@@ -157,7 +158,7 @@ def _build_icmp(packet: Packet) -> bytes:
     if packet.quoted is not None:
         quoted = packet.quoted
         # The quoted packet has been on its way: its checksums hold, whatever was asked of this one.
-        payload = build(quoted.changed(bad_checksum=False))[:_QUOTE_LIMIT]
+        payload = build(with_fields(quoted, bad_checksum=False))[:_QUOTE_LIMIT]
         bare = _ICMP.pack(kind, code, 0, 0, _MTU if (kind, code) == (3, 4) else 0)
     else:
         payload = packet.payload
@@ -172,7 +173,7 @@ def _build_icmp(packet: Packet) -> bytes:
 def _build_icmp6(packet: Packet) -> bytes:
     kind, code = packet.icmp_type or 0, packet.icmp_code or 0
     if packet.quoted is not None:
-        payload = build(packet.quoted.changed(bad_checksum=False))[:_QUOTE_LIMIT_6]
+        payload = build(with_fields(packet.quoted, bad_checksum=False))[:_QUOTE_LIMIT_6]
         bare = _ICMP.pack(kind, code, 0, 0, _MTU if kind == Icmp6Type.PACKET_TOO_BIG else 0)
     else:
         payload = packet.payload

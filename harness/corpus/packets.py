@@ -5,9 +5,10 @@ Used for the flow itself, for ``{"send": …}`` and for the packet quoted in an 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from backends.model.packet import DEFAULT_TTL, Packet
+from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
 from translate.jsoninput import MISSING, JsonObject
 
@@ -177,7 +178,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         payload = bytes.fromhex(text)
     except ValueError:
         obj.problem("payload", "expected bytes in hexadecimal")
-    fields: dict[str, object] = {}
+    fields: dict[str, Any] = {}
     if proto in PORT_PROTOCOLS:
         for key in ("sport", "dport"):
             fields[key] = obj.integer(key, None, low=0, high=65535)
@@ -215,7 +216,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         payload=payload,
         bad_checksum=bad_checksum,
     )
-    return packet.changed(**fields)
+    return with_fields(packet, **fields)
 
 
 def packet_fields(packet: Packet) -> dict[str, object]:

@@ -12,11 +12,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from backends.model.flow import Again, Flow, Pause, Reply, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch
 from backends.model.packet import Packet, Port, PortClass
+from backends.model.withfields import with_fields
 from harness.corpus.outcomes import outcome_to_json
 
 __all__ = ["PICKED", "told_ways", "way_key"]
@@ -107,7 +108,7 @@ def _without_coincidences(groups: _Ways) -> _Ways:
 
 
 def _but_ports(outcome: Outcome) -> Outcome:
-    return outcome.changed(sport=None, dport=None, quoted=None, snat=False, dnat=False)
+    return with_fields(outcome, sport=None, dport=None, quoted=None, snat=False, dnat=False)
 
 
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, 
         for one, port in zip(_ports(want), _ports(got), strict=False):
             if isinstance(one, PortClass) and one.low < 0 and isinstance(port, int):
                 bound.setdefault(one, port)
-        if _with_ports(want, bound).changed(snat=got.snat, dnat=got.dnat) != got:
+        if with_fields(_with_ports(want, bound), snat=got.snat, dnat=got.dnat) != got:
             return ()
     return tuple(port for port in bound.values() if isinstance(port, int))
 
@@ -188,7 +189,7 @@ def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
 
 def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
     """An outcome with some ports replaced."""
-    changed: dict[str, object] = {}
+    changed: dict[str, Any] = {}
     for name in ("sport", "dport"):
         port = getattr(outcome, name)
         if port in shown:
@@ -198,4 +199,4 @@ def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
         sport, dport = (shown.get(port, port) for port in (quoted.sport, quoted.dport))
         if (sport, dport) != (quoted.sport, quoted.dport):
             changed["quoted"] = replace(quoted, sport=sport, dport=dport)
-    return outcome.changed(**changed) if changed else outcome
+    return with_fields(outcome, **changed) if changed else outcome

@@ -20,6 +20,7 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
 from translate.errors import Diagnostic, ParseError
@@ -78,17 +79,17 @@ def parse_packet(text: str, node: Node) -> Flow:
     if proto in PORT_PROTOCOLS:
         if dport is None:
             raise words.error("the destination has no port", hint="write it as ADDRESS:PORT")
-        packet = packet.changed(sport=DEFAULT_SPORT if sport is None else sport, dport=dport)
+        packet = with_fields(packet, sport=DEFAULT_SPORT if sport is None else sport, dport=dport)
     elif sport is not None or dport is not None:
         raise words.error("this protocol has no ports")
     if packet.is_icmp:
         kind, code = icmp_kinds(family)["echo-request"]
-        packet = packet.changed(icmp_type=kind, icmp_code=code, icmp_id=1)
+        packet = with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=1)
     entry: str | None = "auto"
     while words.more:
         option = words.take("an option")
         if option == "bad-checksum":
-            packet = packet.changed(bad_checksum=True)
+            packet = with_fields(packet, bad_checksum=True)
             continue
         if option not in _WITH_VALUE:
             known = ", ".join((*_WITH_VALUE, "bad-checksum"))
@@ -132,32 +133,32 @@ def _number(words: _Words, text: str, what: str, high: int) -> int:
 def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Packet:
     match option:
         case "ttl":
-            return packet.changed(ttl=_number(words, value, "ttl", 255))
+            return with_fields(packet, ttl=_number(words, value, "ttl", 255))
         case "mark":
-            return packet.changed(mark=_number(words, value, "mark", 0xFFFFFFFF))
+            return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
         case "payload":
             try:
-                return packet.changed(payload=bytes.fromhex(value))
+                return with_fields(packet, payload=bytes.fromhex(value))
             except ValueError:
                 raise words.error("expected bytes in hexadecimal") from None
         case "flags":
             if packet.proto != Protocol.TCP:
                 raise words.error("only tcp has flags", back=2)
             try:
-                return packet.changed(flags=parse_flags(value))
+                return with_fields(packet, flags=parse_flags(value))
             except ValueError as e:
                 raise words.error(str(e)) from None
     if not packet.is_icmp:
         raise words.error(f"only icmp has {option}", back=2)
     if option == "id":
-        return packet.changed(icmp_id=_number(words, value, "identifier", 65535))
+        return with_fields(packet, icmp_id=_number(words, value, "identifier", 65535))
     kind, _, code = value.partition("/")
     known = icmp_kinds(packet.family)
     icmp_type, icmp_code = known.get(value, (-1, 0))
     if icmp_type < 0:
         icmp_type, icmp_code = _number(words, kind, "type", 255), _number(words, code or "0", "code", 255)
     identifier = packet.icmp_id if icmp_has_identifier(packet.family, icmp_type) else None
-    return packet.changed(icmp_type=icmp_type, icmp_code=icmp_code, icmp_id=identifier)
+    return with_fields(packet, icmp_type=icmp_type, icmp_code=icmp_code, icmp_id=identifier)
 
 
 def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flow:

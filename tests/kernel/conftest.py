@@ -15,6 +15,7 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.node import Node, node_from_json
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.testbed.command import find_tool
 from nfparity.snapshot import Variant
@@ -96,7 +97,7 @@ class Flows:
 
     def packet(self, proto: int, src: str, dst: str, **fields: object) -> Packet:
         start = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
-        return start.changed(**fields)
+        return with_fields(start, **fields)
 
     def udp(self, src: str, dst: str, dport: int, **fields: object) -> Packet:
         return self.packet(Protocol.UDP, src, dst, **{"sport": 40000, "dport": dport, **fields})

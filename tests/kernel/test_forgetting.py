@@ -6,6 +6,7 @@ import pytest
 
 from backends.model.node import Address, Interface, Node
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.nftables.backend import NftablesLoader
 from backends.replay.session import open_session
 from backends.testbed.tapnode import TapNode
@@ -43,11 +44,11 @@ class ProbingLoader(NftablesLoader):
         for packet in packets[::2]:
             assert self.forget_one(tap, packet)
         assert [self.leaves(tap, p) for p in packets] == [True, False] * 3
-        assert self.forget_one(tap, packets[0].changed(sport=5000)), "no such connection: all is done"
+        assert self.forget_one(tap, with_fields(packets[0], sport=5000)), "no such connection: all is done"
         assert [self.leaves(tap, p) for p in packets] == [False] * 6
         self.forget(tap)
         assert [self.leaves(tap, p) for p in packets] == [True] * 6
-        assert not self.forget_one(tap, packets[0].changed(proto=Protocol.ICMP, sport=None, dport=None))
+        assert not self.forget_one(tap, with_fields(packets[0], proto=Protocol.ICMP, sport=None, dport=None))
 
     def leaves(self, tap: TapNode, packet: Packet) -> bool:
         tap.inject("a", build(packet))

@@ -12,6 +12,7 @@ from backends.model.flow import Again, IcmpError, Reply, Step
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
@@ -46,7 +47,7 @@ def ip(text: str) -> int:
 
 
 def packet(proto: int, src: str, dst: str, **fields: object) -> Packet:
-    return Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto).changed(**fields)
+    return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
 def udp(src: str, dst: str, **fields: object) -> Packet:

@@ -10,6 +10,7 @@ import pytest
 from backends.model.contract import Job
 from backends.model.flow import Flow, Reply
 from backends.model.node import Node
+from backends.model.withfields import with_fields
 from backends.replay.session import KernelSession, open_session
 from backends.simulator import SimulatorBackend
 from backends.tc_ebpf import TcEbpfBackend
@@ -128,7 +129,7 @@ def test_an_established_connection_keeps_its_endpoint(kind_node: Node, flows) ->
         before, _ = flows.run(session, asked, "pod5", Reply())
         session.change(change_between(old, new))
         same, answered = flows.run(session, asked, "pod5", Reply())
-        (other,) = flows.run(session, asked.changed(sport=40001), "pod5")
+        (other,) = flows.run(session, with_fields(asked, sport=40001), "pod5")
     assert [before.out, same.out, other.out] == ["dns3", "dns3", "dns4"]
     assert answered.src == flows.ip("10.96.0.10")
 

@@ -10,6 +10,7 @@ import pytest
 
 from backends.iptables.backend import IptablesLoader
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.replay.loader import Loader
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
@@ -80,11 +81,11 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
         plain = Packet(family=family, src=client, dst=target, proto=Protocol.UDP)
         for n, kind in enumerate(KINDS[family]):
             for size in SIZES if n == 3 else (8,):
-                packet = plain.changed(sport=next(sports), dport=1000 + n, payload=bytes(range(256)) * 6)
-                packet = packet.changed(payload=packet.payload[:size])
+                packet = with_fields(plain, sport=next(sports), dport=1000 + n, payload=bytes(range(256)) * 6)
+                packet = with_fields(packet, payload=packet.payload[:size])
                 yield f"{where} udp {kind} {size}", build(packet)
-            syn = plain.changed(
-                proto=Protocol.TCP, sport=next(sports), dport=1000 + n, flags=TcpFlag.SYN, seq=7
+            syn = with_fields(
+                plain, proto=Protocol.TCP, sport=next(sports), dport=1000 + n, flags=TcpFlag.SYN, seq=7
             )
             yield f"{where} tcp {kind}", build(syn)
         for name, flags, payload in (
@@ -95,7 +96,8 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
             ("FIN", TcpFlag.FIN | TcpFlag.ACK, b""),
             ("RST", TcpFlag.RST, b""),
         ):
-            segment = plain.changed(
+            segment = with_fields(
+                plain,
                 proto=Protocol.TCP,
                 sport=next(sports),
                 dport=2000,
@@ -104,9 +106,9 @@ def packets_of(family: Family) -> Iterator[tuple[str, bytes]]:
                 payload=payload,
             )
             if flags & TcpFlag.ACK:
-                segment = segment.changed(ack=0x01020304)
+                segment = with_fields(segment, ack=0x01020304)
             yield f"{where} reset {name}", build(segment)
-    yield from odd_headers(family, plain.changed(sport=next(sports), dport=1003, payload=b"payload!"))
+    yield from odd_headers(family, with_fields(plain, sport=next(sports), dport=1003, payload=b"payload!"))
 
 
 def odd_headers(family: Family, packet: Packet) -> Iterator[tuple[str, bytes]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.model.packet import GRE, NO_NEXT_HEADER, Packet, Tuple
+from backends.model.packet import GRE, NO_NEXT_HEADER, Packet, Port, Tuple
+from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol
 
 __all__ = [
@@ -113,20 +114,20 @@ def can_be_rewritten(packet: Packet, *, source: bool) -> bool:
 def rewrite_source(packet: Packet, target: Tuple) -> Packet:
     """Return the packet with the source that ``target`` has (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
-        return packet.changed(src=target.src, sport=target.sport)
-    return packet.changed(src=target.src, **_identifier(packet, target))
+        return with_fields(packet, src=target.src, sport=target.sport)
+    return with_fields(packet, src=target.src, icmp_id=_identifier(packet, target))
 
 
 def rewrite_destination(packet: Packet, target: Tuple) -> Packet:
     """Return the packet with the destination that ``target`` has (``nf_nat_ipv4_manip_pkt``)."""
     if packet.has_ports:
-        return packet.changed(dst=target.dst, dport=target.dport)
-    return packet.changed(dst=target.dst, **_identifier(packet, target))
+        return with_fields(packet, dst=target.dst, dport=target.dport)
+    return with_fields(packet, dst=target.dst, icmp_id=_identifier(packet, target))
 
 
-def _identifier(packet: Packet, target: Tuple) -> dict[str, object]:
-    """``icmp_manip_pkt``: queries have one identifier, whichever side is rewritten."""
+def _identifier(packet: Packet, target: Tuple) -> Port | None:
+    """Return the identifier of the rewritten packet (``icmp_manip_pkt``): queries have one for both sides."""
     queries = _QUERIES if packet.proto == Protocol.ICMP else _ECHOES_6
     if packet.is_icmp and packet.icmp_type in queries and target.sport != (packet.icmp_id or 0):
-        return {"icmp_id": target.sport}
-    return {}
+        return target.sport
+    return packet.icmp_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
@@ -82,7 +83,7 @@ class Stack:
 
     def receive(self, packet: Packet, dev: str) -> Fate:
         """Receive a packet on ``dev`` (``ip_rcv``)."""
-        skb = Skb(packet.changed(mark=0) if packet.mark else packet, dev=dev)
+        skb = Skb(with_fields(packet, mark=0) if packet.mark else packet, dev=dev)
         return self._input(skb)
 
     def send(self, packet: Packet) -> Fate:
@@ -94,7 +95,7 @@ class Stack:
         if path.type is AddressType.BROADCAST:
             return Dropped("a socket needs SO_BROADCAST for that")
         if packet.src == 0 and packet.family is Family.IP:
-            skb.packet = packet.changed(src=path.source)
+            skb.packet = with_fields(packet, src=path.source)
         skb.path = path
         return self._made(skb)
 
@@ -179,7 +180,7 @@ class Stack:
                 return self._error(skb, 1, 2, "icmp6-1-2", "its source is of that link only")
             case _:
                 return Dropped("its source is no node's")
-        skb.packet = packet.changed(ttl=packet.ttl - 1)
+        skb.packet = with_fields(packet, ttl=packet.ttl - 1)
         if (gone := self._hook(Hook.FORWARD, skb)) is not None:
             return gone
         return self._output(skb)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backends.model.packet import Port, Tuple
+from backends.model.withfields import with_fields
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, Entry
 from backends.simulator.conntrack.skb import Skb
@@ -300,10 +301,10 @@ class Nat:
             return False
         if manip is _SOURCE:
             inner = rewrite_destination(packet.quoted, there)
-            skb.packet = packet.changed(src=back.src, quoted=inner)
+            skb.packet = with_fields(packet, src=back.src, quoted=inner)
         else:
             inner = rewrite_source(packet.quoted, there)
-            skb.packet = packet.changed(dst=back.dst, quoted=inner)
+            skb.packet = with_fields(packet, dst=back.dst, quoted=inner)
         if self.recorder.enabled and skb.packet != packet:
             self.recorder.add(Rewritten(hook=hook, before=packet, after=skb.packet))
         return True

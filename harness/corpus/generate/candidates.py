@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
+from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends
@@ -100,9 +101,9 @@ class Candidates:
             return (first,)
         packet = first.packet
         if isinstance(packet.sport, int):
-            packet = packet.changed(sport=packet.sport + 1)
+            packet = with_fields(packet, sport=packet.sport + 1)
         elif isinstance(packet.icmp_id, int):
-            packet = packet.changed(icmp_id=packet.icmp_id + 1)
+            packet = with_fields(packet, icmp_id=packet.icmp_id + 1)
         return (first, Send(packet=packet, entry=first.entry))
 
     def _error(self, wants: Wants) -> IcmpError | None:
@@ -117,11 +118,11 @@ class Candidates:
     def _invalid(self, first: Send) -> Iterator[Steps]:
         packet = first.packet
         if first.entry is not None:
-            yield (Send(packet=packet.changed(bad_checksum=True), entry=first.entry),)
+            yield (Send(packet=with_fields(packet, bad_checksum=True), entry=first.entry),)
         if packet.proto == Protocol.TCP:
-            yield (Send(packet=packet.changed(flags=_AGAINST_WINDOW), entry=first.entry),)
+            yield (Send(packet=with_fields(packet, flags=_AGAINST_WINDOW), entry=first.entry),)
         if packet.is_icmp and self.family is Family.IP:
-            packet = packet.changed(icmp_type=IcmpType.ECHO_REPLY)
+            packet = with_fields(packet, icmp_type=IcmpType.ECHO_REPLY)
             yield (Send(packet=packet, entry=first.entry),)
 
     # One packet
@@ -171,7 +172,7 @@ class Candidates:
                 made_here = sent.entry is None
                 hook = Hook.OUTPUT if made_here else Hook.PREROUTING
                 for src, entry in self._values.sources(wants, hook)[:4]:
-                    yield Send(packet=packet.changed(src=src), entry=entry)
+                    yield Send(packet=with_fields(packet, src=src), entry=entry)
             else:
                 yield Send(packet=packet, entry=sent.entry)
 
@@ -199,7 +200,7 @@ class Candidates:
 
     def _fresh(self, packet: Packet) -> Packet:
         if packet.has_ports and isinstance(packet.sport, int) and packet.sport >= 1024:
-            return packet.changed(sport=self._port())
+            return with_fields(packet, sport=self._port())
         return packet
 
     def _port(self) -> int:
@@ -212,7 +213,7 @@ class Candidates:
         packet = Packet(family=self.family, src=src, dst=dst, proto=proto)
         if made_here and wants.asks(Field.MARK):
             mark = next((m for m in self._values.marks(wants) if wants.allows(Field.MARK, m)), 0)
-            packet = packet.changed(mark=mark)
+            packet = with_fields(packet, mark=mark)
         if proto in PORT_PROTOCOLS:
             sport = self._port()
             if not wants.allows(Field.SPORT, sport):
@@ -220,12 +221,12 @@ class Candidates:
                 if not sports:
                     return None
                 sport = sports[0]
-            packet = packet.changed(sport=sport, dport=dport or USUAL_PORTS[0])
+            packet = with_fields(packet, sport=sport, dport=dport or USUAL_PORTS[0])
         elif wants.asks(Field.DPORT) or wants.asks(Field.SPORT):
             return None
         if proto == Protocol.TCP:
             flags = next((f for f in _FLAGS if wants.allows(Field.TCP_FLAGS, int(f))), None)
-            return None if flags is None else packet.changed(flags=flags)
+            return None if flags is None else with_fields(packet, flags=flags)
         if wants.asks(Field.TCP_FLAGS):
             return None
         if packet.is_icmp:
@@ -239,7 +240,7 @@ class Candidates:
         code = next((c for c in range(256) if wants.allows(Field.ICMP_CODE, c)), None)
         if kind is None or code is None:
             return None
-        return packet.changed(icmp_type=kind, icmp_code=code, icmp_id=self._port())
+        return with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=self._port())
 
 
 def host_unreachable(family: Family) -> IcmpError:

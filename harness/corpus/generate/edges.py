@@ -8,10 +8,11 @@ matched: of others nobody sees that they are not taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
 from harness.corpus.reachability import WalkEnds
@@ -94,15 +95,16 @@ def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
     What the node makes, it makes in anybody's name, as a transparent proxy does.
     """
     packet: Packet = model.packet
+    changes: dict[str, Any] = {_FIELDS[field]: value}
     if value < 1:
         return None
     if field in (Field.SPORT, Field.DPORT):
         if not packet.has_ports or value > 0xFFFF:
             return None
-        return Send(packet=packet.changed(**{_FIELDS[field]: value}), entry=model.entry)
+        return Send(packet=with_fields(packet, **changes), entry=model.entry)
     if value >> places.family.bits or not places.usable(value):
         return None
     entry = places.behind(value) if field is Field.SADDR and model.entry is not None else model.entry
     if (not entry and model.entry is not None) or (field is Field.SADDR and value == packet.dst):
         return None
-    return Send(packet=packet.changed(**{_FIELDS[field]: value}), entry=entry)
+    return Send(packet=with_fields(packet, **changes), entry=entry)

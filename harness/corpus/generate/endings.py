@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.services import Service, client_packets
 from translate.ir import Family, Protocol, TcpFlag
@@ -50,8 +51,8 @@ def ending_flows(services: Sequence[Service], places: Places) -> Iterator[Flow]:
 
 def _from_port(packet: Packet, port: int) -> Packet:
     if packet.has_ports:
-        return packet.changed(sport=port)
-    return packet if packet.icmp_id is None else packet.changed(icmp_id=port)
+        return with_fields(packet, sport=port)
+    return packet if packet.icmp_id is None else with_fields(packet, icmp_id=port)
 
 
 def _endings(service: Service, packet: Packet) -> Iterator[tuple[str, str, tuple[Step, ...]]]:

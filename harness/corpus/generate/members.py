@@ -12,6 +12,7 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
 from harness.corpus.reachability import WalkEnds
@@ -169,7 +170,9 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
         packet = Packet(family=packet.family, src=packet.src, dst=packet.dst, proto=proto, mark=packet.mark)
         if proto not in PORT_PROTOCOLS:
             return None
-        packet = packet.changed(sport=_port(model.packet.sport, 40000), dport=_port(model.packet.dport, 80))
+        packet = with_fields(
+            packet, sport=_port(model.packet.sport, 40000), dport=_port(model.packet.dport, 80)
+        )
     src, dst = values.get(Field.SADDR, packet.src), values.get(Field.DADDR, packet.dst)
     ports = [values.get(field, 1) for field in (Field.SPORT, Field.DPORT)]
     if not all(0 < port < 1 << 16 for port in ports) or min(src, dst) < 1:
@@ -177,8 +180,8 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
     if max(src, dst) >> places.family.bits or not places.usable(src) or not places.usable(dst):
         return None
     if packet.has_ports:
-        packet = packet.changed(
-            sport=values.get(Field.SPORT, packet.sport), dport=values.get(Field.DPORT, packet.dport)
+        packet = with_fields(
+            packet, sport=values.get(Field.SPORT, packet.sport), dport=values.get(Field.DPORT, packet.dport)
         )
     elif Field.SPORT in values or Field.DPORT in values:
         return None
@@ -189,7 +192,7 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
             return None
         if entry is not None and model.entry is None and places.kind(src) is not AddressType.LOCAL:
             entry = None  # a program of the node sends in another's name
-    return Send(packet=packet.changed(src=src, dst=dst), entry=entry)
+    return Send(packet=with_fields(packet, src=src, dst=dst), entry=entry)
 
 
 def _port(port: object, usual: int) -> int:

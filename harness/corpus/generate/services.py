@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import Seen
 from harness.corpus.generate.places import Places
 from harness.corpus.packets import protocol_name
@@ -68,9 +69,9 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]
             packet = _sent_by(service, source, destination)
             port = _FIRST_PORT + number % 10000
             if packet.has_ports:
-                packet = packet.changed(sport=port)
+                packet = with_fields(packet, sport=port)
             elif packet.icmp_id is not None:
-                packet = packet.changed(icmp_id=port)
+                packet = with_fields(packet, icmp_id=port)
             if entry != "":
                 yield Flow(
                     id=f"service-{service.port}-{who}",
@@ -88,7 +89,7 @@ def client_packets(service: Service, places: Places) -> Iterator[tuple[str, Pack
 
 
 def _sent_by(service: Service, source: int, destination: int) -> Packet:
-    return service.packet.changed(src=source, dst=destination, mark=0, bad_checksum=False)
+    return with_fields(service.packet, src=source, dst=destination, mark=0, bad_checksum=False)
 
 
 def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Node
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import icmp_has_identifier
 from harness.corpus.random.constants import Constants, Target, constants_of
@@ -87,14 +88,14 @@ class _Artist:
     def _variation(self, first: Send) -> Send:
         """A connection that differs from the first in little."""
         packet = first.packet
-        changes: dict[str, object] = {}
+        changes: dict[str, Any] = {}
         if self.draw.random() < 0.5:
             changes["dst"] = self._address()
         if self.draw.random() < 0.3:
             changes["src"] = self._address()
         if packet.has_ports and self.draw.random() < 0.4:
             changes["dport"] = self._port()
-        changed = packet.changed(**changes)
+        changed = with_fields(packet, **changes)
         if first.entry is None or changed.dst == 0 or is_of_link(self.family, changed.src):
             able = changed.dst and self._can_send(changed.src, changed.dst)
             return Send(packet=changed if able else packet, entry=first.entry)
@@ -154,11 +155,11 @@ class _Artist:
                 ttl=packet.ttl, mark=packet.mark, bad_checksum=packet.bad_checksum,
                 sport=ports[0], dport=ports[1],
             )  # fmt: skip
-        wanted = {"dst": target.dst, "src": target.src}
+        wanted: dict[str, Any] = {"dst": target.dst, "src": target.src}
         if packet.has_ports:
             wanted |= {"sport": target.sport, "dport": target.dport}
         changes = {k: v for k, v in wanted.items() if v is not None and self.draw.random() < 0.9}
-        return packet.changed(**changes)
+        return with_fields(packet, **changes)
 
     def _transport(self, packet: Packet) -> Packet:
         sport = self.sport
@@ -174,9 +175,9 @@ class _Artist:
                 odd = self.draw.random() < 0.15
                 flags = self.draw.choice(_STRANGE_FLAGS) if odd else TcpFlag.SYN
                 ack = self.draw.getrandbits(31) if flags & TcpFlag.ACK else 0
-                return packet.changed(sport=sport, dport=self._port(), flags=flags, ack=ack)
+                return with_fields(packet, sport=sport, dport=self._port(), flags=flags, ack=ack)
             case _ if packet.has_ports:
-                return packet.changed(sport=sport, dport=self._port())
+                return with_fields(packet, sport=sport, dport=self._port())
             case _:
                 return packet
 
@@ -185,16 +186,17 @@ class _Artist:
         roll = self.draw.random()
         if roll < 0.6:
             kind = self.draw.choice(messages.queries)
-            return packet.changed(icmp_type=kind, icmp_code=0, icmp_id=ident)
+            return with_fields(packet, icmp_type=kind, icmp_code=0, icmp_id=ident)
         if roll < 0.85:
             kind = self.draw.choice(messages.types)
             known = icmp_has_identifier(self.family, kind)
-            return packet.changed(icmp_type=kind, icmp_code=0, icmp_id=ident if known else None)
+            return with_fields(packet, icmp_type=kind, icmp_code=0, icmp_id=ident if known else None)
         quoted = Packet(
             family=self.family, src=packet.dst, dst=self._address(), proto=Protocol.UDP,
             sport=self._port(), dport=ident, payload=b"quoted",
         )  # fmt: skip
-        return packet.changed(
+        return with_fields(
+            packet,
             icmp_type=self.draw.choice(messages.quoting),
             icmp_code=0,
             quoted=quoted,

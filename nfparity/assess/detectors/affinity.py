@@ -7,6 +7,7 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
+from backends.model.withfields import with_fields
 from harness.diff.paths import PICKED, way_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.facts import Facts
@@ -39,7 +40,10 @@ def _k25(facts: Facts) -> Iterator[Flow]:
         count = REMEMBERED * len(service.endpoints) + _MORE
         first = facts.packet(outside, service.cluster_ip, service, service.port)
         rounds = tuple(
-            Send(packet=first.changed(src=_CLIENTS[facts.family] + number, sport=port), entry=outside.entry)
+            Send(
+                packet=with_fields(first, src=_CLIENTS[facts.family] + number, sport=port),
+                entry=outside.entry,
+            )
             for port in (42000, 43000)
             for number in range(1, count + 1)
         )
@@ -85,8 +89,8 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
         if one.src is None:
             return one
         if one.snat:
-            return one.changed(sport=PICKED if picked else sends[-1].sport)
-        return one.changed(src=sends[-1].src, sport=sends[-1].sport)
+            return with_fields(one, sport=PICKED if picked else sends[-1].sport)
+        return with_fields(one, src=sends[-1].src, sport=sends[-1].sport)
 
     return min(map(of_the_last, outcomes), key=lambda one: way_key(flow, (one,)))
 

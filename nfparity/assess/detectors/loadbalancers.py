@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backends.model.flow import Flow
+from backends.model.withfields import with_fields
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, evidence
 from nfparity.assess.facts import Client, Facts
 from nfparity.assess.fate import Fate
@@ -54,7 +55,7 @@ def _k15(facts: Facts) -> Iterator[Flow]:
                 facts, "K15", service, clients, "out of range, and its TTL ends here"
             ):
                 send = flow.first
-                yield replace(flow, steps=(replace(send, packet=send.packet.changed(ttl=1)),))
+                yield replace(flow, steps=(replace(send, packet=with_fields(send.packet, ttl=1)),))
 
 
 def _k16(facts: Facts) -> Iterator[Flow]:

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.replay.worker import Worker
 from backends.wire.frames import build
 from tests.lab.bench.aside import made_before_set_aside
@@ -210,7 +211,7 @@ class _Packets:
     def first(self, count: int) -> tuple[bytes, ...]:
         base = self.base
         return tuple(
-            build(base.changed(src=base.src + n % _CLIENTS, sport=10_000 + n // _CLIENTS))
+            build(with_fields(base, src=base.src + n % _CLIENTS, sport=10_000 + n // _CLIENTS))
             for n in range(count)
         )
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from backends.model.flow import Flow, Reply, Send
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from tests.lab.kuberules.cluster import Cluster, Protocol, Service
 from translate.ir import Family, Interval, format_address, parse_address
@@ -114,7 +115,7 @@ class _Uses:
             sport=next(self._ports),
             dport=port,
         )
-        sends = [packet, packet.changed(sport=next(self._ports))] if again else [packet]
+        sends = [packet, with_fields(packet, sport=next(self._ports))] if again else [packet]
         entry = self._behind(client)
         steps = (step for one in sends for step in (Send(packet=one, entry=entry), Reply()))
         return Flow(id=f"{s.name}-{s.protocol}/{what}/{who}", steps=tuple(steps))

@@ -14,6 +14,7 @@ from backends.model.contract import Availability, Job
 from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, seen_branches
 from backends.model.packet import Port, PortClass
+from backends.model.withfields import with_fields
 from backends.simulator import Simulation
 from translate.ir import Ruleset
 from translate.read import read_ruleset
@@ -103,5 +104,5 @@ class DrawingBackend:
             quoted = one.quoted
             if quoted is not None:
                 quoted = replace(quoted, sport=number(quoted.sport), dport=number(quoted.dport))
-            seen.append(one.changed(sport=number(one.sport), dport=number(one.dport), quoted=quoted))
+            seen.append(with_fields(one, sport=number(one.sport), dport=number(one.dport), quoted=quoted))
         return tuple(seen)

@@ -7,13 +7,14 @@ import pytest
 from backends.model.conversation import Arrival, Conversation, Emission
 from backends.model.flow import Again, Flow, IcmpError, Reply, Send, Step
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from translate.ir import Family, Protocol, TcpFlag
 
 SYN, ACK, FIN = TcpFlag.SYN, TcpFlag.ACK, TcpFlag.FIN
 
 
 def packet(proto: int, **fields: object) -> Packet:
-    return Packet(family=Family.IP, src=1, dst=2, proto=proto).changed(**fields)
+    return with_fields(Packet(family=Family.IP, src=1, dst=2, proto=proto), **fields)
 
 
 def through(rewrite: Callable[[Packet], Packet], *steps: Step) -> list[Emission | None]:
@@ -36,7 +37,9 @@ TCP = Send(packet=packet(Protocol.TCP, sport=10, dport=20), entry="in")
 
 
 def test_a_reply_answers_what_came_out_where_it_came_out() -> None:
-    _, reply = through(lambda p: p.changed(src=7, sport=70, dst=8, dport=80, ttl=3, mark=9), UDP, Reply())
+    _, reply = through(
+        lambda p: with_fields(p, src=7, sport=70, dst=8, dport=80, ttl=3, mark=9), UDP, Reply()
+    )
     assert reply is not None
     got = reply.packet
     assert (reply.entry, got.src, got.sport, got.dst, got.dport) == ("out", 8, 80, 7, 70)
@@ -44,7 +47,7 @@ def test_a_reply_answers_what_came_out_where_it_came_out() -> None:
 
 
 def test_a_reply_has_a_right_checksum_whatever_it_answers() -> None:
-    bad = Send(packet=UDP.packet.changed(bad_checksum=True), entry="in")
+    bad = Send(packet=with_fields(UDP.packet, bad_checksum=True), entry="in")
     _, reply, error = through(lambda p: p, bad, Reply(), IcmpError(type=3, code=3))
     assert reply is not None
     assert error is not None
@@ -91,7 +94,7 @@ def test_an_icmp_query_is_answered_and_nothing_else_of_icmp() -> None:
 
 
 def test_an_icmp_error_quotes_what_came_out() -> None:
-    _, error = through(lambda p: p.changed(dst=8, dport=80), UDP, IcmpError(type=11, code=0, source=99))
+    _, error = through(lambda p: with_fields(p, dst=8, dport=80), UDP, IcmpError(type=11, code=0, source=99))
     assert error is not None
     quoted = error.packet.quoted
     assert quoted is not None
@@ -100,7 +103,7 @@ def test_an_icmp_error_quotes_what_came_out() -> None:
 
 
 def test_an_error_without_a_source_comes_from_where_the_packet_went() -> None:
-    _, error = through(lambda p: p.changed(dst=8), UDP, IcmpError(type=3, code=1))
+    _, error = through(lambda p: with_fields(p, dst=8), UDP, IcmpError(type=3, code=1))
     assert error is not None
     assert error.packet.src == 8
 
@@ -116,7 +119,7 @@ def test_packets_of_a_flow_are_told_apart_and_the_same_flow_sends_the_same() -> 
 
 @pytest.mark.parametrize("seq", [0xFFFFFFFF, 0x7FFFFFFF])
 def test_sequence_numbers_wrap(seq: int) -> None:
-    first = Send(packet=TCP.packet.changed(seq=seq), entry="in")
+    first = Send(packet=with_fields(TCP.packet, seq=seq), entry="in")
     _, reply, again = through(lambda p: p, first, Reply(), Again())
     assert reply is not None
     assert again is not None

@@ -14,6 +14,7 @@ import pytest
 from backends.model.flow import Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.replay.loader import Watched
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.replay.replayer import Replayer
@@ -52,7 +53,7 @@ class Node:
         self._take(parse(data).packet)
 
     def originate(self, data: bytes, *, mark: int) -> int:
-        self._take(parse(data).packet.changed(mark=mark))
+        self._take(with_fields(parse(data).packet, mark=mark))
         return 0
 
     def _take(self, packet: Packet) -> None:
@@ -124,7 +125,7 @@ def icmp(packet: Packet, kind: int, code: int) -> Packet:
 
 
 def test_a_sound_packet_has_no_notes():
-    (outcome,), notes = replay(Node(lambda p: [out(p.changed(ttl=63), mark=7)]))
+    (outcome,), notes = replay(Node(lambda p: [out(with_fields(p, ttl=63), mark=7)]))
     assert (outcome.verdict, outcome.out, outcome.ttl, outcome.mark) == (Verdict.FORWARD, "b", 63, 7)
     assert (outcome.dnat, outcome.snat) == (False, False)
     assert notes == ()
@@ -141,7 +142,7 @@ def test_a_sound_packet_has_no_notes():
     ],
 )
 def test_translation_is_what_differs(change, dnat, snat):
-    (outcome,), _ = replay(Node(lambda p: [out(p.changed(**change))]))
+    (outcome,), _ = replay(Node(lambda p: [out(with_fields(p, **change))]))
     assert (outcome.dnat, outcome.snat) == (dnat, snat)
 
 
@@ -157,17 +158,17 @@ def test_a_wrong_checksum_is_noted():
 
 
 def test_a_checksum_that_was_to_be_wrong_is_not_noted():
-    node = Node(lambda p: [out(p.changed(bad_checksum=True))])
-    (outcome,), notes = replay(node, packet=UDP.changed(bad_checksum=True))
+    node = Node(lambda p: [out(with_fields(p, bad_checksum=True))])
+    (outcome,), notes = replay(node, packet=with_fields(UDP, bad_checksum=True))
     assert outcome.verdict is Verdict.FORWARD
     assert notes == ()
 
 
 def test_nor_is_that_of_a_packet_for_which_the_stack_chose_a_source():
     def choose(packet: Packet) -> list[Sighting]:
-        return [out(packet.changed(src=7, bad_checksum=True))]
+        return [out(with_fields(packet, src=7, bad_checksum=True))]
 
-    (outcome,), notes = replay(Node(choose), entry=None, packet=UDP.changed(src=0))
+    (outcome,), notes = replay(Node(choose), entry=None, packet=with_fields(UDP, src=0))
     assert (outcome.src, notes) == (7, ())
 
 
@@ -175,7 +176,7 @@ def test_a_timestamp_that_the_stack_answers_is_no_stray():
     asked = Packet(family=Family.IP, src=1, dst=2, proto=1, icmp_type=13, icmp_code=0, icmp_id=5)
 
     def answer(packet: Packet) -> list[Sighting]:
-        told = packet.changed(src=packet.dst, dst=packet.src, icmp_type=14)
+        told = with_fields(packet, src=packet.dst, dst=packet.src, icmp_type=14)
         return [out(packet, None), out(told, "a")]
 
     (outcome,), notes = replay(Node(answer), packet=asked)
@@ -184,7 +185,7 @@ def test_a_timestamp_that_the_stack_answers_is_no_stray():
 
 def test_wrong_checksum_in_a_rejection_is_noted():
     def reject(packet: Packet) -> list[Sighting]:
-        return [out(icmp(packet, 3, 3).changed(bad_checksum=True), "a")]
+        return [out(with_fields(icmp(packet, 3, 3), bad_checksum=True), "a")]
 
     (outcome,), notes = replay(Node(reject))
     assert outcome.reject_with == "icmp-port-unreachable"
@@ -193,9 +194,9 @@ def test_wrong_checksum_in_a_rejection_is_noted():
 
 def test_a_rejection_may_quote_a_checksum_that_was_to_be_wrong():
     def reject(packet: Packet) -> list[Sighting]:
-        return [out(icmp(packet.changed(bad_checksum=True), 3, 3), "a")]
+        return [out(icmp(with_fields(packet, bad_checksum=True), 3, 3), "a")]
 
-    (outcome,), notes = replay(Node(reject), packet=UDP.changed(bad_checksum=True))
+    (outcome,), notes = replay(Node(reject), packet=with_fields(UDP, bad_checksum=True))
     assert outcome.reject_with == "icmp-port-unreachable"
     assert notes == ()
 
@@ -205,7 +206,7 @@ def test_a_rejected_reset_is_no_stray():
 
     def reject(packet: Packet) -> list[Sighting]:
         end = packet.seq + len(packet.payload) + 1
-        reset = TCP.changed(src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
+        reset = with_fields(TCP, src=2, dst=1, sport=20, dport=10, ack=end, flags=TcpFlag.RST | TcpFlag.ACK)
         return [out(reset, "a"), out(icmp(reset, 3, 2), "b")]
 
     (outcome,), notes = replay(Node(reject), packet=TCP)
@@ -220,14 +221,14 @@ def test_a_second_copy_is_a_stray():
 
 
 def test_frames_of_somebody_else_are_strays():
-    other = UDP.changed(payload=b"other", src=5)
+    other = with_fields(UDP, payload=b"other", src=5)
     (outcome,), notes = replay(Node(lambda p: [out(other)]))
     assert outcome.verdict is Verdict.DROP
     assert notes == ("step 1: stray frame on b: udp 0.0.0.5:10 > 0.0.0.2:20",)
 
 
 def test_an_error_for_another_packet_is_no_rejection():
-    (outcome,), notes = replay(Node(lambda p: [out(icmp(p.changed(payload=b"old"), 3, 3), "a")]))
+    (outcome,), notes = replay(Node(lambda p: [out(icmp(with_fields(p, payload=b"old"), 3, 3), "a")]))
     assert outcome.verdict is Verdict.DROP
     assert len(notes) == 1
 
@@ -283,8 +284,8 @@ def test_a_redirect_is_no_rejection():
 
 
 def reset(packet: Packet, **fields: object) -> Packet:
-    start = packet.changed(src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
-    return start.changed(flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
+    start = with_fields(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
+    return with_fields(start, flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
 
 
 def test_a_reset_must_fit_the_segment():
@@ -296,10 +297,10 @@ def test_a_reset_must_fit_the_segment():
 
 
 def test_a_reset_to_an_acknowledgement_takes_its_number():
-    packet = TCP.changed(flags=TcpFlag.ACK, ack=77)
-    (outcome,), _ = replay(Node(lambda p: [out(reset(p).changed(seq=77), "a")]), packet=packet)
+    packet = with_fields(TCP, flags=TcpFlag.ACK, ack=77)
+    (outcome,), _ = replay(Node(lambda p: [out(with_fields(reset(p), seq=77), "a")]), packet=packet)
     assert outcome.reject_with == "tcp-reset"
-    (outcome,), _ = replay(Node(lambda p: [out(reset(p).changed(seq=78), "a")]), packet=packet)
+    (outcome,), _ = replay(Node(lambda p: [out(with_fields(reset(p), seq=78), "a")]), packet=packet)
     assert outcome.verdict is Verdict.DROP
 
 
@@ -328,8 +329,8 @@ def test_an_unknown_interface_is_an_error():
     ("second", "times"),
     [
         (UDP, 1),
-        (UDP.changed(sport=11), 0),
-        (UDP.changed(sport=20, dport=99), 1),  # the first one's destination port
+        (with_fields(UDP, sport=11), 0),
+        (with_fields(UDP, sport=20, dport=99), 1),  # the first one's destination port
         (TCP, 0),
     ],
 )
@@ -339,18 +340,20 @@ def test_flows_that_could_meet_are_kept_apart(second, times):
 
 def test_flows_that_get_another_source_port_are_kept_apart():
     """However many ports the range has, the next flow must find them all free."""
-    other = UDP.changed(sport=11)
-    third = other.changed(sport=12)
-    assert forgotten(lambda p: [out(p.changed(sport=555))], TCP, TCP.changed(sport=11)) == 1
+    other = with_fields(UDP, sport=11)
+    third = with_fields(other, sport=12)
+    assert forgotten(lambda p: [out(with_fields(p, sport=555))], TCP, with_fields(TCP, sport=11)) == 1
     # Sent in one burst, they are all sent again, each on a node that knows of no other.
-    assert forgotten(lambda p: [out(p.changed(sport=555))], UDP, other, third) == 3
+    assert forgotten(lambda p: [out(with_fields(p, sport=555))], UDP, other, third) == 3
 
 
 def test_one_connection_is_forgotten_where_that_is_enough():
     """A flow that got another source port, and one that is sent again after a burst."""
     loader = Forgetful(single=True)
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in range(10, 19)]
-    node = Node(lambda p: [out(p.changed(sport=555) if p.sport == 12 else p)])
+    flows = [
+        Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in range(10, 19)
+    ]
+    node = Node(lambda p: [out(with_fields(p, sport=555) if p.sport == 12 else p)])
     results = replay_all(node, flows, loader)
     assert [r.branches[0].outcomes[0].sport for r in results] == [10, 11, 555, 13, 14, 15, 16, 17, 18]
     assert [p.sport for p in node.sent] == [*range(10, 19), 12]
@@ -360,31 +363,33 @@ def test_one_connection_is_forgotten_where_that_is_enough():
 def test_one_connection_is_not_enough_where_another_has_the_same_port():
     """The first arrives where the second comes from, which it could meet when it is sent again."""
     loader = Forgetful(single=True)
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (10, 11, 12)]
-    replay_all(Node(lambda p: [out(p.changed(dport=11))]), flows, loader)
+    flows = [
+        Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (10, 11, 12)
+    ]
+    replay_all(Node(lambda p: [out(with_fields(p, dport=11))]), flows, loader)
     assert loader.times == 1
 
 
 def changed_back(packet: Packet) -> Packet:
     """The same, but the payload, by which the two ways of sending differ."""
-    return packet.changed(payload=b"")
+    return with_fields(packet, payload=b"")
 
 
 ON_ITS_WAY: dict[str, Behaviour] = {
-    "leaves": lambda p: [out(p.changed(dst=7, dport=70, ttl=63), mark=5)],
-    "is delivered": lambda p: [out(p.changed(src=8), None)],
+    "leaves": lambda p: [out(with_fields(p, dst=7, dport=70, ttl=63), mark=5)],
+    "is delivered": lambda p: [out(with_fields(p, src=8), None)],
     "is dropped, every third": lambda p: [] if p.sport % 3 == 0 else [out(p)],
     "is dropped": lambda p: [],
     "is answered": lambda p: [out(icmp(p, 3, 3), "a")],
     "is delivered and answered": lambda p: [out(p, None), out(icmp(p, 3, 3), "a")],
     "leaves twice": lambda p: [out(p), out(p, "c")],
-    "leaves with another port": lambda p: [out(p.changed(sport=555))],
+    "leaves with another port": lambda p: [out(with_fields(p, sport=555))],
     "leaves without a mark": lambda p: [out(p, mark=None)],
-    "leaves with a wrong checksum": lambda p: [out(p.changed(bad_checksum=p.sport == 12))],
+    "leaves with a wrong checksum": lambda p: [out(with_fields(p, bad_checksum=p.sport == 12))],
     "leaves cut short": lambda p: [Sighting(build(p)[:-3] if p.sport == 12 else build(p), "b", 0)],
     "leaves with a stranger": lambda p: [
         out(p),
-        *([out(p.changed(payload=b"who"))] if p.sport == 12 else []),
+        *([out(with_fields(p, payload=b"who"))] if p.sport == 12 else []),
     ],
     "leaves with something else": lambda p: [out(p), Sighting(b"short", "b", 0)][: 1 + (p.sport == 12)],
 }
@@ -395,7 +400,7 @@ ON_ITS_WAY: dict[str, Behaviour] = {
 def test_flows_that_are_sent_at_once_come_to_the_same(what: str, family: Family) -> None:
     node, single = Node(ON_ITS_WAY[what]), Node(ON_ITS_WAY[what])
     node.family = single.family = family
-    packets = [UDP.changed(sport=n, family=family) for n in range(10, 19)]
+    packets = [with_fields(UDP, sport=n, family=family) for n in range(10, 19)]
     flows = [Flow(id=str(n), steps=(Send(packet=p, entry="a"),)) for n, p in enumerate(packets)]
     at_once = replay_all(node, flows)
     one_by_one = [replay_all(single, [flow])[0] for flow in flows]
@@ -407,8 +412,10 @@ def test_flows_that_are_sent_at_once_come_to_the_same(what: str, family: Family)
 
 def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -> None:
     """What one arrives with is only known afterwards; the other is sent again, without it."""
-    node, loader = Node(lambda p: [out(p.changed(dport=11))]), Forgetful()
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (10, 11, 12)]
+    node, loader = Node(lambda p: [out(with_fields(p, dport=11))]), Forgetful()
+    flows = [
+        Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (10, 11, 12)
+    ]
     results = replay_all(node, flows, loader)
     assert [p.sport for p in node.sent] == [10, 11, 12, 11]
     assert loader.times == 1
@@ -417,7 +424,9 @@ def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -
 
 def test_where_nothing_is_certain_no_more_is_sent_at_once() -> None:
     node = Node(lambda p: [])
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in range(100, 300)]
+    flows = [
+        Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in range(100, 300)
+    ]
     assert {r.branches[0].outcomes[0].verdict for r in replay_all(node, flows)} == {Verdict.DROP}
     assert len(node.sent) == 200 + 64
 
@@ -431,7 +440,7 @@ def forgotten(behaviour: Behaviour, *packets: Packet) -> int:
 
 def test_any_two_flows_could_meet_in_a_list():
     loader = Forgetful(lists=True)
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
+    flows = [Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (1, 2, 3)]
     replay_all(Node(lambda p: []), flows, loader)
     assert loader.emptied == 2
 
@@ -455,7 +464,7 @@ def test_nothing_of_a_run_is_left_for_the_next_one() -> None:
     assert (loader.forgotten, loader.times, loader.emptied) == ([10] * 4, 4, 4)
     single = Forgetful(single=True)
     both = Repeated(Flow(id="f", steps=(*THRICE.steps, Reply())), 3)
-    replay_all(Node(lambda p: [out(p.changed(dport=21) if p.src == 1 else p, "a")]), [both], single)
+    replay_all(Node(lambda p: [out(with_fields(p, dport=21) if p.src == 1 else p, "a")]), [both], single)
     assert (single.forgotten, single.times) == ([10, 21] * 2, 0), "every packet's own connection alone"
     careless = Forgetful(lists=True)
     replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], careless)
@@ -473,7 +482,7 @@ def test_the_first_run_is_watched_and_tells_of_lists() -> None:
 def test_datagrams_are_not_sent_at_once_where_each_is_watched() -> None:
     loader = Forgetful()
     loader.watches = True
-    flows = [Flow(id=str(n), steps=(Send(packet=UDP.changed(sport=n), entry="a"),)) for n in (1, 2, 3)]
+    flows = [Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (1, 2, 3)]
     assert len(replay_all(Node(lambda p: [out(p)]), flows, loader)) == loader.looked == 3
 
 

@@ -12,6 +12,7 @@ from backends.model.flow import Flow, Send, Step
 from backends.model.node import node_from_json
 from backends.model.outcome import Outcome
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.simulator import simulate
 from translate.ir import Family, Protocol, parse_address
 from translate.read import read_ruleset
@@ -44,7 +45,7 @@ class Lab:
 
     def packet(self, proto: int, src: str, dst: str, **fields: object) -> Packet:
         bare = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
-        return bare.changed(**fields)
+        return with_fields(bare, **fields)
 
     def udp(self, src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:
         packet = self.packet(Protocol.UDP, src, dst, **{"sport": 4000, "dport": 53, **fields})

@@ -11,6 +11,7 @@ from backends.model.flow import Flow, IcmpError, Reply, Send, Step
 from backends.model.node import Address, node_from_json
 from backends.model.outcome import Outcome, Verdict
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.simulator import simulate
 from backends.simulator.routing.ip6 import Router6
 from backends.simulator.routing.source_address import select_source
@@ -31,7 +32,7 @@ def ip(text: str) -> int:
 
 
 def packet(proto: int, src: str, dst: str, **fields: object) -> Packet:
-    return Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto).changed(**fields)
+    return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
 def udp(src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:

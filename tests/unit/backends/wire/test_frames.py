@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.wire.frames import FrameError, build, identity, parse
 from translate.errors import UnsupportedError
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -97,7 +98,7 @@ def test_a_flipped_bit_does_not_go_unseen(packet, data):
 
 @given(st.one_of(TCP, UDP, ECHO, SCTP, LITE, ERROR))
 def test_bad_checksum_is_bad(packet):
-    (fault,) = parse(build(packet.changed(bad_checksum=True))).faults
+    (fault,) = parse(build(with_fields(packet, bad_checksum=True))).faults
     assert fault.startswith("wrong ")
     assert "IP header" not in fault
     assert "quoted" not in fault
@@ -139,17 +140,24 @@ def test_a_quotation_of_eight_bytes_still_tells_the_packet():
 
 @given(ANY, U32, U32, U16, st.integers(1, 255))
 def test_identity_survives_translation(packet, src, dst, port, ttl):
-    changed = packet.changed(src=src, dst=dst, ttl=ttl, mark=5)
+    changed = with_fields(packet, src=src, dst=dst, ttl=ttl, mark=5)
     if packet.has_ports:
-        changed = changed.changed(sport=port, dport=port)
+        changed = with_fields(changed, sport=port, dport=port)
     assert identity(changed) == identity(packet)
 
 
 def test_identity_tells_packets_apart():
     udp = Packet(family=Family.IP, src=1, dst=2, proto=17, sport=3, dport=4, payload=b"a")
-    tcp = udp.changed(proto=6, seq=1)
+    tcp = with_fields(udp, proto=6, seq=1)
     error = Packet(family=Family.IP, src=2, dst=1, proto=1, icmp_type=3, icmp_code=3, quoted=udp)
-    packets = [udp, udp.changed(payload=b"b"), udp.changed(proto=136), tcp, tcp.changed(seq=2), error]
+    packets = [
+        udp,
+        with_fields(udp, payload=b"b"),
+        with_fields(udp, proto=136),
+        tcp,
+        with_fields(tcp, seq=2),
+        error,
+    ]
     assert len({identity(p) for p in packets}) == len(packets)
 
 

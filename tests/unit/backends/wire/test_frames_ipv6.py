@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.model.packet import Packet
+from backends.model.withfields import with_fields
 from backends.wire.frames import FrameError, build, identity, parse
 from backends.wire.ipv6header import FLOW_LABEL, unpack_ipv6
 from translate.ir import Family, Protocol, TcpFlag, parse_address
@@ -46,7 +47,7 @@ def udp(**fields: object) -> Packet:
         dport=53,
         payload=b"payload",
     )
-    return one.changed(**fields)
+    return with_fields(one, **fields)
 
 
 @given(QUERY)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
+from backends.model.withfields import with_fields
 from backends.simulator.chance.chooser import Chooser, branches
 from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.connection import Entry
@@ -154,13 +155,13 @@ class Draw:
             family=self.family, src=self.address(Field.SADDR), dst=self.address(Field.DADDR), proto=proto
         )
         if packet.has_ports:
-            packet = packet.changed(sport=self.of(Field.SPORT, 16), dport=self.of(Field.DPORT, 16))
+            packet = with_fields(packet, sport=self.of(Field.SPORT, 16), dport=self.of(Field.DPORT, 16))
         if packet.is_icmp:
-            packet = packet.changed(
-                icmp_type=self.of(Field.ICMP_TYPE, 8), icmp_code=self.of(Field.ICMP_CODE, 8)
+            packet = with_fields(
+                packet, icmp_type=self.of(Field.ICMP_TYPE, 8), icmp_code=self.of(Field.ICMP_CODE, 8)
             )
         if proto == Protocol.TCP:
-            packet = packet.changed(flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
+            packet = with_fields(packet, flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
         return packet
 
     def tuple(self, proto: int) -> Tuple:
