@@ -69,7 +69,7 @@ def findings(report: Any, mapping: Mapping | None) -> set[tuple[str, str]]:
     """What was found of which services."""
     found = set()
     for one in report["findings"]:
-        subject = one["subject"]
+        subject = one["affects"]
         if mapping is not None:
             subject = re.sub(r"[\w-]+/[\w-]+:[\w-]+", lambda m: mapping.service(m.group(0)), subject)
             subject = mapping.text_addresses(subject)

@@ -175,7 +175,7 @@ def test_an_assessment_is_the_same_each_time_and_misses_nothing(capsys: pytest.C
         reports.append(capsys.readouterr().out)
     assert reports[0] == reports[1]
     (family,) = json.loads(reports[0])["families"]
-    assert {one["subject"] for one in family["findings"] if one["id"] == "K20"} == HAIRPINS
+    assert {one["affects"] for one in family["findings"] if one["id"] == "K20"} == HAIRPINS
 
 
 @pytest.fixture(scope="module")
