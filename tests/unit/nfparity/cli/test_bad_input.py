@@ -52,10 +52,6 @@ BAD: dict[str, tuple[bytes, tuple[str, ...], int, int, str]] = {
         f"{CHAIN}{COLUMNS}\n{CHAIN}{COLUMNS}DROP all -- anywhere anywhere\n".encode(),
         (), 4, 1, "listed twice, differently",
     ),
-    "a listing of an unknown match": (
-        f"{CHAIN}{COLUMNS}DROP  all  --  anywhere  anywhere   psd weight-threshold: 21\n".encode(),
-        (), 3, 37, "psd",
-    ),
     "garbage": (bytes(range(1, 256)) * 40, (), 1, 1, "expected a table"),
     "a NUL": (f"{TOP}-A FORWARD -j \0DROP\nCOMMIT\n".encode(), (), 3, 15, "byte 0"),
     "nothing": (b"", (), 0, 0, "no rules"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from translate.errors import ParseError, UnsupportedError
-from translate.ir import Family, Hidden, Rule, Unknown
+from translate.ir import Family, Field, Hidden, Rule, Unknown
 from translate.passes import lower
 from translate.read import read_ruleset
 from translate.read.extensions import MATCHES, TARGETS, UNMODELLED_MATCHES, UNMODELLED_TARGETS
@@ -52,7 +52,7 @@ def test_what_is_unknown_of_a_rule_is_named() -> None:
     rule = read("-m limit --limit 5/min -m mac --mac-source 02:00:00:00:00:01 -j TCPMSS --set-mss 1400")
     assert rule.unknown == (
         Unknown("-m limit is not modelled", Hidden.TESTS, extension="-m limit"),
-        Unknown("-m mac is not modelled", Hidden.TESTS, extension="-m mac"),
+        Unknown("-m mac is not modelled", Hidden.TESTS, (Field.SADDR,), extension="-m mac"),
         Unknown("-j TCPMSS is not modelled", Hidden.EFFECT, extension="-j TCPMSS"),
     )
     assert (rule.tests, rule.actions) == ((), ())
