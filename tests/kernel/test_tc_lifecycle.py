@@ -167,7 +167,7 @@ def test_beside_other_programs_and_the_other_family(scene: Scene) -> None:
     before = scene.remains()
     done = scene.node.ask(Command(("nfparity", "tc", "load", "-"), FIRST))
     assert "c0: the bpf filter" in done.err
-    assert "asked first at ingress" in done.err
+    assert "runs first at ingress" in done.err
     assert scene.load(SIX, "--family", "ip6") == "loaded"
     seen = scene.node.ask(ForeignCount())
     assert scene.client.ask(Say("a", "hello", SERVICE)) == "10.2.0.2 hello"
