@@ -6,19 +6,47 @@ but ``nfparity translate --keep-going`` makes one.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import TypeVar
 
+from translate.errors import Refusal, UnsupportedError
 from translate.ir import Account, Origin, Rule, Ruleset
 
-__all__ = ["leave_out"]
+__all__ = ["leave_out", "translate_with_gaps"]
+
+_Output = TypeVar("_Output")
+
+
+def translate_with_gaps(
+    ruleset: Ruleset, translate: Callable[[Ruleset], _Output]
+) -> tuple[_Output, tuple[Refusal, ...]]:
+    """Return the translation without the rules that ``translate`` refuses, and one refusal for each of them.
+
+    Left-out rules are replaced as in :func:`leave_out`, with all their tests at first. A rule that is refused
+    again loses its tests too. The refusals are in the order of lines.
+    Raises UnsupportedError for a refusal that names no line, or that stays without the rule's tests.
+    """
+    gaps: dict[Origin, Refusal] = {}
+    bare: set[Origin] = set()
+    while True:
+        try:
+            output = translate(leave_out(ruleset, gaps, bare=bare))
+        except UnsupportedError as error:
+            refused = {refusal.origin: refusal for refusal in reversed(error.refusals)}
+            if refused.keys() <= bare or not all(origin.line for origin in refused.keys() - bare):
+                raise
+            bare |= refused.keys() & gaps.keys()
+            gaps = refused | gaps
+        else:
+            return output, tuple(sorted(gaps.values(), key=lambda refusal: refusal.origin.line))
 
 
 def leave_out(ruleset: Ruleset, gaps: Collection[Origin], *, bare: Collection[Origin] = ()) -> Ruleset:
     """Return the ruleset with a counter in the place of each rule that stands at one of ``gaps``.
 
-    It counts the packets that pass the modelled tests of the rule. At one of ``bare`` it counts all that come
-    there: some test is what was refused.
+    It counts the packets that pass the modelled tests of the rule. At one of ``bare`` it counts all packets
+    that reach the rule, because one of its tests was refused.
     """
 
     def counter(rule: Rule) -> Rule:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.files.userfiles import write_text
 from harness.report.terminal import plain
@@ -21,10 +22,14 @@ from nfparity.inputs.rules import load_large_rules
 from translate.errors import InputError, Note, Refusal, UnsupportedError
 
 if TYPE_CHECKING:
+    from translate.bpf import BpfOutput
     from translate.condense import CondensedRuleset
-    from translate.ir import Origin, Ruleset
+    from translate.ir import Ruleset
+    from translate.nft import NftOutput
 
     _Rules = Ruleset | CondensedRuleset
+
+_Output = TypeVar("_Output")
 
 _EXAMPLE = """\
 example:
@@ -67,64 +72,50 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--keep-going",
         action="store_true",
         help="leave refused rules out: a counter stands in the place of each, and all are listed at the top;"
-        " exit status 1",
+        " exit status 1. With --against, refused rules of OLD are left out too",
     )
     add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
-    if arguments.after is not None:
-        _check_pass(arguments.after, arguments.to, arguments.level)
+    to: str = arguments.to
+    _check_options(arguments)
     from translate.condense import sample_of
 
     ruleset = load_large_rules(arguments.rules, input_options(arguments))
     print_unknown(sample_of(ruleset))
+    old: _Rules | None = None
     if arguments.against is not None:
-        if arguments.rules == arguments.against == "-":
-            raise InputError("RULES and --against cannot both be standard input")
         old = load_large_rules(arguments.against, input_options(arguments))
-        text = _changed(old, ruleset, arguments.to, arguments.level)
-    elif arguments.keep_going:
-        text, gaps = _with_gaps(ruleset, arguments.to, arguments.level)
-        write_text(arguments.output, text)
-        return 1 if gaps else 0
-    else:
-        text, notes = _translated(ruleset, arguments.to, arguments.level, arguments.after)
-        print_notes(notes)
+        _check_families(old, ruleset)
+    refusals: tuple[Refusal, ...] = ()
+    match to:
+        case "nft":
+            text, refusals = _nft(ruleset, old, arguments.level, arguments.keep_going)
+        case "bpf":
+            text, refusals = _bpf(ruleset, old, arguments.level, arguments.keep_going)
+        case "ir":
+            text = _ir(ruleset, arguments.level, arguments.after)
+        case _:
+            from translate.condense import whole_ruleset
+            from translate.write import write_save
+
+            text = write_save(whole_ruleset(ruleset))
     write_text(arguments.output, text)
-    return 0
+    return 1 if refusals else 0
 
 
-def _with_gaps(ruleset: _Rules, to: str, level: int) -> tuple[str, int]:
-    """Return the translation of all rules but those that are refused, and the number of those."""
-    from translate.condense import whole_ruleset
-    from translate.gaps import leave_out
-
-    if to not in ("nft", "bpf"):
-        raise InputError(f"--keep-going goes with --to nft and --to bpf, not with --to {to}")
-    whole = whole_ruleset(ruleset)
-    gaps: dict[Origin, Refusal] = {}
-    bare: set[Origin] = set()
-    while True:
-        try:
-            text, notes = _translated(leave_out(whole, gaps, bare=bare), to, level, None)
-            break
-        except UnsupportedError as e:
-            places = {refusal.origin for refusal in e.refusals}
-            if not all(place.line for place in places - bare) or places <= bare:
-                raise
-            bare |= places & gaps.keys()
-            gaps |= {refusal.origin: refusal for refusal in e.refusals if refusal.origin not in gaps}
-    print_notes(note for note in notes if note.origin not in gaps)
-    if not gaps:
-        return text, 0
-    refusals = sorted(gaps.values(), key=lambda refusal: refusal.origin.line)
-    sign = "#" if to == "nft" else "//"
-    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts what comes to line N"]
-    lines += [f"line {one.origin.line}: {one.reason}: {plain(one.origin.text)}" for one in refusals]
-    print(f"nfparity: {UnsupportedError(tuple(refusals))}", file=sys.stderr)
-    return "".join(f"{sign} {line}\n" for line in lines) + text, len(refusals)
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options that do not go together."""
+    to: str = arguments.to
+    if arguments.after is not None:
+        _check_pass(arguments.after, to, arguments.level)
+    for option, given in (("against", arguments.against is not None), ("keep-going", arguments.keep_going)):
+        if given and to not in ("nft", "bpf"):
+            raise InputError(f"--{option} goes with --to nft and --to bpf, not with --to {to}")
+    if arguments.rules == arguments.against == "-":
+        raise InputError("RULES and --against cannot both be standard input")
 
 
 def _check_pass(name: str, to: str, level: int) -> None:
@@ -140,55 +131,88 @@ def _check_pass(name: str, to: str, level: int) -> None:
         raise InputError(f"-O{level} has no pass {name!r}{hint} Its passes are: {', '.join(names)}")
 
 
-def _changed(old: _Rules, new: _Rules, to: str, level: int) -> str:
-    if to in ("iptables", "ir"):
-        raise InputError(f"--against goes with --to nft and --to bpf, not with --to {to}")
-    from translate.condense import emit_nft, lower, sample_of
+def _check_families(old: _Rules, new: _Rules) -> None:
+    """Raise InputError if the rules of --against are for the other family."""
+    from translate.condense import sample_of
 
     old_family, new_family = sample_of(old).family, sample_of(new).family
     if old_family is not new_family:
         raise InputError(f"the rules of --against are for {old_family.value}, RULES for {new_family.value}")
-    if to == "bpf":
-        return _changed_maps(old, new, level)
-    wanted = emit_nft(lower(new, level=level))
-    print_notes(wanted.notes)
-    change = wanted.change_from(emit_nft(lower(old, level=level)))
-    counts = f"{change.added} elements added, {change.deleted} deleted"
-    print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
-    return change.text
 
 
-def _changed_maps(old: _Rules, new: _Rules, level: int) -> str:
+def _nft(
+    ruleset: _Rules, old: _Rules | None, level: int, keep_going: bool
+) -> tuple[str, tuple[Refusal, ...]]:
+    from translate.condense import emit_nft, lower
+
+    def emit(rules: _Rules) -> NftOutput:
+        return emit_nft(lower(rules, level=level))
+
+    output, refusals = _emitted(ruleset, emit, keep_going)
+    _print_notes(output.notes, refusals)
+    text = output.text
+    if old is not None:
+        change = output.change_from(_emitted(old, emit, keep_going)[0])
+        counts = f"{change.added} elements added, {change.deleted} deleted"
+        print(f"nfparity: change: {change.kind.value}, {counts}", file=sys.stderr)
+        text = change.text
+    return _header(refusals, "#") + text, refusals
+
+
+def _bpf(
+    ruleset: _Rules, old: _Rules | None, level: int, keep_going: bool
+) -> tuple[str, tuple[Refusal, ...]]:
     from translate import bpf
     from translate.condense import lower, whole_program
 
-    wanted = bpf.emit(whole_program(lower(new, level=level)))
-    print_notes(wanted.notes)
-    change = bpf.change_between(bpf.emit(whole_program(lower(old, level=level))), wanted)
+    def emit(rules: _Rules) -> BpfOutput:
+        return bpf.emit(whole_program(lower(rules, level=level)))
+
+    output, refusals = _emitted(ruleset, emit, keep_going)
+    _print_notes(output.notes, refusals)
+    if old is None:
+        return _header(refusals, "//") + output.render(), refusals
+    change = bpf.change_between(_emitted(old, emit, keep_going)[0], output)
     counts = f"{change.written} entries written, {change.deleted} deleted"
     kind = "replacement" if change.replacement else "entries" if change.steps else "nothing"
     print(f"nfparity: change: {kind}, {counts}", file=sys.stderr)
-    return change.render()
+    return _header(refusals, "//" if change.replacement else "#") + change.render(), refusals
 
 
-def _translated(ruleset: _Rules, to: str, level: int, after: str | None) -> tuple[str, tuple[Note, ...]]:
-    from translate.condense import emit_nft, lower, whole_program, whole_ruleset
+def _ir(ruleset: _Rules, level: int, after: str | None) -> str:
+    from translate import passes
+    from translate.condense import lower, whole_program, whole_ruleset
+    from translate.irtext import print_program
 
-    if to == "iptables":
-        from translate.write import write_save
+    if after is None:
+        return print_program(whole_program(lower(ruleset, level=level)))
+    return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after))
 
-        return write_save(whole_ruleset(ruleset)), ()
-    if to == "ir":
-        from translate import passes
-        from translate.irtext import print_program
 
-        if after is None:
-            return print_program(whole_program(lower(ruleset, level=level))), ()
-        return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after)), ()
-    if to == "nft":
-        output = emit_nft(lower(ruleset, level=level))
-        return output.text, tuple(output.notes)
-    from translate import bpf
+def _emitted(
+    ruleset: _Rules, emit: Callable[[_Rules], _Output], keep_going: bool
+) -> tuple[_Output, tuple[Refusal, ...]]:
+    """Return the output, and with ``keep_going`` the refusals of the rules that it leaves out."""
+    if not keep_going:
+        return emit(ruleset), ()
+    from translate.condense import whole_ruleset
+    from translate.gaps import translate_with_gaps
 
-    made = bpf.emit(whole_program(lower(ruleset, level=level)))
-    return made.render(), tuple(made.notes)
+    return translate_with_gaps(whole_ruleset(ruleset), emit)
+
+
+def _print_notes(notes: Iterable[Note], refusals: tuple[Refusal, ...]) -> None:
+    """Print the notes, but not those about the counter of a left-out rule, and the refusals."""
+    left_out = {refusal.origin for refusal in refusals}
+    print_notes(note for note in notes if note.origin not in left_out)
+    if refusals:
+        print(f"nfparity: {UnsupportedError(refusals)}", file=sys.stderr)
+
+
+def _header(refusals: tuple[Refusal, ...], sign: str) -> str:
+    """Return the list of the rules that are left out, as comments that begin with ``sign``."""
+    if not refusals:
+        return ""
+    lines = [f"INCOMPLETE: {len(refusals)} rules are not translated; gap_line_N counts what comes to line N"]
+    lines += [f"line {r.origin.line}: {r.reason}: {plain(r.origin.text)}" for r in refusals]
+    return "".join(f"{sign} {line}\n" for line in lines)

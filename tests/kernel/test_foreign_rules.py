@@ -99,3 +99,14 @@ def test_a_translation_with_gaps_loads(rules: Path, tmp_path: Path) -> None:
     text = tmp_path / "gaps.nft"
     assert main(["translate", str(rules), "--to", "nft", "--keep-going", "-o", str(text)]) == 1
     subprocess.run(["unshare", "--net", "nft", "--check", "--file", str(text)], check=True)
+
+
+def test_a_change_between_translations_with_gaps_loads(rules: Path, tmp_path: Path) -> None:
+    old, text, change = (tmp_path / name for name in ("old", "old.nft", "change.nft"))
+    old.write_text(
+        f"{rules.read_text()}*filter\n-A FORWARD -s 10.9.9.9/32 -m limit --limit 1/s -j DROP\nCOMMIT\n"
+    )
+    assert main(["translate", str(old), "--to", "nft", "--keep-going", "-o", str(text)]) == 1
+    words = ["--to", "nft", "--keep-going", "--against", str(old), "-o", str(change)]
+    assert main(["translate", str(rules), *words]) == 1
+    subprocess.run(["unshare", "--net", "sh", "-ec", f"nft -f {text} && nft -f {change}"], check=True)

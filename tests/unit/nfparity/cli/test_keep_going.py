@@ -62,3 +62,31 @@ def test_a_translation_without_gaps_is_the_usual_one(
 def test_it_goes_with_translations_alone(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", rules, "--to", "iptables", "--keep-going"]) == 2
     assert "--keep-going goes with --to nft and --to bpf" in capsys.readouterr().err
+
+
+OTHER_PORT = RULES.replace("--dport 22", "--dport 23").replace("10.0.0.1/32", "10.0.0.9/32")
+
+
+@pytest.mark.parametrize(("form", "sign"), [("nft", "#"), ("bpf", "//")])
+def test_a_change_leaves_refused_rules_out_of_both(
+    form: str, sign: str, rules: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old"
+    old.write_text(OTHER_PORT)
+    assert main(["translate", rules, "--to", form, "--against", str(old)]) == 2
+    capsys.readouterr()
+    assert main(["translate", rules, "--to", form, "--against", str(old), "--keep-going"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"{sign} INCOMPLETE: 2 rules are not translated")
+    assert "-m limit is not modelled" in shown.err
+    assert "nfparity: change:" in shown.err
+
+
+def test_a_change_between_equal_translations_lists_refused_rules_alone(
+    rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in ("nft", "bpf"):
+        assert main(["translate", rules, "--to", form, "--against", rules, "--keep-going"]) == 1
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 3
+        assert all(line.startswith("# ") for line in lines)
