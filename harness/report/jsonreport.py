@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from harness.diff.parity import ParityReport
+from harness.diff.result import ParityReport
 
 __all__ = ["parity_json"]
 

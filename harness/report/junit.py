@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from harness.diff.parity import BackendReport, Difference, ParityReport
+from harness.diff.result import BackendReport, Difference, ParityReport
 from harness.report.text import format_value
 
 __all__ = ["Suite", "TestCase", "junit_text", "parity_junit"]

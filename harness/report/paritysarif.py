@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from harness.diff.parity import Difference, ParityReport
+from harness.diff.result import Difference, ParityReport
 from harness.report.sarif import sarif_locations, sarif_log
 from harness.report.text import format_value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, TextIO, assert_never
 
-from harness.diff.parity import BackendReport, Difference, ParityReport, Result
+from harness.diff.result import BackendReport, Difference, ParityReport, Result
 from harness.report.notes import note_lines
 from harness.report.terminal import plain, unfiltered
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from backends.model.node import Node, node_to_json
 from backends.model.variant import Variant
 from backends.testbed.command import find_tool
-from harness.diff.parity import ParityReport
 from harness.diff.replay import Progress
+from harness.diff.result import ParityReport
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan
 from nfparity.migrate.rules import Rules, read_rules
 from nfparity.migrate.tables import digest_of, save, split

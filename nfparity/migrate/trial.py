@@ -12,8 +12,9 @@ from backends.nftables.backend import NftablesBackend
 from backends.replay.worker import Worker
 from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
-from harness.diff.parity import ParityReport, Plan, run_parity
+from harness.diff.parity import Plan, run_parity
 from harness.diff.replay import Progress
+from harness.diff.result import ParityReport
 from nfparity.migrate.overlap import OverlapBackend
 from nfparity.migrate.owned import list_table, load
 from nfparity.migrate.rules import Rules

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from backends.model.node import node_from_json
-from harness.diff.parity import ParityReport
 from harness.diff.replay import Progress
+from harness.diff.result import ParityReport
 from nfparity.migrate.drift import Drift
 from nfparity.migrate.migration import Migration
 from nfparity.migrate.plan import FamilyPlan, MigrationPlan

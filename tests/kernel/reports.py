@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
-from harness.diff.parity import ParityReport
+from harness.diff.result import ParityReport
 from harness.report.text import print_parity
 
 __all__ = ["told"]

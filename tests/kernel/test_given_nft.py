@@ -30,7 +30,8 @@ from backends.testbed.command import run
 from backends.testbed.tapnode import TapNode
 from harness.corpus.cases import read_cases
 from harness.diff.batch import Batch
-from harness.diff.parity import ParityReport, Plan, run_parity
+from harness.diff.parity import Plan, run_parity
+from harness.diff.result import ParityReport
 from nfparity.inputs.batches import load_batches
 from tests.kernel.reports import told
 from translate.errors import InputError, MachineError, ParseError

@@ -23,7 +23,8 @@ from backends.model.outcome import FlowResult
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.diff.batch import Batch
 from harness.diff.deciding_rules import deciding_rules
-from harness.diff.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.diff.parity import Plan, choose_backends, run_parity
+from harness.diff.result import ParityReport
 from harness.report.text import print_parity
 from harness.status import worst_status
 from tests.lab.kuberules import Cluster, Shape, draw_cluster, kube_proxy_rules, service_uses

@@ -22,7 +22,8 @@ from harness.corpus.generate import generate_corpus
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.diff.batch import Batch
 from harness.diff.deciding_rules import deciding_rules
-from harness.diff.parity import ParityReport, Plan, choose_backends, run_parity
+from harness.diff.parity import Plan, choose_backends, run_parity
+from harness.diff.result import ParityReport
 from harness.files.userfiles import read_bytes
 from harness.report.text import print_parity
 from harness.status import worst_status

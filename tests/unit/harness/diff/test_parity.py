@@ -20,7 +20,8 @@ from backends.simulator import SimulatorBackend
 from harness.corpus.jsonlines import read_flows
 from harness.diff.batch import Batch
 from harness.diff.deciding_rules import deciding_rules
-from harness.diff.parity import ParityReport, Plan, Result, choose_backends, run_parity
+from harness.diff.parity import Plan, choose_backends, run_parity
+from harness.diff.result import ParityReport, Result
 from harness.report.jsonreport import parity_json
 from translate.errors import InputError, MachineError, Note, Refusal, UnsupportedError
 from translate.ir import NOWHERE, Family, parse_address

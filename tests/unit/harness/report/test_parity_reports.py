@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 
-from harness.diff.parity import BackendReport, Case, Difference, ParityReport
+from harness.diff.result import BackendReport, Case, Difference, ParityReport
 from harness.report.jsonreport import parity_json
 from harness.report.junit import parity_junit
 from harness.report.paritysarif import parity_sarif
