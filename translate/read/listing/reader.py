@@ -18,7 +18,6 @@ from translate.ir import (
     Chain,
     Counters,
     Family,
-    Field,
     Hidden,
     Hook,
     Origin,
@@ -29,65 +28,22 @@ from translate.ir import (
     TableName,
     Unknown,
 )
-from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
-from translate.read.listing.printed import PrintedError, everywhere, parse_printed
+from translate.read.extensions import TARGETS
+from translate.read.listing.rows import COLUMNS, Layout, Row, RowError, RowReader, exact_counters
 from translate.read.rule.base import RuleError
 from translate.read.rule.reader import RuleReader
-from translate.read.spelling.address import parse_address_mask, parse_host
-from translate.read.spelling.errors import OptionError
-from translate.read.spelling.names import protocol_number
 from translate.read.tables.checks import check_table
 from translate.read.tables.faults import Faults
 from translate.read.tables.hidden import add_hidden, hidden_rule
 
-__all__ = ["CHAIN_HEADER", "COLUMNS", "ROW", "read_listing"]
+__all__ = ["CHAIN_HEADER", "read_listing"]
 
 CHAIN_HEADER: Final = re.compile(
     r"\s*Chain (\S+) \((?:(\d+) references|policy (ACCEPT|DROP)(?: (\S+) packets, (\S+) bytes)?)\)\s*"
 )
 """The line before a chain's rows."""
 
-COLUMNS: Final = re.compile(
-    r"\s*(num\s+)?(pkts\s+bytes\s+)?target\s+prot\s+opt\s+(in\s+out\s+)?source\s+destination\s*"
-)
-"""The line that names the columns."""
-
-ROW: Final = re.compile(
-    r"\s*(?:\d+\s+){0,1}(?:\d+[KMGT]?\s+\d+[KMGT]?\s+)?(?:\S+\s+)?!?[a-z0-9-]+\s+(?:--|-f|!f)\s+\S+\s+\S+.*"
-)
-"""The pattern of a row that is recognised in the middle of prose."""
-
-_AMOUNT: Final = re.compile(r"[0-9]+[KMGT]?")
-_OPT: Final = ("--", "-f", "!f")
-_LETTER: Final = re.compile("[A-Za-z]")
-_NO_INTERFACES: Final = Unknown(
-    "the listing hides interfaces (iptables -L without -v)", Hidden.TESTS, (Field.IIF, Field.OIF)
-)
 _ELISION: Final = ("...", "…")
-
-_EXACT: Final = re.compile(r"[0-9]{1,20}")
-"""A counter in full; larger ones are printed with K, M or G unless iptables is given ``-x``."""
-_PLAIN_TARGETS: Final = frozenset({"ACCEPT", "DROP", "RETURN"})
-"""Targets without options."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    numbered: bool = False
-    counted: bool = False
-    interfaces: bool = False
-
-
-@dataclass(slots=True)
-class _Row:
-    """A row as words of a rule, before its table is known. ``tail`` is the column behind the addresses."""
-
-    origin: Origin
-    tail: int = 1
-    target: str | None = None
-    words: list[str] = field(default_factory=list)
-    counters: Counters | None = None
-    unknown: list[Unknown] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -96,16 +52,8 @@ class _Listed:
     origin: Origin
     policy: Policy | None
     counters: Counters | None
-    layout: _Layout | None = None
-    rows: list[_Row] = field(default_factory=list)
-
-
-class _RowError(Exception):
-    def __init__(self, column: int, message: str, hint: str | None = None) -> None:
-        self.column = column
-        self.message = message
-        self.hint = hint
-        super().__init__(message)
+    layout: Layout | None = None
+    rows: list[Row] = field(default_factory=list)
 
 
 def read_listing(
@@ -138,6 +86,7 @@ class _ListingReader:
         self._name = name
         self._family = family
         self._excerpt = excerpt
+        self._rows = RowReader(family, excerpt)
         self._chains: list[_Listed] = []
         self._open = False  # in a chain, until a blank line
         self._faults = Faults()
@@ -168,9 +117,7 @@ class _ListingReader:
         self._open = False
 
     def _begin(self, header: re.Match[str], origin: Origin) -> None:
-        counters = None
-        if header[4] and _EXACT.fullmatch(header[4]) and _EXACT.fullmatch(header[5]):
-            counters = Counters(int(header[4]), int(header[5]))
+        counters = exact_counters(header[4], header[5]) if header[4] else None
         policy = Policy(header[3]) if header[3] else None
         self._chains.append(_Listed(header[1], origin, policy, counters))
         self._open = True
@@ -179,7 +126,7 @@ class _ListingReader:
         if not self._open or self._chains[-1].layout is not None:
             self._faults.report(origin, "names of columns without the header of a chain before them")
             return
-        self._chains[-1].layout = _Layout(*(part is not None for part in columns.groups()))
+        self._chains[-1].layout = Layout(*(part is not None for part in columns.groups()))
 
     def _row(self, origin: Origin) -> None:
         if not self._open:
@@ -192,128 +139,22 @@ class _ListingReader:
         chain = self._chains[-1]
         if chain.layout is None and not self._excerpt:
             self._faults.report(origin, "a rule before the names of the columns", "is the listing whole?")
-            chain.layout = _Layout()
+            chain.layout = Layout()
             return
         if self._excerpt and origin.text.strip() in _ELISION:
-            chain.rows.append(_Row(origin, unknown=[Unknown("rules are left out here", Hidden.RULES)]))
+            chain.rows.append(Row(origin, unknown=[Unknown("rules are left out here", Hidden.RULES)]))
             return
         try:
-            chain.rows.append(self._read_row(origin, chain.layout or _Layout()))
-        except _RowError as error:
+            chain.rows.append(self._rows.read(origin, chain.layout or Layout()))
+        except RowError as error:
             self._bad_row(origin.at(error.column), error.message, error.hint)
-            chain.rows.append(_Row(origin, unknown=[_not_read(error.message)]))
+            chain.rows.append(Row(origin, unknown=[_not_read(error.message)]))
 
     def _bad_row(self, place: Origin, message: str, hint: str | None) -> None:
         if self._excerpt:
             self._unread.append((place, message, hint))
         else:
             self._faults.report(place, message, hint)
-
-    # -- rows ------------------------------------------------------------------------------------
-
-    def _read_row(self, origin: Origin, layout: _Layout) -> _Row:
-        text = origin.text
-        cells = list(re.finditer(r"\S+", text))
-        at = 1 if layout.numbered else 0
-        amounts = [cell[0] for cell in cells[at : at + 2]] if layout.counted else []
-        if layout.counted:
-            at += 2
-        if not all(_AMOUNT.fullmatch(amount) for amount in amounts):
-            raise _RowError(1, "packets and bytes were expected here", "the columns name them")
-        named = _has_target(cells, at)
-        after = at + (1 if named else 0)
-        opt = after + 1 < len(cells) and cells[after + 1][0] in _OPT
-        source = after + (2 if opt else 1) + (2 if layout.interfaces else 0)
-        if source + 1 >= len(cells):
-            raise _RowError(len(text.rstrip()) + 1, "the row ends before its destination", "is it cut?")
-        destination = cells[source + 1]
-        row = _Row(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
-        if amounts and all(map(_EXACT.fullmatch, amounts)):
-            row.counters = Counters(int(amounts[0]), int(amounts[1]))
-        self._address(row, "-s", "source", cells[source])
-        self._address(row, "-d", "destination", destination)
-        if layout.interfaces:
-            for option, cell in zip(("-i", "-o"), cells[source - 2 : source], strict=True):
-                if cell[0] not in ("*", "any"):
-                    row.words += _inverted(option, cell[0])
-        else:
-            row.unknown.append(_NO_INTERFACES)
-        if protocol_number(cells[after][0].lstrip("!")) != 0:
-            row.words += _inverted("-p", cells[after][0])
-        if opt and cells[after + 1][0] != "--":
-            row.words += ["-f"] if cells[after + 1][0] == "-f" else ["!", "-f"]
-        self._tail(row, text[destination.end() :].rstrip(), destination.end())
-        return row
-
-    def _address(self, row: _Row, option: str, side: str, cell: re.Match[str]) -> None:
-        text = cell[0].removeprefix("!")
-        if text == "anywhere":
-            if text != cell[0]:
-                row.words += ["!", option, everywhere(self._family)]
-            return
-        try:
-            parsed = parse_address_mask(self._family, text, option=0)
-            parse_host(self._family, text.partition("/")[0], option=0)  # which may be spoilt before a /0
-        except OptionError as error:
-            tested = (Field.SADDR if side == "source" else Field.DADDR,)
-            if _LETTER.search(text):
-                reason = f'the {side} "{cell[0]}" is printed by name'
-            elif self._excerpt:
-                reason = f'the {side} "{cell[0]}" is not an address'
-            else:
-                raise _RowError(cell.start() + 1 + error.offset, error.message, error.hint) from None
-            row.unknown.append(Unknown(reason, Hidden.TESTS, tested))
-            return
-        if not parsed.is_everything or text != cell[0]:
-            row.words += _inverted(option, cell[0])
-
-    def _tail(self, row: _Row, text: str, start: int) -> None:
-        unmodelled = None if row.target is None else UNMODELLED_TARGETS.get(row.target)
-        try:
-            if unmodelled is not None:
-                raise PrintedError(0, text.strip() or unmodelled.name)
-            printed = parse_printed(text, row.target, self._family)
-        except PrintedError as error:
-            if self._excerpt:
-                message = f'no match or target that is modelled prints "{error.text}"'
-                raise _RowError(start + error.offset + 1, message) from None
-            self._keep_unknown(row, text, error.text)
-            return
-        row.words += printed.matches
-        if row.target is None:
-            return
-        if printed.translated is not None and not self._is_address(printed.translated):
-            reason = f'target {row.target} goes to "{printed.translated}", which is a name'
-            row.unknown.append(Unknown(reason, Hidden.ACTION))
-            row.target = None
-            return
-        row.words += ["-g" if printed.goto else "-j", row.target, *printed.options]
-        if printed.translated is not None:
-            option = "--to-destination" if row.target == "DNAT" else "--to-source"
-            row.words += [option, printed.translated]
-
-    def _keep_unknown(self, row: _Row, text: str, unread: str) -> None:
-        """Take a row whose tail is not understood for one that may match, and may do what its target does."""
-        reason = f'"{unread}" is not modelled'
-        row.unknown.append(Unknown(reason, Hidden.TESTS))
-        target, row.target = row.target, None
-        if target is None:
-            return
-        if target in _PLAIN_TARGETS or not (target in TARGETS or target in UNMODELLED_TARGETS):
-            row.target = target
-            row.words += ["-g" if "[goto]" in text.split() else "-j", target]
-            return
-        hides = UNMODELLED_TARGETS[target].hides if target in UNMODELLED_TARGETS else Hidden.ACTION
-        row.unknown.append(Unknown(f"-j {target}: {reason}", hides))
-
-    def _is_address(self, translated: str) -> bool:
-        if not _LETTER.search(translated) or self._family is Family.IP6:
-            return True  # numbers; a fault in them is the rule reader's to report
-        try:
-            parse_host(self._family, translated.partition(":")[0], option=0)
-        except OptionError:
-            return False
-        return True
 
     # -- the whole -------------------------------------------------------------------------------
 
@@ -419,25 +260,3 @@ class _ListingReader:
 
 def _not_read(message: str) -> Unknown:
     return Unknown(f"this line is not read: {message}", Hidden.RULES)
-
-
-def _inverted(option: str, cell: str) -> list[str]:
-    return ["!", option, cell[1:]] if cell.startswith("!") else [option, cell]
-
-
-def _has_target(cells: list[re.Match[str]], at: int) -> bool:
-    """Return True if the column of targets is filled; it is blank for a rule that only counts.
-
-    The column ``opt`` tells, where it is not blank itself (``ip6tables`` before 1.8.9).
-    """
-    words = [cell[0] for cell in cells[at : at + 3]]
-    if len(words) == 3 and words[2] in _OPT:
-        return True
-    if len(words) >= 2 and words[1] in _OPT:
-        return False
-    if len(words) >= 2 and protocol_number(words[1].lstrip("!")) is not None:
-        return True
-    if words and protocol_number(words[0].lstrip("!")) is not None:
-        return False
-    column = cells[at].start() + 1 if at < len(cells) else 1
-    raise _RowError(column, "a target and a protocol were expected here", "the listing may be cut")
