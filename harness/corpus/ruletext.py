@@ -23,6 +23,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    Hidden,
     Interval,
     Jump,
     Log,
@@ -50,12 +51,22 @@ from translate.ir import (
     format_address,
 )
 
-__all__ = ["action_text", "place", "test_text", "value_text"]
+__all__ = ["action_text", "effect_text", "place", "test_text", "value_text"]
 
 
 def place(rule: Rule) -> str:
     """Return ``file:line: the rule as written``."""
     return f"{rule.origin.place}: {rule.origin.text}" if rule.origin.text else rule.origin.place
+
+
+def effect_text(rule: Rule, family: Family) -> str:
+    """Return what the rule does with a packet that matches it."""
+    if rule.actions:
+        return action_text(rule.actions[0], family)
+    hidden = {unknown.hides for unknown in rule.unknown}
+    if hidden & {Hidden.ACTION, Hidden.RULES}:
+        return "does what is not known"
+    return "lets the packet go on" if Hidden.EFFECT in hidden else "only counts"
 
 
 def value_text(field: Field, value: int | str, family: Family) -> str:

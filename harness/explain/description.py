@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.corpus.ruletext import action_text, test_text
+from harness.corpus.ruletext import action_text, effect_text, test_text
 from translate.ir import Family, Rule, Ruleset
 
 __all__ = ["DescribedRule", "describe", "description_lines"]
@@ -13,7 +13,10 @@ __all__ = ["DescribedRule", "describe", "description_lines"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedRule:
-    """One rule in words. ``index`` counts from 1; ``action`` None: the rule only counts, or it is unknown."""
+    """One rule in words. ``index`` counts from 1; ``action`` None: the rule only counts, or it is unknown.
+
+    ``effect`` says what it does in either case.
+    """
 
     table: str
     chain: str
@@ -21,6 +24,7 @@ class DescribedRule:
     line: int
     tests: tuple[str, ...]
     action: str | None
+    effect: str
     unknown: tuple[str, ...]
     comment: str | None
 
@@ -37,6 +41,7 @@ def describe(ruleset: Ruleset) -> Iterator[DescribedRule]:
                     line=rule.origin.line,
                     tests=tuple(test_text(test, ruleset.family) for test in rule.tests),
                     action=_action(rule, ruleset.family),
+                    effect=effect_text(rule, ruleset.family),
                     unknown=tuple(one.reason for one in rule.unknown),
                     comment=rule.comment,
                 )
@@ -79,12 +84,8 @@ def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
 
 def _rule_lines(rule: DescribedRule, everywhere: tuple[str, ...]) -> Iterator[str]:
     condition = " and ".join(rule.tests)
-    if rule.action is not None:
-        does = rule.action
-    else:
-        does = "does what is not known" if rule.unknown else "only counts"
     where = f" where {condition}" if condition else "" if rule.unknown else " always"
-    yield f"  {rule.index}. line {rule.line}: {does}{where}"
+    yield f"  {rule.index}. line {rule.line}: {rule.effect}{where}"
     for reason in rule.unknown:
         if reason not in everywhere:
             yield f"       unknown: {reason}"

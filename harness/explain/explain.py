@@ -34,7 +34,7 @@ from translate.ir import (
     format_address,
 )
 
-__all__ = ["ExplainedBranch", "Explanation", "endpoint_text", "explain"]
+__all__ = ["ExplainedBranch", "Explanation", "endpoint_text", "explain", "merge_replies"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,28 @@ def explain(job: Job, flow: Flow) -> Explanation:
             for b in branches
         ),
     )
+
+
+def merge_replies(branches: tuple[ExplainedBranch, ...]) -> tuple[ExplainedBranch, ...]:
+    """Merge branches that differ only in what becomes of the reply.
+
+    The probabilities of choices are added. Assumptions exclude each other instead: those are kept on which
+    all merged branches agree.
+    """
+    groups: dict[tuple[object, ...], list[ExplainedBranch]] = {}
+    for branch in branches:
+        groups.setdefault((branch.steps[0], branch.consequences), []).append(branch)
+    merged = []
+    for group in groups.values():
+        first = group[0]
+        agreed = tuple(one for one in first.assuming if all(one in other.assuming for other in group))
+        by_assumptions: dict[tuple[Assumption, ...], Fraction] = {}
+        for branch in group:
+            by_assumptions[branch.assuming] = (
+                by_assumptions.get(branch.assuming, Fraction()) + branch.probability
+            )
+        merged.append(replace(first, assuming=agreed, probability=max(by_assumptions.values())))
+    return tuple(merged)
 
 
 def endpoint_text(family: Family, address: int | None, port: object) -> str:

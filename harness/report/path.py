@@ -23,9 +23,9 @@ from backends.simulator import (
     Tracked,
 )
 from harness.corpus.outcomes import probability_text
-from harness.corpus.ruletext import action_text, test_text
-from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text
-from translate.ir import Family, Goto, Hidden, Jump, Test, format_address
+from harness.corpus.ruletext import effect_text, test_text
+from harness.explain.explain import ExplainedBranch, Explanation, endpoint_text, merge_replies
+from translate.ir import Family, Goto, Hidden, Jump, Rule, Test, format_address
 
 __all__ = ["failure_text", "path_lines", "print_explanation"]
 
@@ -40,12 +40,13 @@ def print_explanation(
     first = explanation.flow.first
     where = f"enters at {first.entry}" if first.entry is not None else "made on the node"
     print(f"packet {first.packet}, {where}; line numbers of {explanation.job.ruleset.source}", file=stream)
-    total = len(explanation.branches)
-    for number, branch in enumerate(explanation.branches, start=1):
-        chance = probability_text(branch.probability)
-        print(f"\nbranch {number} of {total}, probability {chance}" if total > 1 else "", file=stream)
-        for one in branch.assuming:
-            print(f"  if {one}", file=stream)
+    branches = explanation.branches if with_reply else merge_replies(explanation.branches)
+    total = len(branches)
+    for number, branch in enumerate(branches, start=1):
+        chance = "" if branch.probability == 1 else f", probability {probability_text(branch.probability)}"
+        print(f"\nbranch {number} of {total}{chance}" if total > 1 else "", file=stream)
+        for assumption in branch.assuming:
+            print(f"  if {assumption}", file=stream)
         _print_branch(explanation, branch, stream, with_reply=with_reply, every_rule=every_rule)
 
 
@@ -115,9 +116,9 @@ class _Path:
             lines = f"lines {first}-{last}" if first and last else "rules"
             self.lines.append(f"{self._indent()}{lines}: {len(missed)} rules do not match")
             return
-        for one in missed:
-            assert one.failed is not None
-            self._write(one, f"no: {failure_text(one.failed, self._family)}")
+        for visit in missed:
+            assert visit.failed is not None
+            self._write(visit, f"no: {failure_text(visit.failed, self._family)}")
 
     def _rule(self, visit: RuleVisited) -> None:
         where = (visit.table.value, visit.hook.value, visit.answer)
@@ -133,8 +134,7 @@ class _Path:
             self._missed.append(visit)
             return
         self.flush()
-        actions = [action_text(a, self._family) for a in visit.rule.actions]
-        self._write(visit, f"yes: {actions[0] if actions else 'only counts'}")
+        self._write(visit, _match_text(visit.rule, self._family))
         action = visit.rule.actions[0] if visit.rule.actions else None
         if isinstance(action, Jump | Goto):
             self._entering = (action.chain, isinstance(action, Goto))
@@ -206,6 +206,15 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
     if isinstance(failed, Assumption):
         return f"assumed that {failed}"
     return f"not so that {test_text(failed, family)}"
+
+
+def _match_text(rule: Rule, family: Family) -> str:
+    """Return what a rule does that matches, or that may match where it makes no difference."""
+    effect = effect_text(rule, family)
+    reasons = "; ".join(unknown.reason for unknown in rule.unknown)
+    if not rule.is_undecided and any(unknown.hides is Hidden.TESTS for unknown in rule.unknown):
+        return f"perhaps, as {reasons}: {effect}"
+    return f"yes: {effect} ({reasons})" if rule.unknown and not rule.is_undecided else f"yes: {effect}"
 
 
 def _short(packet: Packet) -> str:
