@@ -278,6 +278,17 @@ MADE: dict[str, Made] = {
         subjects=frozenset({"a/none:p"}),
         also=frozenset({"K04", "K07"}),
     ),
+    "K41": Made(
+        services=(
+            *_TWO,
+            service(
+                "far", 13, endpoints=(remote(13),), load_balancer_ips=(ip(OUTSIDE),), external_local=True
+            ),
+        ),
+        version=(1, 34),
+        subjects=frozenset({"a/far:p"}),
+        also=frozenset({"K07"}),
+    ),
 }
 """By the difference that each is there to show."""
 

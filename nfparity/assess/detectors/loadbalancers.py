@@ -1,4 +1,4 @@
-"""External and load balancer addresses: source ranges, and services without endpoints (K14-K16, K19, K24)."""
+"""External and load balancer addresses: source ranges, and services without endpoints (K14-K16, K19, K24, K41)."""
 
 from __future__ import annotations
 
@@ -98,6 +98,18 @@ def _k24(facts: Facts) -> Iterator[Flow]:
             )
 
 
+def _k41(facts: Facts) -> Iterator[Flow]:
+    outside = facts.client("outside")
+    if outside is None:
+        return
+    proxy = Client("proxy", outside.address, None)
+    for service in facts.services:
+        if _has_refusal(service, Part.NO_LOCAL_ENDPOINTS):
+            yield from _to_each_address(
+                facts, "K41", service, (proxy,), "a proxy on the node keeps its client's address"
+            )
+
+
 def _claim_k14(facts: Facts, changed: ChangedPacket) -> Claim | None:
     service = facts.by_external(changed.packet)
     if service is None or not _has_refusal(service, Part.NO_ENDPOINTS) or changed.packet.ttl <= 1:
@@ -146,8 +158,13 @@ def _claim_k24(facts: Facts, changed: ChangedPacket) -> Claim | None:
     return Claim(subject=facts.label(service), lines=evidence(lines))
 
 
+def _claim_k41(facts: Facts, changed: ChangedPacket) -> Claim | None:
+    return None if facts.is_own(changed.packet.src) else _claim_k24(facts, changed)
+
+
 LOAD_BALANCERS = (
     Detector(k="K19", flows=_k19, claims=_claim_k19),
+    Detector(k="K41", flows=_k41, claims=_claim_k41),
     Detector(k="K24", flows=_k24, claims=_claim_k24),
     Detector(k="K16", flows=_k16, claims=_claim_k16),
     Detector(k="K15", flows=_k15, claims=_claim_k15),
