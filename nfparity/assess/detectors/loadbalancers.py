@@ -1,4 +1,4 @@
-"""External and load balancer addresses: source ranges, and services without endpoints (K14-K16, K19, K24, K41)."""
+"""External and load balancer addresses: ranges, and services without endpoints (K14-K16, K19, K24, K41)."""
 
 from __future__ import annotations
 
