@@ -15,6 +15,8 @@ from translate.ir import (
     Action,
     AddressType,
     AnyOf,
+    Audit,
+    Classify,
     ConnectionState,
     ConnectionStatus,
     Dnat,
@@ -22,6 +24,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Goto,
     Hidden,
     Interval,
@@ -47,6 +50,7 @@ from translate.ir import (
     Snat,
     TcpFlag,
     Test,
+    Trace,
     Value,
     format_address,
 )
@@ -184,6 +188,14 @@ def action_text(action: Action, family: Family) -> str:
             return f"logs it{f' as {action.prefix!r}' if action.prefix else ''}"
         case NfLog():
             return f"logs it to group {action.group}"
+        case Audit():
+            return "writes an audit record"
+        case Trace():
+            return "traces it from here on"
+        case Classify(priority=priority):
+            return f"puts it into class {priority >> 16:x}:{priority & 0xFFFF:x} of its queue"
+        case FillChecksum():
+            return "computes its checksum, if that was left to the network card"
         case NoTrack():
             return "keeps it out of conntrack"
         case _:

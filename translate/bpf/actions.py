@@ -13,9 +13,12 @@ from translate.ir import (
     REJECT_ICMP_CODES,
     Accept,
     Action,
+    Audit,
+    Classify,
     Dnat,
     Drop,
     Family,
+    FillChecksum,
     Goto,
     Interval,
     Jump,
@@ -33,6 +36,7 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Trace,
 )
 
 __all__ = ["Number", "action_code", "as_literal"]
@@ -94,8 +98,13 @@ def _action(action: Action, context: Context, number: Number) -> Code:
         case RestoreMark(nfmask, ctmask):
             kept = f"(p->mark & ~{number(nfmask)})"
             return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"))
-        case Log() | NfLog():
+        case Log() | NfLog() | Audit() | Trace():
             return Code(("; /* not logged */",))  # see untranslated_effects
+        case Classify():
+            raise CannotExpress("classify", "the stack sets the priority anew after the program that routes")
+        case FillChecksum():
+            reason = "a tc program cannot compute a checksum that was left to the network card"
+            raise CannotExpress("checksum", reason)
         case NoTrack():
             return Code(("if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"), _NOTRACK)
         case Dnat(addresses, ports):

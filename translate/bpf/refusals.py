@@ -14,6 +14,8 @@ BACKEND: Final = "tc-ebpf"
 
 REFUSED: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
+    "checksum": "`-j CHECKSUM`",
+    "classify": "`-j CLASSIFY`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules whose actions, put together into one entry of a map, carry more than twelve numbers",
     "interface-mask": "an interface compared under a mask",

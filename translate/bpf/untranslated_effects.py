@@ -1,4 +1,4 @@
-"""Effects of rules that the tc program does not have: LOG, NFLOG and nfacct."""
+"""Effects of rules that the tc program does not have: LOG, NFLOG, AUDIT, TRACE and nfacct."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import Action, Apply, Choose, Log, Lookup, NfLog, Origin, Program, Statement
+from translate.ir import Action, Apply, Audit, Choose, Log, Lookup, NfLog, Origin, Program, Statement, Trace
 from translate.passes.accounts import account_origins
 
 __all__ = ["untranslated_effects"]
@@ -20,16 +20,28 @@ def untranslated_effects(program: Program) -> tuple[Note, ...]:
         Note(origin, _BACKEND, "nfacct", f"the tc program does not count in the nfacct object {name}")
         for name, origin in account_origins(program).items()
     )
-    logs = (Note(origin, _BACKEND, "log", "the tc program does not log") for origin in _logging(program))
+    logs = (
+        Note(origin, _BACKEND, feature, f"the tc program does not {does}")
+        for feature, does, origin in _logging(program)
+    )
     return (*counts, *dict.fromkeys(logs))
 
 
-def _logging(program: Program) -> Iterator[Origin]:
+def _logging(program: Program) -> Iterator[tuple[str, str, Origin]]:
+    """Yield the feature of each rule that reports packets, the report in words, and the rule's place."""
     for chain in program.chains:
         for statement in chain.statements:
             for actions, origin in _alternatives(statement):
-                if any(isinstance(action, Log | NfLog) for action in actions):
-                    yield origin
+                for action in actions:
+                    match action:
+                        case Log() | NfLog():
+                            yield "log", "log", origin
+                        case Audit():
+                            yield "audit", "write audit records", origin
+                        case Trace():
+                            yield "trace", "trace", origin
+                        case _:
+                            pass
 
 
 def _alternatives(statement: Statement) -> Iterator[tuple[tuple[Action, ...], Origin]]:

@@ -14,11 +14,8 @@ from translate.ir.actions import (
     Drop,
     Goto,
     Jump,
-    Log,
-    LogDetail,
     Masquerade,
     NatPorts,
-    NfLog,
     NoTrack,
     Redirect,
     Reject,
@@ -81,6 +78,16 @@ from translate.ir.ruleset import (
     Unknown,
 )
 from translate.ir.sets import SET_PORT_PROTOCOLS, Cell, IpSet, SetElement, SetOption, SetType
+from translate.ir.sideeffects import (
+    Audit,
+    Classify,
+    FillChecksum,
+    Log,
+    LogDetail,
+    NfLog,
+    SideEffect,
+    Trace,
+)
 from translate.ir.values import Interval, Name, Value
 from translate.ir.walks import longest_walk
 
@@ -98,10 +105,12 @@ __all__ = [
     "AddressType",
     "AnyOf",
     "Apply",
+    "Audit",
     "Branch",
     "Cell",
     "Chain",
     "Choose",
+    "Classify",
     "ConnectionState",
     "ConnectionStatus",
     "Counters",
@@ -111,6 +120,7 @@ __all__ = [
     "Family",
     "Field",
     "FieldTest",
+    "FillChecksum",
     "Goto",
     "Hidden",
     "Hook",
@@ -150,6 +160,7 @@ __all__ = [
     "SetOption",
     "SetTest",
     "SetType",
+    "SideEffect",
     "Snat",
     "Spelled",
     "Statement",
@@ -157,6 +168,7 @@ __all__ = [
     "TableName",
     "TcpFlag",
     "Test",
+    "Trace",
     "Unknown",
     "Value",
     "calls",

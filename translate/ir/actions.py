@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from translate.ir.family import Family
+from translate.ir.sideeffects import Audit, Classify, FillChecksum, Log, NfLog, Trace
 from translate.ir.values import Interval
 
 __all__ = [
@@ -23,11 +24,8 @@ __all__ = [
     "Drop",
     "Goto",
     "Jump",
-    "Log",
-    "LogDetail",
     "Masquerade",
     "NatPorts",
-    "NfLog",
     "NoTrack",
     "Redirect",
     "Reject",
@@ -213,39 +211,6 @@ class NoTrack:
     """Keep the packet out of connection tracking (``-j CT --notrack``, ``-j NOTRACK``)."""
 
 
-class LogDetail(StrEnum):
-    """Details of a packet that LOG can add, spelled as the option behind ``--log-``."""
-
-    TCP_SEQUENCE = "tcp-sequence"
-    TCP_OPTIONS = "tcp-options"
-    IP_OPTIONS = "ip-options"
-    UID = "uid"
-    MACDECODE = "macdecode"
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Write the packet to the kernel's log at ``level`` (0 to 7), and go on (``log_tg``)."""
-
-    prefix: str
-    level: int
-    details: tuple[LogDetail, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NfLog:
-    """Send the packet to the listeners of a netlink ``group``, and go on (``nflog_tg``).
-
-    ``size`` is the number of bytes that are sent, ``threshold`` the number of packets that are sent
-    together; both are None when not given.
-    """
-
-    prefix: str
-    group: int
-    size: int | None = None
-    threshold: int | None = None
-
-
 Action = (
     Accept
     | Drop
@@ -264,4 +229,8 @@ Action = (
     | NoTrack
     | Log
     | NfLog
+    | Audit
+    | Trace
+    | Classify
+    | FillChecksum
 )

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from translate.ir.actions import Action, Log, NfLog
+from translate.ir.actions import Action
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
 from translate.ir.matches import Recent, SetTest, Test
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.sets import IpSet
+from translate.ir.sideeffects import SideEffect
 
 __all__ = [
     "Chain",
@@ -130,7 +131,7 @@ class Rule:
         hides = {one.hides for one in self.unknown} - {Hidden.EFFECT}
         if hides != {Hidden.TESTS}:
             return bool(hides)
-        does = any(not isinstance(action, Log | NfLog) for action in self.actions)
+        does = any(not isinstance(action, SideEffect) for action in self.actions)
         return does or any(isinstance(test, Recent) for test in self.tests)
 
 

@@ -7,10 +7,13 @@ from typing import assert_never
 from translate.ir import (
     Accept,
     Action,
+    Audit,
+    Classify,
     Dnat,
     Drop,
     Family,
     Field,
+    FillChecksum,
     Goto,
     Interval,
     Jump,
@@ -29,6 +32,7 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Trace,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.values import format_interval, take_interval
@@ -81,6 +85,14 @@ def format_action(action: Action, family: Family) -> str:
             return " ".join(("log", quoted(prefix), "level", str(level), *details))
         case NfLog():
             return _nflog(action)
+        case Audit():
+            return "audit"
+        case Trace():
+            return "trace"
+        case Classify(priority=priority):
+            return f"classify {priority:#x}"
+        case FillChecksum():
+            return "fill-checksum"
         case _:
             assert_never(action)
 
@@ -151,6 +163,14 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return _take_log(cursor)
         case "nflog":
             return _take_nflog(cursor)
+        case "audit":
+            return Audit()
+        case "trace":
+            return Trace()
+        case "classify":
+            return Classify(cursor.number("a priority", most=_MOST_MARK))
+        case "fill-checksum":
+            return FillChecksum()
         case _:
             raise TextError(token.column, f"expected an action, found {token.text!r}")
 

@@ -41,9 +41,7 @@ from translate.ir.actions import (
     Accept,
     Dnat,
     Drop,
-    Log,
     Masquerade,
-    NfLog,
     NoTrack,
     Redirect,
     Reject,
@@ -54,6 +52,7 @@ from translate.ir.actions import (
     SetMark,
     Snat,
 )
+from translate.ir.sideeffects import SideEffect
 from translate.passes.calls import CALLS
 
 __all__ = ["flatten"]
@@ -132,8 +131,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Masquerade()
             | Redirect()
             | NoTrack()
-            | Log()
-            | NfLog()
+            | SideEffect()
         ):
             return action
         case _:

@@ -27,14 +27,13 @@ from translate.ir import (
     FieldTest,
     Goto,
     Jump,
-    Log,
     Masquerade,
-    NfLog,
     Redirect,
     Reject,
     Return,
     Rule,
     SetMark,
+    SideEffect,
     Snat,
 )
 
@@ -52,7 +51,7 @@ _FEW: Final = {
 }
 """Fields of which few values occur, and where a view has them."""
 
-_REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | Log | NfLog
+_REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | SideEffect
 """Actions that only direct the walk, decide, or set the mark."""
 
 _FEWEST_RULES: Final = 2

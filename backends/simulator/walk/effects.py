@@ -8,18 +8,17 @@ from backends.simulator.conntrack.skb import Skb
 from translate.ir import (
     Action,
     ConnectionState,
-    Log,
-    NfLog,
     NoTrack,
     RestoreMark,
     SaveMark,
     SetConnmark,
     SetMark,
+    SideEffect,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
-EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Log, NfLog)
+EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, SideEffect)
 """The actions after which the next rule follows."""
 
 

@@ -32,7 +32,7 @@ __all__ = [
     "Range",
     "Reject",
     "SetCtMark",
-    "SetMetaMark",
+    "SetMeta",
     "UpdateSet",
     "Verdict",
     "data_of",
@@ -177,9 +177,10 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class SetMetaMark:
-    """``meta mark set``."""
+class SetMeta:
+    """``meta KEY set``: the key as nft spells it."""
 
+    key: str
     register: int
 
 
@@ -240,7 +241,7 @@ Instruction = (
     | LookUp
     | UpdateSet
     | Count
-    | SetMetaMark
+    | SetMeta
     | SetCtMark
     | Nat
     | Reject
@@ -248,7 +249,16 @@ Instruction = (
     | NoTrack
 )
 
-_META: Final = {3: "mark", 6: "iifname", 7: "oifname", 16: "l4proto", 26: "iifkind"}
+_META: Final = {
+    2: "priority",
+    3: "mark",
+    6: "iifname",
+    7: "oifname",
+    12: "nftrace",
+    16: "l4proto",
+    26: "iifkind",
+}
+_META_SET: Final = frozenset({"priority", "mark", "nftrace"})
 _CT: Final = {
     0: "state",
     1: "direction",
@@ -318,9 +328,9 @@ def _meta(a: Attributes) -> Instruction:
     key = _META[number(a[2])]
     if 3 not in a:
         return LoadMeta(key, number(a[1]))
-    if key != "mark":
+    if key not in _META_SET:
         raise KeyError(key)
-    return SetMetaMark(number(a[3]))
+    return SetMeta(key, number(a[3]))
 
 
 def _ct(a: Attributes) -> Instruction:

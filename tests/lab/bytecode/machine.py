@@ -28,7 +28,7 @@ from tests.lab.bytecode.instructions import (
     Range,
     Reject,
     SetCtMark,
-    SetMetaMark,
+    SetMeta,
     UpdateSet,
     Verdict,
 )
@@ -163,7 +163,11 @@ class _Rule:
                 self._update(instruction)
             case Count(name=name):
                 self._state.note("count", self._whole.names.counters[name])
-            case SetMetaMark(register=register):
+            case SetMeta(key="nftrace", register=register):
+                self._state.note("nftrace", self._get(register, 1)[0])
+            case SetMeta(key="priority", register=register):
+                self._state.note("priority", int.from_bytes(self._get(register, _WORD), sys.byteorder))
+            case SetMeta(register=register):
                 self._state.mark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
             case SetCtMark(register=register):
                 if self._state.has_entry:

@@ -21,14 +21,17 @@ from translate.ir import (
     Action,
     AnyOf,
     Apply,
+    Audit,
     Cell,
     Choose,
+    Classify,
     ConnectionState,
     Dnat,
     Drop,
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Goto,
     Interval,
     IpSet,
@@ -59,6 +62,7 @@ from translate.ir import (
     Snat,
     Statement,
     Test,
+    Trace,
 )
 
 __all__ = ["World", "holds", "perform"]
@@ -223,6 +227,14 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 return False
             case Log() | NfLog():
                 state.note("log", _log(action))
+            case Audit():
+                state.note("log", instructions.Log("", None, 0, 0, _AUDIT_LEVEL, 0))
+            case Trace():
+                state.note("nftrace", 1)
+            case Classify(priority=priority):
+                state.note("priority", priority)
+            case FillChecksum():
+                raise AssertionError(action)  # nftables refuses it
             case NoTrack():
                 state.tracked = ConnectionState.UNTRACKED
             case SetMark(value=value, mask=mask):
@@ -263,6 +275,7 @@ def _log(action: Log | NfLog) -> Instruction:
     return instructions.Log(action.prefix, None, 0, 0, action.level, flags)
 
 
+_AUDIT_LEVEL: Final = 8  # NFT_LOGLEVEL_AUDIT
 _LOG_FLAGS: Final = {
     LogDetail.TCP_SEQUENCE: 0x01,  # NF_LOG_TCPSEQ and so on
     LogDetail.TCP_OPTIONS: 0x02,

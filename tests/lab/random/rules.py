@@ -22,6 +22,7 @@ _LOGS: Final = (
     "LOG",
     'LOG --log-prefix "to be seen: " --log-level 7 --log-tcp-options --log-uid',
     "NFLOG --nflog-group 5 --nflog-prefix seen --nflog-size 64",
+    "AUDIT --type drop",
 )
 _PORTS: Final = ("53", "80", "81", "443", "80:443", "1024:65535", ":1023", "53:", "30000:30010", "8080")
 _MULTI: Final = ("53,80", "80,81,443", "50:53,80", "8000:8100,53", "443", "1:65535", "79,80,81,82")
@@ -298,7 +299,8 @@ class _Table:
             return f"-j {self.draw.choice(_LOGS)}"
         match self.name:
             case "raw":
-                return self.draw.choice(("-j NOTRACK", "-j CT --notrack", "-j DROP", self._marked()))
+                marked = self._marked()
+                return self.draw.choice(("-j NOTRACK", "-j CT --notrack", "-j DROP", "-j TRACE", marked))
             case "mangle":
                 return "-j DROP" if roll > 0.95 else self._marked()
             case "nat":

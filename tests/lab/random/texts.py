@@ -214,6 +214,11 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("8", "DEBUG", "warn", "err", "error", "panic", "emerg", "07", "", "deb"),
         ),
         "group": (("0", "1", "5", "65535"), _ODD_NUMBERS),
+        "audited": (("accept", "drop", "reject"), ("Accept", "DROP", "", "log", "acc")),
+        "class": (
+            ("1:1", "ffff:0", "0x1:0x2a", "0:0"),
+            ("1", ":1", "1:", "", "1:g", "1 :1"),
+        ),
         "sides": (
             ("src", "dst", "src,dst", "dst,dst,src"),
             ("", "SRC", "src,", "src,dst,src,dst,src,dst,src", "both"),
@@ -263,6 +268,8 @@ KINDS: Final = {
     },
     "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
+    "AUDIT": {"--type": "audited"},
+    "CLASSIFY": {"--set-class": "class"},
     "CONNMARK": {
         **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
         **dict.fromkeys(("--and-mark", "--or-mark", "--xor-mark", "--nfmask", "--ctmask", "--mask"), "bits"),
@@ -295,6 +302,9 @@ _MANDATORY: Final = {
     "icmp6": ("--icmpv6-type",),
     "physdev": ("--physdev-is-in",),
     "CT": ("--notrack",),
+    "AUDIT": ("--type",),
+    "CHECKSUM": ("--checksum-fill",),
+    "CLASSIFY": ("--set-class",),
     "DNAT": ("--to-destination",),
     "SNAT": ("--to-source",),
 }
@@ -320,6 +330,9 @@ _PLACES: Final = {
 _HOME: Final = {
     "REJECT": (TableName.FILTER, ("INPUT", "FORWARD", "OUTPUT")),
     "NOTRACK": (TableName.RAW, ("PREROUTING", "OUTPUT")),
+    "TRACE": (TableName.RAW, ("PREROUTING", "OUTPUT")),
+    "CHECKSUM": (TableName.MANGLE, _PLACES[TableName.MANGLE]),
+    "CLASSIFY": (TableName.MANGLE, ("FORWARD", "OUTPUT", "POSTROUTING")),
     "CT": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "DNAT": (TableName.NAT, ("PREROUTING", "OUTPUT")),
     "REDIRECT": (TableName.NAT, ("PREROUTING", "OUTPUT")),

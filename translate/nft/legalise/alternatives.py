@@ -46,8 +46,6 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
-    Log,
-    NfLog,
     NoTrack,
     Recent,
     RecentMode,
@@ -57,6 +55,7 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     SetTest,
+    SideEffect,
     Test,
 )
 from translate.nft.legal import LegalChain
@@ -267,7 +266,7 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 def _comes_back(action: Action) -> bool:
     """Whether the next rule of the chain may follow after this action."""
-    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | Log | NfLog)
+    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | SideEffect)
 
 
 _NO_ENTRY: Final = FieldTest(

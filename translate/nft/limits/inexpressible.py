@@ -18,6 +18,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Interval,
     Log,
     Masquerade,
@@ -77,5 +78,11 @@ def check_statement(part: Part, family: Family) -> None:
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
+        case FillChecksum():
+            reason = (
+                "nftables has no statement that computes a checksum which was left to the network card;"
+                " on a device, tc's action csum does"
+            )
+            raise CannotSay("checksum", reason)
         case _:
             pass

@@ -14,6 +14,7 @@ BACKEND: Final = "nftables"
 REFUSED: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
     "any-of-with-map": "a lookup behind a test that takes several rules",
+    "checksum": "`-j CHECKSUM`",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset": "`-m set` of a set whose members are not known",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports beside its type",

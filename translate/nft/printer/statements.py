@@ -13,9 +13,12 @@ from typing import Final, assert_never
 from translate.ir import (
     Accept,
     Action,
+    Audit,
+    Classify,
     Dnat,
     Drop,
     Family,
+    FillChecksum,
     Goto,
     Interval,
     Jump,
@@ -33,6 +36,7 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Trace,
     format_address,
 )
 from translate.nft.printer.logging import log_statement
@@ -88,6 +92,14 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"meta mark set {_masked('ct mark', ctmask)}"
         case Log() | NfLog():
             return log_statement(action)
+        case Audit():
+            return "log level audit"
+        case Trace():
+            return "meta nftrace set 1"
+        case Classify(priority=priority):
+            return f"meta priority set {priority >> 16:04x}:{priority & 0xFFFF:04x}"
+        case FillChecksum():
+            raise AssertionError(action)  # refused before
         case NoTrack():
             return "notrack"
         case Dnat(addresses=addresses, ports=ports):

@@ -27,6 +27,7 @@ from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
+from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, CT, DROP, NOTRACK, REJECT, RETURN
@@ -79,6 +80,7 @@ TARGETS: Final = MappingProxyType(
             REJECT,
             RETURN,
             SNAT,
+            *SIDE_EFFECTS,
         )
     }
 )

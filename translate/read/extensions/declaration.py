@@ -154,7 +154,8 @@ class TargetExtension:
     """A target (``-j name``), with the tables and hooks that the kernel allows it in (``struct xt_target``).
 
     ``tables`` is None when any table will do; ``hooks`` are those from which its chain may be
-    reached. ``meaning`` is None where it is not modelled; ``hides`` is what of the rule is unknown then.
+    reached. ``meaning`` is None where it is not modelled; ``hides`` is what of the rule is unknown then, and
+    ``reason`` says why no translation could do what it does, if none could.
     """
 
     name: str
@@ -162,6 +163,7 @@ class TargetExtension:
     meaning: Callable[[Given, Context], Action] | None
     family: Family | None = None
     hides: Hidden = Hidden.ACTION
+    reason: str = ""
     tables: frozenset[TableName] | None = None
     hooks: frozenset[Hook] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)

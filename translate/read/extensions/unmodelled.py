@@ -72,9 +72,6 @@ u32: !--u32=1
 """
 
 _EFFECTS: Final = """
-AUDIT: --type=1
-CHECKSUM: --checksum-fill=0
-CLASSIFY: --set-class=1
 CONNSECMARK: --save=0 --restore=0
 DSCP: --set-dscp=1 --set-dscp-class=1
 ECN: --ecn-tcp-remove=0 --ecn-tcp-cwr=1 --ecn-tcp-ece=1 --ecn-ip-ect=1
@@ -86,7 +83,6 @@ TCPMSS: --set-mss=1 --clamp-mss-to-pmtu=0
 TCPOPTSTRIP: --strip-options=1
 TEE: --gateway=1 --oif=1
 TOS: --set-tos=1 --and-tos=1 --or-tos=1 --xor-tos=1
-TRACE:
 ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 """
 
@@ -124,6 +120,15 @@ _FIELDS: Final = {
 """The fields that a test can depend on. Sender and receiver are the same in all packets of a flow."""
 
 
+_REASONS: Final = {
+    "IDLETIMER": "nftables has no timers that report when no packet has come for a time",
+    "LED": "nftables has no LED triggers",
+    "RATEEST": "nftables has no estimators of rates",
+    "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
+}
+"""Why no translation can do what a target does, besides that it is not modelled."""
+
+
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:
     """Return the options of each extension.
 
@@ -150,7 +155,14 @@ def _option(text: str) -> OptionSpec:
 
 def _targets(text: str, hides: Hidden) -> tuple[TargetExtension, ...]:
     return tuple(
-        TargetExtension(name=name, options=options, meaning=None, hides=hides, family=_ONE_FAMILY.get(name))
+        TargetExtension(
+            name=name,
+            options=options,
+            meaning=None,
+            hides=hides,
+            family=_ONE_FAMILY.get(name),
+            reason=_REASONS.get(name, ""),
+        )
         for name, options in _declared(text).items()
     )
 

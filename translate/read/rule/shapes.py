@@ -18,6 +18,7 @@ from translate.ir import (
     Action,
     Counters,
     Family,
+    Field,
     FieldTest,
     Goto,
     Jump,
@@ -146,8 +147,13 @@ def _unknown(
 ) -> tuple[Unknown, ...]:
     """Return the parts of an extension with these options that are not modelled."""
     if extension.meaning is None:
-        fields = extension.fields if isinstance(extension, MatchExtension) else ()
-        return (Unknown(f"{spelled} is not modelled", extension.hides, fields, extension=spelled),)
+        fields: tuple[Field, ...] = ()
+        reason = ""
+        if isinstance(extension, MatchExtension):
+            fields = extension.fields
+        elif extension.reason:
+            reason = f": {extension.reason}"
+        return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
     given = {name for name, _, _ in template}
     return tuple(
         Unknown(f"{spec.name}: {spec.refused}", spec.hides or extension.hides, extension=spelled)

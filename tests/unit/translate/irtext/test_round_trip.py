@@ -23,15 +23,18 @@ from translate.ir import (
     Action,
     AnyOf,
     Apply,
+    Audit,
     Branch,
     Cell,
     Choose,
+    Classify,
     Dnat,
     Drop,
     Entry,
     Family,
     Field,
     FieldTest,
+    FillChecksum,
     Goto,
     Hook,
     Interval,
@@ -70,6 +73,7 @@ from translate.ir import (
     Snat,
     TableName,
     Test,
+    Trace,
     field_bits,
 )
 from translate.irtext import parse_program, print_program
@@ -235,6 +239,8 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         **{kind: st.builds(kind, addresses, ports) for kind in (Dnat, Snat)},
         **{kind: st.builds(kind, ports) for kind in (Masquerade, Redirect)},
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
+        **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
+        Classify: st.builds(Classify, MARKS),
         NfLog: st.builds(NfLog, prefix=TEXT, group=PORTS, size=COUNTS, threshold=COUNTS),
     }
 

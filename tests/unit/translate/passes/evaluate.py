@@ -27,11 +27,9 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
-    Log,
     Lookup,
     Masquerade,
     Name,
-    NfLog,
     NoTrack,
     Nth,
     Policy,
@@ -47,6 +45,7 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SideEffect,
     Snat,
     Test,
 )
@@ -210,7 +209,7 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 state = state.put(Field.MARK, (mark & ~mask & 0xFFFFFFFF) ^ value)
             case SetConnmark() | SaveMark() | RestoreMark():
                 state = _connmark(action, state)
-            case Log() | NfLog():
+            case SideEffect():
                 pass
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))

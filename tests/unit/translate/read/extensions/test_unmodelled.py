@@ -36,7 +36,6 @@ def read(words: str, family: Family = Family.IP) -> Rule:
         "-p tcp -j TCPMSS --clamp-mss-to-pmtu",
         "-j TOS --set-tos 0x10/0x3f",
         "-j SET --add-set hosts src,dst --exist --timeout 60",
-        "-j TRACE",
     ],
 )
 def test_a_rule_is_written_as_it_was(words: str) -> None:

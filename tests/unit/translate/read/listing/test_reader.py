@@ -18,6 +18,7 @@ from translate.ir import (
     Jump,
     Ruleset,
     TableName,
+    Trace,
     Unknown,
 )
 from translate.read import InputForm, read_ruleset
@@ -191,7 +192,6 @@ def test_a_table_that_cannot_hold_it_is_reported():
         ("ACCEPT tcp -- anywhere anywhere tcp dpt:22 limit: avg 3/min burst 5", Accept(), {Hidden.TESTS}),
         ("X all -- anywhere anywhere /* cut com", Jump("X"), {Hidden.TESTS}),
         ("X all -- anywhere anywhere [goto]  MAC02:00:00:00:00:01", Goto("X"), {Hidden.TESTS}),
-        ("TRACE all -- anywhere anywhere", None, {Hidden.TESTS, Hidden.EFFECT}),
         ("NFQUEUE all -- anywhere anywhere NFQUEUE num 3", None, {Hidden.TESTS, Hidden.ACTION}),
         (
             "DNAT tcp -- anywhere anywhere owner UID match 0 to:10.0.0.1:80",

@@ -1,0 +1,81 @@
+"""Side effects: what rules do besides changing a packet or its connection. The packet goes on as it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = [
+    "Audit",
+    "Classify",
+    "FillChecksum",
+    "Log",
+    "LogDetail",
+    "NfLog",
+    "SideEffect",
+    "Trace",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffect:
+    """An action after which the next rule sees the same packet with the same mark and connection."""
+
+
+class LogDetail(StrEnum):
+    """Details of a packet that LOG can add, spelled as the option behind ``--log-``."""
+
+    TCP_SEQUENCE = "tcp-sequence"
+    TCP_OPTIONS = "tcp-options"
+    IP_OPTIONS = "ip-options"
+    UID = "uid"
+    MACDECODE = "macdecode"
+
+
+@dataclass(frozen=True, slots=True)
+class Log(SideEffect):
+    """Write the packet to the kernel's log at ``level`` (0 to 7), and go on (``log_tg``)."""
+
+    prefix: str
+    level: int
+    details: tuple[LogDetail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NfLog(SideEffect):
+    """Send the packet to the listeners of a netlink ``group``, and go on (``nflog_tg``).
+
+    ``size`` is the number of bytes that are sent, ``threshold`` the number of packets that are sent
+    together; both are None when not given.
+    """
+
+    prefix: str
+    group: int
+    size: int | None = None
+    threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Audit(SideEffect):
+    """Write an audit record of the packet (``audit_tg``); the record does not have the rule's ``--type``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(SideEffect):
+    """Report every rule that the packet meets from here on (``trace_tg``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classify(SideEffect):
+    """Set the packet's priority, by which queueing disciplines classify it: MAJOR << 16 | MINOR."""
+
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class FillChecksum(SideEffect):
+    """Compute a checksum that was left to the network card (``checksum_tg``).
+
+    The packet has the same checksum when it leaves the node, so that only those who read it before can tell:
+    a DHCP client in a virtual machine, on a raw socket.
+    """
