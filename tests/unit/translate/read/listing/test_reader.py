@@ -18,7 +18,6 @@ from translate.ir import (
     Jump,
     Ruleset,
     TableName,
-    Trace,
     Unknown,
 )
 from translate.read import InputForm, read_ruleset
