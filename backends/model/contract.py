@@ -11,7 +11,7 @@ from backends.model.flow import Flow, Repeated
 from backends.model.node import Node
 from backends.model.outcome import FlowResult
 from translate.errors import Note
-from translate.ir import Ruleset
+from translate.ir import Rules, Ruleset
 
 __all__ = ["Availability", "Backend", "Job", "Session"]
 
@@ -26,14 +26,19 @@ class Availability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The input of a backend: the rules as read, the node, and the optimisation level.
+    """The input of a backend: the rules in any form, the node, and the optimisation level.
 
-    ``level`` (0 to 2) matters only to backends that run a translation.
+    Only a backend that runs a translation takes ``rules`` as they are, and ``level`` (0 to 2).
     """
 
-    ruleset: Ruleset
+    rules: Rules
     node: Node
     level: int = 2
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The ruleset with every rule. Raises ParseError where a rule cannot be read."""
+        return self.rules.whole()
 
 
 class Session(Protocol):

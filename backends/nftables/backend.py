@@ -65,12 +65,11 @@ class NftablesBackend:
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Translate the job's rules at its level and load them into a fresh node."""
-        from translate.nft import emit
-        from translate.passes import lower
+        from translate.condense import emit_nft, lower
 
-        output = emit(lower(job.ruleset, level=job.level))
+        output = emit_nft(lower(job.rules, level=job.level))
         refuse_endless_walks(job.ruleset, self.name)
-        loader = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
+        loader = NftablesLoader(output.text, job.rules.family, flush=output.flush)
         return open_session(job.node, loader, limits=output.notes)
 
 

@@ -39,9 +39,9 @@ class TcEbpfBackend:
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Translate the job's rules and load them into a fresh node."""
-        from translate.passes import lower
+        from translate.condense import lower, whole_program
 
-        output = emit(lower(job.ruleset, level=job.level))
+        output = emit(whole_program(lower(job.rules, level=job.level)))
         return open_session(
             job.node, TcEbpfLoader(output, direct=self.direct, cached=self.cached), limits=output.notes
         )

@@ -47,7 +47,7 @@ def check_case(case: Case) -> tuple[Failure, ...]:
 
 
 def _simulated(case: Case) -> list[FlowResult]:
-    simulation = Simulation(Job(ruleset=case.ruleset, node=case.node))
+    simulation = Simulation(Job(rules=case.ruleset, node=case.node))
     return [simulation.simulate(f) for f in case.flows]
 
 

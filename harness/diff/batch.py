@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from backends.model.flow import Flow
 from backends.model.node import Node
 from translate.errors import InputError
-from translate.ir import Ruleset
+from translate.ir import Rules, Ruleset
 
 __all__ = ["Batch", "select"]
 
@@ -21,11 +21,16 @@ class Batch:
     """
 
     rules_path: str
-    ruleset: Ruleset
+    rules: Rules
     node: Node
     flows: tuple[Flow, ...]
     corpus: str | None
     node_path: str | None = None
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The ruleset with every rule. Raises ParseError where a rule cannot be read."""
+        return self.rules.whole()
 
 
 def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:

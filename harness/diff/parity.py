@@ -211,7 +211,7 @@ def _refusal(error: UnsupportedError) -> str:
 
 
 def _ask_reference(batch: Batch, plan: Plan, reference: Backend, progress: Progress) -> _Bench:
-    job = Job(ruleset=batch.ruleset, node=batch.node, level=plan.level)
+    job = Job(rules=batch.rules, node=batch.node, level=plan.level)
     (one,) = replay([reference], job, batch.flows, progress=progress)
     if one.refusal is not None:
         raise one.refusal
@@ -247,8 +247,8 @@ def _judge(
 
 def _command(name: str, batch: Batch, flow_id: str, plan: Plan, *, repeat: int = 0) -> str:
     words = ["nfparity", "diff", batch.rules_path]
-    if batch.ruleset.family is not Family.IP and "--family" not in plan.options:
-        words += ["--family", batch.ruleset.family.value]
+    if batch.rules.family is not Family.IP and "--family" not in plan.options:
+        words += ["--family", batch.rules.family.value]
     if batch.corpus is not None:
         words += ["--corpus", batch.corpus]
     if batch.node_path is not None:

@@ -333,7 +333,7 @@ def _without(job: Job, flow: Flow, rule: Rule, branch: TracedBranch) -> Outcome 
     ruleset = _disarmed(job.ruleset, rule)
     others = [
         b.steps[0].outcome
-        for b in trace(replace(job, ruleset=ruleset), replace(flow, steps=flow.steps[:1]), assuming=True)
+        for b in trace(replace(job, rules=ruleset), replace(flow, steps=flow.steps[:1]), assuming=True)
         if denied.isdisjoint(b.assuming)
     ]
     same = [o for o in others if o is not None and (o.dst, o.dport) == (outcome.dst, outcome.dport)]

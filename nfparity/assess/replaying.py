@@ -72,7 +72,7 @@ def try_flows(
     ``measures`` maps ids of flows to their measure. Raises MachineError when a backend fails or rejects
     its rules.
     """
-    job = Job(ruleset=facts.ruleset, node=facts.node)
+    job = Job(rules=facts.ruleset, node=facts.node)
     simulation = Simulation(job)
     plain = [flow for flow in flows if flow.id not in measures]
     (simulated,) = replay([SimulatorBackend()], job, plain, progress=progress)

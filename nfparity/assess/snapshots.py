@@ -94,7 +94,7 @@ def assess_snapshot(
         _probe(before, after, known=known)
         corpus: tuple[Flow, ...] = ()
         if options.corpus and not _only_detector_flows(options.only, facts):
-            corpus = generate_corpus(Job(ruleset=ruleset, node=facts.node), seed=0).flows
+            corpus = generate_corpus(Job(rules=ruleset, node=facts.node), seed=0).flows
         assessments.append(
             assess(
                 facts,

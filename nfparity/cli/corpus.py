@@ -131,7 +131,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     node = load_node(arguments.node, ruleset, rules=arguments.rules)
     print_unknown(ruleset)
     print_assumptions(node)
-    made = generate_corpus(Job(ruleset=ruleset, node=node), seed=arguments.seed)
+    made = generate_corpus(Job(rules=ruleset, node=node), seed=arguments.seed)
     write_text(arguments.output, write_flows(made.flows))
     print_generated(made, sys.stderr)
     return 1 if made.coverage.missed else 0
@@ -184,7 +184,7 @@ def _coverage(arguments: argparse.Namespace) -> int:
     count = count_in_simulator if arguments.counted_by == "simulator" else count_in_kernel
     reports = []
     for group in by_rules.values():
-        counts = [count(Job(ruleset=b.ruleset, node=b.node), b.flows) for b in group]
+        counts = [count(Job(rules=b.ruleset, node=b.node), b.flows) for b in group]
         flows = sum(len(b.flows) for b in group)
         reports.append(coverage(group[0].ruleset, counts, counted_by=arguments.counted_by, flows=flows))
     if arguments.format == "json":
@@ -204,7 +204,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         ruleset = Ruleset(family=Family.IP, tables=())
     else:
         ruleset = load_rules(arguments.rules, input_options(arguments))
-    return Job(ruleset=ruleset, node=load_node(arguments.node, ruleset, rules=arguments.rules))
+    return Job(rules=ruleset, node=load_node(arguments.node, ruleset, rules=arguments.rules))
 
 
 def _import(arguments: argparse.Namespace) -> int:

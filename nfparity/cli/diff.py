@@ -24,7 +24,7 @@ from nfparity.cli.options import (
     probability,
 )
 from nfparity.inputs.batches import load_batches, load_node
-from nfparity.inputs.rules import load_rules
+from nfparity.inputs.rules import load_large_rules
 from translate.errors import InputError
 
 _EXAMPLE = """\
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:
-        print_unknown(batch.ruleset)
+        print_unknown(batch.rules.sample)
     if given is not None:
         names = (given.name, *(names if requested else ()))
         requested = True
@@ -202,12 +202,12 @@ def _with_random(arguments: argparse.Namespace, batches: tuple[Batch, ...]) -> t
     if not batches:
         if arguments.rules is None:
             raise InputError("--random needs rules, or a corpus that brings them")
-        ruleset = load_rules(arguments.rules, input_options(arguments))
-        node = load_node(arguments.node, ruleset, rules=arguments.rules)
+        rules = load_large_rules(arguments.rules, input_options(arguments))
+        node = load_node(arguments.node, rules, rules=arguments.rules)
         batches = (
             Batch(
                 rules_path=arguments.rules,
-                ruleset=ruleset,
+                rules=rules,
                 node=node,
                 flows=(),
                 corpus=None,

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     node = load_node(arguments.node, ruleset, rules=arguments.rules)
     print_assumptions(node)
     flow = parse_packet(arguments.packet, node)
-    explanation = explain(Job(ruleset=ruleset, node=node), flow)
+    explanation = explain(Job(rules=ruleset, node=node), flow)
     if arguments.format == "json":
         from harness.report.pathjson import explanation_json
 

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     for batch in select(batches, arguments.only):
         print_unknown(batch.ruleset)
         print_assumptions(batch.node)
-        simulation = Simulation(Job(ruleset=batch.ruleset, node=batch.node), assuming=True)
+        simulation = Simulation(Job(rules=batch.ruleset, node=batch.node), assuming=True)
         for flow in batch.flows:
             line = result_to_json(simulation.simulate(flow), flow.family)
             sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")

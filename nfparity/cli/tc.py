@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from nfparity.tc.place import Place
     from nfparity.tc.record import Record
     from nfparity.tc.status import Status
-    from translate.condense import CondensedRuleset
-    from translate.ir import Ruleset
+    from translate.ir import Rules
 
 _EXAMPLE = """\
 example:
@@ -140,31 +139,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
-    ruleset = load_large_rules(arguments.rules, input_options(arguments))
-    from translate.condense import lower, sample_of, whole_program
-
-    shown = sample_of(ruleset)
-    print_unknown(shown)
-    from nfparity.tc import Installed, Rules
+    given = load_large_rules(arguments.rules, input_options(arguments))
+    print_unknown(given.sample)
+    from nfparity import tc
     from translate import bpf
+    from translate.condense import lower, whole_program
 
-    output = bpf.emit(whole_program(lower(ruleset, level=arguments.level)))
+    output = bpf.emit(whole_program(lower(given, level=arguments.level)))
     print_notes(output.notes)
     if arguments.connections is not None:
         output = replace(output, connections=arguments.connections)
-    rules = Rules(
+    rules = tc.Rules(
         output=output,
         name=arguments.rules,
-        digest=_digest(arguments.rules, ruleset),
+        digest=_digest(arguments.rules, given),
         level=arguments.level,
         direct=not arguments.no_fast_path,
         sized=arguments.connections is not None,
         cached=not arguments.no_cache,
     )
-    outcome = Installed(shown.family).load(rules, flush=arguments.flush)
-    data = {"family": shown.family.value, "outcome": outcome.value, "sha256": rules.digest}
-    _print(arguments, data, [f"{shown.family.value}: {outcome.value}"])
-    _warn_of_others(shown.family)
+    outcome = tc.Installed(given.family).load(rules, flush=arguments.flush)
+    data = {"family": given.family.value, "outcome": outcome.value, "sha256": rules.digest}
+    _print(arguments, data, [f"{given.family.value}: {outcome.value}"])
+    _warn_of_others(given.family)
     return 0
 
 
@@ -278,13 +275,12 @@ def _warn_of_others(family: Family) -> None:
             )
 
 
-def _digest(path: str, ruleset: Ruleset | CondensedRuleset) -> str:
+def _digest(path: str, rules: Rules) -> str:
     if path != "-" and not is_snapshot(path):
         return hashlib.sha256(read_bytes(path)).hexdigest()
-    from translate.condense import whole_ruleset
     from translate.write import write_save
 
-    return hashlib.sha256(write_save(whole_ruleset(ruleset)).encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256(write_save(rules.whole()).encode(errors="surrogateescape")).hexdigest()
 
 
 def _print(arguments: argparse.Namespace, data: object, lines: list[str]) -> None:

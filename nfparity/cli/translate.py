@@ -23,11 +23,8 @@ from translate.errors import InputError, Note, Refusal, UnsupportedError
 
 if TYPE_CHECKING:
     from translate.bpf import BpfOutput
-    from translate.condense import CondensedRuleset
-    from translate.ir import Ruleset
+    from translate.ir import Rules
     from translate.nft import NftOutput
-
-    _Rules = Ruleset | CondensedRuleset
 
 _Output = TypeVar("_Output")
 
@@ -81,27 +78,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the translation."""
     to: str = arguments.to
     _check_options(arguments)
-    from translate.condense import sample_of
-
-    ruleset = load_large_rules(arguments.rules, input_options(arguments))
-    print_unknown(sample_of(ruleset))
-    old: _Rules | None = None
+    rules = load_large_rules(arguments.rules, input_options(arguments))
+    print_unknown(rules.sample)
+    old: Rules | None = None
     if arguments.against is not None:
         old = load_large_rules(arguments.against, input_options(arguments))
-        _check_families(old, ruleset)
+        _check_families(old, rules)
     refusals: tuple[Refusal, ...] = ()
     match to:
         case "nft":
-            text, refusals = _nft(ruleset, old, arguments.level, arguments.keep_going)
+            text, refusals = _nft(rules, old, arguments.level, arguments.keep_going)
         case "bpf":
-            text, refusals = _bpf(ruleset, old, arguments.level, arguments.keep_going)
+            text, refusals = _bpf(rules, old, arguments.level, arguments.keep_going)
         case "ir":
-            text = _ir(ruleset, arguments.level, arguments.after)
+            text = _ir(rules, arguments.level, arguments.after)
         case _:
-            from translate.condense import whole_ruleset
             from translate.write import write_save
 
-            text = write_save(whole_ruleset(ruleset))
+            text = write_save(rules.whole())
     write_text(arguments.output, text)
     return 1 if refusals else 0
 
@@ -131,24 +125,20 @@ def _check_pass(name: str, to: str, level: int) -> None:
         raise InputError(f"-O{level} has no pass {name!r}{hint} Its passes are: {', '.join(names)}")
 
 
-def _check_families(old: _Rules, new: _Rules) -> None:
+def _check_families(old: Rules, new: Rules) -> None:
     """Raise InputError if the rules of --against are for the other family."""
-    from translate.condense import sample_of
-
-    old_family, new_family = sample_of(old).family, sample_of(new).family
+    old_family, new_family = old.family, new.family
     if old_family is not new_family:
         raise InputError(f"the rules of --against are for {old_family.value}, RULES for {new_family.value}")
 
 
-def _nft(
-    ruleset: _Rules, old: _Rules | None, level: int, keep_going: bool
-) -> tuple[str, tuple[Refusal, ...]]:
+def _nft(rules: Rules, old: Rules | None, level: int, keep_going: bool) -> tuple[str, tuple[Refusal, ...]]:
     from translate.condense import emit_nft, lower
 
-    def emit(rules: _Rules) -> NftOutput:
+    def emit(rules: Rules) -> NftOutput:
         return emit_nft(lower(rules, level=level))
 
-    output, refusals = _emitted(ruleset, emit, keep_going)
+    output, refusals = _emitted(rules, emit, keep_going)
     _print_notes(output.notes, refusals)
     text = output.text
     if old is not None:
@@ -159,16 +149,14 @@ def _nft(
     return _header(refusals, "#") + text, refusals
 
 
-def _bpf(
-    ruleset: _Rules, old: _Rules | None, level: int, keep_going: bool
-) -> tuple[str, tuple[Refusal, ...]]:
+def _bpf(rules: Rules, old: Rules | None, level: int, keep_going: bool) -> tuple[str, tuple[Refusal, ...]]:
     from translate import bpf
     from translate.condense import lower, whole_program
 
-    def emit(rules: _Rules) -> BpfOutput:
+    def emit(rules: Rules) -> BpfOutput:
         return bpf.emit(whole_program(lower(rules, level=level)))
 
-    output, refusals = _emitted(ruleset, emit, keep_going)
+    output, refusals = _emitted(rules, emit, keep_going)
     _print_notes(output.notes, refusals)
     if old is None:
         return _header(refusals, "//") + output.render(), refusals
@@ -179,26 +167,25 @@ def _bpf(
     return _header(refusals, "//" if change.replacement else "#") + change.render(), refusals
 
 
-def _ir(ruleset: _Rules, level: int, after: str | None) -> str:
+def _ir(rules: Rules, level: int, after: str | None) -> str:
     from translate import passes
-    from translate.condense import lower, whole_program, whole_ruleset
+    from translate.condense import lower, whole_program
     from translate.irtext import print_program
 
     if after is None:
-        return print_program(whole_program(lower(ruleset, level=level)))
-    return print_program(passes.lower(whole_ruleset(ruleset), level=level, after=after))
+        return print_program(whole_program(lower(rules, level=level)))
+    return print_program(passes.lower(rules.whole(), level=level, after=after))
 
 
 def _emitted(
-    ruleset: _Rules, emit: Callable[[_Rules], _Output], keep_going: bool
+    rules: Rules, emit: Callable[[Rules], _Output], keep_going: bool
 ) -> tuple[_Output, tuple[Refusal, ...]]:
     """Return the output, and with ``keep_going`` the refusals of the rules that it leaves out."""
     if not keep_going:
-        return emit(ruleset), ()
-    from translate.condense import whole_ruleset
+        return emit(rules), ()
     from translate.gaps import translate_with_gaps
 
-    return translate_with_gaps(whole_ruleset(ruleset), emit)
+    return translate_with_gaps(rules.whole(), emit)
 
 
 def _print_notes(notes: Iterable[Note], refusals: tuple[Refusal, ...]) -> None:

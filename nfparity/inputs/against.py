@@ -17,7 +17,7 @@ from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
 from nfparity.snapshot import Snapshot, Variant, is_snapshot, load_snapshot
 from nfparity.snapshot.snapshot import holds_rules
 from translate.errors import InputError
-from translate.ir import Family, Ruleset, TableName
+from translate.ir import Family, Rules, TableName
 
 if TYPE_CHECKING:
     from backends.replay.loader import Loader
@@ -83,13 +83,13 @@ def _of_snapshot(snapshot: Snapshot) -> Backend:
     return GivenNftBackend(snapshot.name, snapshot.nft, without=without, beside=beside)
 
 
-def _loader(rules: list[tuple[Variant, Ruleset]]) -> Loader | None:
+def _loader(rules: list[tuple[Variant, Rules]]) -> Loader | None:
     """Return the loader of the rules of one variant, or of both."""
     from backends.combined.backend import BesideLoader
     from backends.iptables.backend import loader_of
 
     loader: Loader | None = None
     for variant, ruleset in rules:
-        one = loader_of(_COMMANDS[variant], ruleset)
+        one = loader_of(_COMMANDS[variant], ruleset.whole())
         loader = one if loader is None else BesideLoader(loader, one)
     return loader

@@ -16,17 +16,17 @@ from harness.corpus.jsonlines import read_flows
 from harness.corpus.rulefile import AS_FOUND, InputOptions
 from harness.diff.batch import Batch
 from harness.files.userfiles import STDIN_NAME, read_bytes, read_text
-from nfparity.inputs.rules import load_rules
+from nfparity.inputs.rules import load_large_rules
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError
-from translate.ir import Ruleset
+from translate.ir import Rules
 
 __all__ = ["load_batches", "load_flows", "load_node"]
 
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
-def load_node(path: str | None, ruleset: Ruleset, *, rules: str | None = None) -> Node:
+def load_node(path: str | None, ruleset: Rules, *, rules: str | None = None) -> Node:
     """Read a node file or take a snapshot's node; without ``path`` that of ``rules``, or an inferred one.
 
     ``rules`` is where the rules were read, which may be a snapshot.
@@ -40,7 +40,7 @@ def load_node(path: str | None, ruleset: Ruleset, *, rules: str | None = None) -
         return node_from_json(read_text(path), name=STDIN_NAME if path == "-" else path)
     from nfparity.snapshot.inference import infer_node
 
-    return infer_node(ruleset)
+    return infer_node(ruleset.whole())
 
 
 def load_flows(path: str, node: Node) -> tuple[Flow, ...]:
@@ -72,20 +72,20 @@ def load_batches(
             raise InputError("no rules given; only a folder of cases brings its own")
         if [rules, corpus, node, options.ipsets].count("-") > 1:
             raise InputError("only one of rules, ipsets, corpus and node can be standard input")
-        ruleset = load_rules(rules, options)
-        where = load_node(node, ruleset, rules=rules)
+        read = load_large_rules(rules, options)
+        where = load_node(node, read, rules=rules)
         flows = load_flows(corpus, where)
-        one = Batch(rules_path=rules, ruleset=ruleset, node=where, flows=flows, corpus=corpus, node_path=node)
+        one = Batch(rules_path=rules, rules=read, node=where, flows=flows, corpus=corpus, node_path=node)
         return (one,)
-    given = None if rules is None else load_rules(rules, options)
+    given = None if rules is None else load_large_rules(rules, options)
     cases = read_cases(Path(corpus))
     many = len(cases) > 1
     groups: dict[tuple[str, str], Batch] = {}
     for case in cases:
-        ruleset = case.ruleset if given is None else given
+        ruleset: Rules = case.ruleset if given is None else given
         where = case.node if node is None else load_node(node, ruleset)
         flows = tuple(replace(f, id=f"{case.name}/{f.id}") for f in case.flows) if many else case.flows
-        rules_path = ruleset.source if rules is None else rules
+        rules_path = ruleset.sample.source if rules is None else rules
         node_path = str(case.node_path) if node is None else node
         key = (rules_path, str(Path(node_path).resolve()))
         if key in groups:
@@ -93,7 +93,7 @@ def load_batches(
         else:
             groups[key] = Batch(
                 rules_path=rules_path,
-                ruleset=ruleset,
+                rules=ruleset,
                 node=where,
                 flows=flows,
                 corpus=corpus,

@@ -5,17 +5,12 @@ Of a snapshot, the rules of one family that are in force there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, insist_on_tables, read_some
 from harness.files.userfiles import STDIN_NAME, read_bytes
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError
-from translate.ir import Family, Ruleset
+from translate.ir import Family, Rules, Ruleset
 from translate.read import read_pieces
-
-if TYPE_CHECKING:
-    from translate.condense import CondensedRuleset
 
 __all__ = ["load_large_rules", "load_pieces", "load_rules"]
 
@@ -29,26 +24,28 @@ def load_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset:
     return pieces[0]
 
 
-def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Ruleset | CondensedRuleset:
+def load_large_rules(path: str, options: InputOptions = AS_FOUND) -> Rules:
     """Read one ruleset to translate it: as :func:`load_rules` does, but condensed if it is large."""
+    if is_snapshot(path) and options.ipsets is None:
+        return _of_snapshot(path, options)
     others = (options.ipsets, options.variant, options.ruleset_number)
     if is_snapshot(path) or options.extract or others != (None, None, None):
         return load_rules(path, options)
-    from translate.condense import CondensedRuleset, read_large, whole_ruleset
+    from translate.condense import read_large
 
     name = STDIN_NAME if path == "-" else path
-    ruleset = read_large(
+    rules = read_large(
         read_bytes(path), name=name, family=options.family, form=options.form, table=options.table
     )
-    if isinstance(ruleset, CondensedRuleset) and not any(ruleset.sample.set_tests()):
-        return ruleset
-    return give_ipsets(insist_on_tables(whole_ruleset(ruleset), name), path, options)
+    insist_on_tables(rules.sample, name)
+    return give_ipsets(rules.whole(), path, options) if any(rules.sample.set_tests()) else rules
 
 
 def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, ...]:
     """Read every ruleset of an input: one, unless it is a page with several."""
     if is_snapshot(path):
-        return (_of_snapshot(path, options),)
+        ruleset = _of_snapshot(path, options).whole()
+        return (ruleset if options.ipsets is None else give_ipsets(ruleset, path, options),)
     if options.variant is not None:
         raise InputError(f"{path}: --variant is for snapshots; this is no folder and no .tar.gz")
     if path == "-" and options.ipsets == "-":
@@ -73,15 +70,14 @@ def load_pieces(path: str, options: InputOptions = AS_FOUND) -> tuple[Ruleset, .
     return (pieces[options.ruleset_number - 1],)
 
 
-def _of_snapshot(path: str, options: InputOptions) -> Ruleset:
+def _of_snapshot(path: str, options: InputOptions) -> Rules:
     from nfparity.snapshot import load_snapshot
 
     if options.extract or (options.form, options.table, options.ruleset_number) != (None, None, None):
         raise InputError(
             f"{path}: --input, --table, --extract and --ruleset are for files of rules, not snapshots"
         )
-    ruleset = load_snapshot(path).ruleset(options.family or Family.IP, options.variant)
-    return ruleset if options.ipsets is None else give_ipsets(ruleset, path, options)
+    return load_snapshot(path).rules_in_force(options.family or Family.IP, options.variant)
 
 
 def _line(ruleset: Ruleset) -> int:

@@ -12,16 +12,19 @@ from dataclasses import replace
 
 from nfparity.migrate.tables import split
 from translate.errors import Refusal, UnsupportedError
-from translate.ir import AnyOf, Recent, Rule, Ruleset, Table, Test
+from translate.ir import AnyOf, Recent, Rule, Rules, Ruleset, Table, Test
 
 __all__ = ["insist_on_separate", "moved", "moved_text", "staying"]
 
 _WHERE = "a table that stays"
 
 
-def moved(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
-    """Return the ruleset of the replaced tables."""
-    return _only(ruleset, [table for table in ruleset.tables if table.name not in left]) if left else ruleset
+def moved(rules: Rules, left: Collection[str]) -> Rules:
+    """Return the rules of the replaced tables."""
+    if not left:
+        return rules
+    ruleset = rules.whole()
+    return _only(ruleset, [table for table in ruleset.tables if table.name not in left])
 
 
 def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
@@ -51,7 +54,7 @@ def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> No
     stay = [table for table in split(text).values() if table.name in left]
     lists = {name for table in stay for name in table.lists}
     written = {name for table in stay for name in table.sets_written}
-    replaced = moved(ruleset, left)
+    replaced = moved(ruleset, left).whole()
     refusals = (
         *(
             Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")

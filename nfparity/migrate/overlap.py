@@ -43,10 +43,9 @@ class OverlapBackend:
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
         """Load both into a new node. Raises the exceptions of either."""
-        from translate.nft import emit
-        from translate.passes import lower
+        from translate.condense import emit_nft, lower
 
-        output = emit(lower(moved(job.ruleset, self._left), level=job.level))
+        output = emit_nft(lower(moved(job.rules, self._left), level=job.level))
         old = loader_of(self._variant, staying(job.ruleset, self._left) if self._emptied else job.ruleset)
-        new = NftablesLoader(output.text, job.ruleset.family, flush=output.flush)
+        new = NftablesLoader(output.text, job.rules.family, flush=output.flush)
         return open_session(job.node, BesideLoader(old, new), limits=output.notes)

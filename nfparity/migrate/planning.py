@@ -149,11 +149,11 @@ def _plan_family(
     progress: Progress,
 ) -> PlannedFamily:
     plan, rules, output = translate_live(family, variant, level, left)
-    read = {table.name for table in rules.tried.tables}
+    read = {table.name for table in rules.tried.sample.tables}
     untried = tuple(table for table in plan.tables if table in left and table not in read)
     told(f"{_WORDS[family]}: making packets from the rules")
     began = time.monotonic()
-    flows = corpus(rules.tried, node, seed)
+    flows = corpus(rules.tried.whole(), node, seed)
     told(f"{_WORDS[family]}: sending {len(flows)} flows through copies of this node")
     report = try_both(rules, node, flows, variant, level, progress)
     seconds = time.monotonic() - began

@@ -16,6 +16,7 @@ from translate.ir import (
     Random,
     RestoreMark,
     Rule,
+    Rules,
     Ruleset,
     SaveMark,
     SetConnmark,
@@ -29,9 +30,17 @@ __all__ = ["insist_on_repeatable"]
 _WHERE = "both at once"
 
 
-def insist_on_repeatable(ruleset: Ruleset) -> None:
-    """Raise UnsupportedError with every rule outside of nat that has another result the second time."""
-    refusals = tuple(
+def insist_on_repeatable(rules: Rules) -> None:
+    """Raise UnsupportedError with every rule outside of nat that has another result the second time.
+
+    Rules that the sample does not have differ from its rules in addresses and ports alone.
+    """
+    if _refusals(rules.sample):
+        raise UnsupportedError(_refusals(rules.whole()))
+
+
+def _refusals(ruleset: Ruleset) -> tuple[Refusal, ...]:
+    return tuple(
         Refusal(rule.origin, _WHERE, "twice", reason)
         for table in ruleset.tables
         if table.name is not TableName.NAT
@@ -39,8 +48,6 @@ def insist_on_repeatable(ruleset: Ruleset) -> None:
         for rule in chain.rules
         for reason in _reasons(rule)
     )
-    if refusals:
-        raise UnsupportedError(refusals)
 
 
 def _reasons(rule: Rule) -> Iterator[str]:

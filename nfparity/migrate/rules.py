@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.corpus.rulefile import InputOptions, read_some
+from harness.corpus.rulefile import insist_on_tables
 from nfparity.migrate.ipsets import live_ipsets
 from nfparity.migrate.kept_tables import insist_on_separate, moved, moved_text, staying
+from translate import ir
+from translate.condense import read_large
 from translate.errors import ParseError
 from translate.ir import Family, Ruleset
 from translate.read import read_ipsets, with_sets
@@ -25,17 +27,17 @@ class Rules:
     text: str
     ipsets: str
     left: tuple[str, ...]
-    tried: Ruleset
+    tried: ir.Rules
 
     @property
-    def moved(self) -> Ruleset:
+    def moved(self) -> ir.Rules:
         """The tables that are replaced."""
         return moved(self.tried, self.left)
 
     @property
     def staying(self) -> Ruleset:
         """The kept tables, as far as they are part of the trial."""
-        return staying(self.tried, self.left)
+        return staying(self.tried.whole(), self.left)
 
 
 def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipsets: str | None) -> Rules:
@@ -45,19 +47,21 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
     kept table.
     """
     try:
-        ruleset = _read(text, family, name)
+        rules = _read(text, family, name)
     except ParseError:
         if not left:
             raise
-        ruleset = _read(moved_text(text, left), family, name)
-    ruleset = moved(ruleset, _undecided(staying(ruleset, left)))
-    sets = ""
-    if any(ruleset.set_tests()):
-        sets = live_ipsets() if ipsets is None else ipsets
-        ruleset = with_sets(ruleset, read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save"))
+        rules = _read(moved_text(text, left), family, name)
     if left:
-        insist_on_separate(ruleset, text, left)
-    return Rules(text=text, ipsets=sets, left=left, tried=ruleset)
+        rules = moved(rules, _undecided(staying(rules.whole(), left)))
+    sets = ""
+    if any(rules.sample.set_tests()):
+        sets = live_ipsets() if ipsets is None else ipsets
+        given = read_ipsets(sets.encode(errors="surrogateescape"), name="ipset save")
+        rules = with_sets(rules.whole(), given)
+    if left:
+        insist_on_separate(rules.whole(), text, left)
+    return Rules(text=text, ipsets=sets, left=left, tried=rules)
 
 
 def _undecided(ruleset: Ruleset) -> tuple[str, ...]:
@@ -69,5 +73,7 @@ def _undecided(ruleset: Ruleset) -> tuple[str, ...]:
     )
 
 
-def _read(text: str, family: Family, name: str) -> Ruleset:
-    return read_some(text.encode(errors="surrogateescape"), name=name, options=InputOptions(family=family))
+def _read(text: str, family: Family, name: str) -> ir.Rules:
+    rules = read_large(text.encode(errors="surrogateescape"), name=name, family=family)
+    insist_on_tables(rules.sample, name)
+    return rules

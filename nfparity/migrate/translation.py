@@ -11,10 +11,10 @@ import hashlib
 from nfparity.migrate.plan import FamilyPlan
 from nfparity.migrate.repeatable import insist_on_repeatable
 from nfparity.migrate.rules import Rules, read_rules
+from translate.condense import emit_nft, lower
 from translate.errors import InputError, ParseError, UnsupportedError
 from translate.ir import IpSet
-from translate.nft import NftOutput, emit
-from translate.passes import lower
+from translate.nft import NftOutput
 
 __all__ = ["digest_of_text", "translate", "translation_of"]
 
@@ -24,7 +24,7 @@ def translate(rules: Rules, level: int) -> NftOutput:
 
     Raises UnsupportedError for rules that cannot be translated, or that must not run twice.
     """
-    output = emit(lower(rules.moved, level=level))
+    output = emit_nft(lower(rules.moved, level=level))
     insist_on_repeatable(rules.moved)
     return output
 
@@ -62,8 +62,8 @@ def _insist_on_same_sets(plan: FamilyPlan, planned: Rules) -> None:
         now = read_rules(plan.rules, plan.family, "the live ipsets", plan.left, None)
     except ParseError as e:
         raise InputError(f"the ipsets have changed since the plan; make another plan: {e}") from e
-    live = {one.name: _content(one) for one in now.moved.sets}
-    for was in planned.moved.sets:
+    live = {one.name: _content(one) for one in now.moved.sample.sets}
+    for was in planned.moved.sample.sets:
         if live.get(was.name) != _content(was):
             raise InputError(f"the ipset {was.name} has changed since the plan; make another plan")
 

@@ -29,7 +29,7 @@ def corpus(ruleset: Ruleset, node: Node, seed: int) -> tuple[Flow, ...]:
     """Return flows for every rule and service. Raises UnsupportedError."""
     from harness.corpus.generate import generate_corpus
 
-    return generate_corpus(Job(ruleset=ruleset, node=node), seed=seed).flows
+    return generate_corpus(Job(rules=ruleset, node=node), seed=seed).flows
 
 
 def try_both(
@@ -100,8 +100,9 @@ def _parity(
         found = one.probe()
         if not found.ok:
             raise MachineError(f"{one.name} cannot run here: {found.reason}")
-    ruleset = rules.tried
-    batch = Batch(rules_path=ruleset.source, ruleset=ruleset, node=node, flows=flows, corpus=None)
+    batch = Batch(
+        rules_path=rules.tried.sample.source, rules=rules.tried, node=node, flows=flows, corpus=None
+    )
     return run_parity(
         Plan(batches=(batch,), level=level),
         backends,

@@ -93,7 +93,7 @@ def send_packets(found: Found, progress: Progress) -> dict[Family, ParityReport]
     for one in found.plan.families:
         name = f"{one.family.value} rules before"
         rules = read_rules(one.rules, one.family, name, one.left, one.ipsets)
-        flows = corpus(rules.tried, node, found.plan.seed)
+        flows = corpus(rules.tried.whole(), node, found.plan.seed)
         reports[one.family] = try_alone(rules, node, flows, one.variant, one.level, progress)
     return reports
 

@@ -44,7 +44,7 @@ def _inferred(snapshot: Snapshot) -> Node:
     """A node for the rules of every family: what is inferred for each, under the same names."""
     from nfparity.snapshot.inference import infer_node
 
-    nodes = [infer_node(one) for one in snapshot.rules.values()]
+    nodes = [infer_node(one.whole()) for one in snapshot.rules.values()]
     addresses: dict[str, tuple[Address, ...]] = {}
     for interface in (i for node in nodes for i in node.interfaces):
         before = addresses.get(interface.name, ())

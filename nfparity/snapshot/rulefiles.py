@@ -8,29 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from backends.model.variant import Variant, variant_of
+from translate.condense import read_large
 from translate.errors import InputError
-from translate.ir import Family, Ruleset
-from translate.read import InputForm, IpSets, read_ipsets, read_ruleset, with_sets
+from translate.ir import Family, Rules
+from translate.read import InputForm, IpSets, read_ipsets, with_sets
 
 __all__ = ["RuleFiles", "rule_files"]
 
 _COMMANDS = {Family.IP: "iptables", Family.IP6: "ip6tables"}
 
 
-class RuleFiles(Mapping[tuple[Variant, Family], Ruleset]):
-    """Rulesets by variant and family. Getting one raises ParseError when its text is wrong."""
+class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
+    """Rules by variant and family. Getting one raises ParseError when its text is wrong."""
 
     def __init__(self, texts: Mapping[tuple[Variant, Family], tuple[str, bytes]], sets: _Sets) -> None:
         self._texts = dict(texts)
         self._sets = sets
-        self._read: dict[tuple[Variant, Family], Ruleset] = {}
+        self._read: dict[tuple[Variant, Family], Rules] = {}
 
-    def __getitem__(self, key: tuple[Variant, Family]) -> Ruleset:
+    def __getitem__(self, key: tuple[Variant, Family]) -> Rules:
         if key not in self._read:
             name, data = self._texts[key]
-            ruleset = read_ruleset(data, name=name, family=key[1], form=InputForm.SAVE)
-            given = self._sets.given() if any(ruleset.set_tests()) else None
-            self._read[key] = ruleset if given is None else with_sets(ruleset, given)
+            rules = read_large(data, name=name, family=key[1], form=InputForm.SAVE)
+            given = self._sets.given() if any(rules.sample.set_tests()) else None
+            self._read[key] = rules if given is None else with_sets(rules.whole(), given)
         return self._read[key]
 
     def __iter__(self) -> Iterator[tuple[Variant, Family]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from backends.model.node import Node
 from backends.model.variant import Variant
 from translate.errors import InputError
-from translate.ir import Family, Policy, Ruleset
+from translate.ir import Family, Policy, Rules, Ruleset
 
 __all__ = ["Snapshot", "holds_rules"]
 
@@ -17,7 +17,7 @@ __all__ = ["Snapshot", "holds_rules"]
 class Snapshot:
     """The captured state of a node, or the contents of a bare file of rules.
 
-    ``name`` is as given. ``rules`` has a ruleset for each variant and family that was captured, also one
+    ``name`` is as given. ``rules`` has the rules of each variant and family that was captured, also one
     with empty tables, each with its ipsets; it may read them only when they are asked for, and raises
     ParseError then. ``nft`` is the text of ``nft -j list ruleset``, ``objects`` the API objects as JSON
     text. ``meta`` is what capture says of itself. What the node cannot say of what was captured stands in
@@ -25,7 +25,7 @@ class Snapshot:
     """
 
     name: str
-    rules: Mapping[tuple[Variant, Family], Ruleset]
+    rules: Mapping[tuple[Variant, Family], Rules]
     node: Node
     nft: str | None = None
     meta: Mapping[str, object] = field(default_factory=dict)
@@ -37,6 +37,10 @@ class Snapshot:
         return tuple(f for f in Family if any(family is f for _, family in self.rules))
 
     def ruleset(self, family: Family, variant: Variant | None = None) -> Ruleset:
+        """Return :meth:`rules_in_force` with every rule."""
+        return self.rules_in_force(family, variant).whole()
+
+    def rules_in_force(self, family: Family, variant: Variant | None = None) -> Rules:
         """Return the rules in force: those of ``variant``, or of the only one that holds any.
 
         Raises InputError when both variants hold rules and nobody chose, and when there are none.
@@ -56,10 +60,10 @@ class Snapshot:
         return next(iter((held or found).values()))
 
 
-def holds_rules(ruleset: Ruleset) -> bool:
-    """Return whether a ruleset has an effect: a rule, or a policy that does not accept."""
+def holds_rules(rules: Rules) -> bool:
+    """Return whether rules have an effect: a rule, or a policy that does not accept."""
     return any(
         chain.rules or chain.policy not in (None, Policy.ACCEPT)
-        for table in ruleset.tables
+        for table in rules.sample.tables
         for chain in table.chains
     )

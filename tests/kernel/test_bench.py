@@ -109,7 +109,7 @@ def test_the_layout_of_kube_proxy_does_as_its_iptables_rules_do():
             dport=service.port,
         )
         flows.append(Flow(id=str(n), steps=(Send(packet=packet, entry=entry), Reply())))
-    job = Job(ruleset=ruleset, node=cluster.node)
+    job = Job(rules=ruleset, node=cluster.node)
     with (
         SimulatorBackend().open(job) as reference,
         open_session(cluster.node, NftablesLoader(kube_proxy_nftables(cluster))) as kernel,

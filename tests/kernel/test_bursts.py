@@ -62,7 +62,7 @@ def test_what_is_sent_at_once_comes_to_what_the_reference_says(name: str, family
     cluster = draw_cluster(shape)
     flows = flows_of(cluster, random.Random(1))
     text = kube_proxy_rules(cluster).encode()
-    job = Job(ruleset=read_ruleset(text, name="rules", family=family), node=cluster.node)
+    job = Job(rules=read_ruleset(text, name="rules", family=family), node=cluster.node)
     with SimulatorBackend().open(job) as reference, backend(name).open(job) as kernel:
         wanted, got = list(reference.replay(flows)), list(kernel.replay(flows))
     different = {f.id: d for f, w, g in zip(flows, wanted, got, strict=True) if (d := compare(f, w, g))}

@@ -33,7 +33,7 @@ pytestmark = [
 
 def read_job(rules: Path, node: Path) -> Job:
     ruleset = read_ruleset(rules.read_bytes(), name=rules.name)
-    return Job(ruleset=ruleset, node=node_from_json(node.read_text(), name=node.name))
+    return Job(rules=ruleset, node=node_from_json(node.read_text(), name=node.name))
 
 
 @pytest.fixture(scope="module", params=["worker", "control-plane"])
@@ -68,7 +68,7 @@ def able(name: str) -> None:
 )
 def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
     able(name)
-    batch = Batch(rules_path="kind", ruleset=job.ruleset, node=job.node, flows=made.flows, corpus="generated")
+    batch = Batch(rules_path="kind", rules=job.ruleset, node=job.node, flows=made.flows, corpus="generated")
     plan = Plan(batches=(batch,), level=level, repeat=REPEAT)
     report = run_parity(
         plan, (backend(name),), reference=SimulatorBackend(), rules=lambda *_: (), progress=lambda *_: None
@@ -104,7 +104,7 @@ def test_parity_on_a_cluster(cluster: Job, name: str) -> None:
     able(name)
     flows = generate_corpus(cluster, seed=0).flows
     batch = Batch(
-        rules_path="kube", ruleset=cluster.ruleset, node=cluster.node, flows=flows, corpus="generated"
+        rules_path="kube", rules=cluster.ruleset, node=cluster.node, flows=flows, corpus="generated"
     )
     report = run_parity(
         Plan(batches=(batch,), level=2, miss=1.0),

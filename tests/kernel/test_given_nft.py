@@ -215,7 +215,7 @@ class Dying(NftablesLoader):
 
 def test_a_ruleset_of_which_libnftables_dies_is_named(kind_node: Node, kind_rules: str) -> None:
     given = GivenNftBackend("given.nft", "table ip a {\n}\n", beside=lambda _: Dying())
-    job = Job(ruleset=read_ruleset(kind_rules.encode(), name="kind"), node=kind_node)
+    job = Job(rules=read_ruleset(kind_rules.encode(), name="kind"), node=kind_node)
     said = r"given\.nft: the replay process ended by itself \(status -11\) while it loaded this ruleset"
     with pytest.raises(MachineError, match=said), given.open(job):
         pass
@@ -236,7 +236,7 @@ def test_the_listing_of_our_translation_has_parity(
         with pytest.raises(ParseError, match=r"one of its types is an integer .* the text form has it"):
             GivenNftBackend("given", given)
         return
-    batch = Batch(rules_path="kind", ruleset=ruleset, node=kind_node, flows=flows, corpus="cases")
+    batch = Batch(rules_path="kind", rules=ruleset, node=kind_node, flows=flows, corpus="cases")
     report = run_parity(
         Plan(batches=(batch,), repeat=20),
         (GivenNftBackend("given", given),),
@@ -253,10 +253,10 @@ def kube_flows(rules: str, node: str) -> tuple[Batch, Plan]:
     from harness.corpus.generate import generate_corpus
 
     ruleset = read_ruleset((KUBE / rules).read_bytes(), name=rules)
-    job = Job(ruleset=ruleset, node=node_from_json((KUBE / node).read_text(), name=node))
+    job = Job(rules=ruleset, node=node_from_json((KUBE / node).read_text(), name=node))
     batch = Batch(
         rules_path=rules,
-        ruleset=ruleset,
+        rules=ruleset,
         node=job.node,
         flows=generate_corpus(job, seed=0).flows,
         corpus="generated",

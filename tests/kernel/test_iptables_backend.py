@@ -19,7 +19,7 @@ def backend(backend_name: str) -> IptablesBackend:
 
 def test_a_job_from_the_text_of_a_dump(backend, kind_node, kind_rules, flows):
     ruleset = read_ruleset(kind_rules.encode(), name="kind")
-    with backend.open(Job(ruleset=ruleset, node=kind_node)) as session:
+    with backend.open(Job(rules=ruleset, node=kind_node)) as session:
         (there,) = flows.run(session, flows.udp("10.244.0.5", "10.96.0.10", 53), "pod5")
         assert len(session.counters()) == kind_rules.count("\n-A ")
     assert (there.verdict, there.dnat) == (Verdict.FORWARD, True)

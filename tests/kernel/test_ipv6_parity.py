@@ -28,7 +28,7 @@ def job_of(folder: str, node: str) -> Job:
     path = CORPUS / "rulesets" / folder
     rules = path / "rules.ip6tables-save"
     return Job(
-        ruleset=read_ruleset(rules.read_bytes(), name=str(rules)),
+        rules=read_ruleset(rules.read_bytes(), name=str(rules)),
         node=node_from_json((path / node).read_text(), name=node),
     )
 
@@ -53,7 +53,7 @@ def differences(name: str, job: Job, flows) -> list[str]:
 def test_committed_cases(name: str, batch: Batch):
     """At the default level; ``make diff-test`` takes all backends and levels."""
     assert batch.ruleset.family is Family.IP6
-    job = Job(ruleset=batch.ruleset, node=batch.node)
+    job = Job(rules=batch.ruleset, node=batch.node)
     assert differences(name, job, batch.flows) == []
 
 

@@ -150,7 +150,7 @@ def test_packets_part_only_where_the_modes_are_known_to(version: str, family: Fa
     found = given.probe()
     if not found.ok:
         pytest.skip(found.reason)
-    job = Job(ruleset=ruleset, node=cluster.node, level=0)
+    job = Job(rules=ruleset, node=cluster.node, level=0)
     flows = list(service_uses(cluster))
     with SimulatorBackend().open(job) as today, given.open(job) as then:
         results = zip(flows, today.replay(flows), then.replay(flows), strict=True)

@@ -59,7 +59,7 @@ def output_of(ruleset: Ruleset) -> BpfOutput:
 
 def insist(session: KernelSession, ruleset: Ruleset, node: Node, flows: list[Flow]) -> None:
     """The simulator has the rules as they are now."""
-    with SimulatorBackend().open(Job(ruleset=ruleset, node=node)) as reference:
+    with SimulatorBackend().open(Job(rules=ruleset, node=node)) as reference:
         expected = list(reference.replay(flows))
     wrong = [
         (str(flow.first.packet), [str(m) for m in compare(flow, e, o)])

@@ -39,7 +39,7 @@ def rules(name: str) -> Ruleset:
 
 
 def job(ruleset: Ruleset, node: Node, level: int) -> Job:
-    return Job(ruleset=ruleset, node=node, level=level)
+    return Job(rules=ruleset, node=node, level=level)
 
 
 def agree(ruleset: Ruleset, node: Node, flows: list[Flow], level: int) -> None:

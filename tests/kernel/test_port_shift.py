@@ -27,7 +27,7 @@ def test_ports_go_where_the_simulator_sends_them(backend: Backend, kind_node: No
     found = backend.probe()
     if not found.ok:
         pytest.skip(f"{backend.name}: {found.reason}")
-    job = Job(ruleset=load_rules(str(FOLDER / "rules.iptables-save")), node=kind_node)
+    job = Job(rules=load_rules(str(FOLDER / "rules.iptables-save")), node=kind_node)
     flows = read_flows((FOLDER / "flows.jsonl").read_bytes(), name="flows", node=kind_node)
     with backend.open(job) as session:
         seen = list(session.replay(flows))

@@ -43,7 +43,7 @@ class Played:
         found, refused = [], 0
         for seed, ruleset, expected in self.jobs[:most]:
             try:
-                with backend.open(Job(ruleset=ruleset, node=self.node, level=level)) as session:
+                with backend.open(Job(rules=ruleset, node=self.node, level=level)) as session:
                     seen = list(session.replay(flow for flow, _ in expected))
             except UnsupportedError:
                 refused += 1
@@ -61,7 +61,7 @@ def played(request: pytest.FixtureRequest, kind_node: Node) -> Played:
     for seed in SEEDS:
         text = random_rules(seed, family)
         ruleset = read_ruleset(text.encode(), name=f"random-{seed}", family=family)
-        simulation = Simulation(Job(ruleset=ruleset, node=node))
+        simulation = Simulation(Job(rules=ruleset, node=node))
         made.jobs.append((seed, ruleset, list(_expected(simulation, ruleset, node, seed))))
     return made
 

@@ -41,7 +41,7 @@ pytestmark = [
 def made(stem: str) -> tuple[Job, tuple[Flow, ...]]:
     path = DUMPS / f"{stem}.iptables-save"
     ruleset = read_ruleset(path.read_bytes(), name=path.name)
-    job = Job(ruleset=ruleset, node=infer_node(ruleset))
+    job = Job(rules=ruleset, node=infer_node(ruleset))
     corpus = generate_corpus(job, seed=0)
     assert tuple(r.rule.origin.line for r in corpus.coverage.missed) == MISSED[stem]
     drawn = random_flows(ruleset, job.node, count=200, seed=1)
@@ -55,7 +55,7 @@ def test_parity(stem: str, name: str) -> None:
     if not availability.ok:
         pytest.skip(f"{name}: {availability.reason}")
     job, flows = made(stem)
-    batch = Batch(rules_path=stem, ruleset=job.ruleset, node=job.node, flows=flows, corpus="generated")
+    batch = Batch(rules_path=stem, rules=job.ruleset, node=job.node, flows=flows, corpus="generated")
     for level in (1, 2) if name == "nftables" else (1,):
         report = run_parity(
             Plan(batches=(batch,), level=level),

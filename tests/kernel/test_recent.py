@@ -87,7 +87,7 @@ def scripts(flows) -> list[Flow]:
 
 
 def test_the_simulator_keeps_lists_as_the_kernel_does(backend_name: str, kind_node: Node, flows) -> None:
-    job = Job(ruleset=read_ruleset(RULES.encode(), name="rules"), node=kind_node)
+    job = Job(rules=read_ruleset(RULES.encode(), name="rules"), node=kind_node)
     sent = scripts(flows)
     with open_session(kind_node, IptablesLoader(backend_name, RULES)) as session:
         for flow, seen in zip(sent, session.replay(sent), strict=True):
@@ -112,7 +112,7 @@ TRANSLATED = filtering(
 
 @pytest.mark.parametrize("level", [0, 2])
 def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: Node, flows) -> None:
-    job = Job(ruleset=read_ruleset(TRANSLATED.encode(), name="rules"), node=kind_node)
+    job = Job(rules=read_ruleset(TRANSLATED.encode(), name="rules"), node=kind_node)
     output = emit(lower(job.ruleset, level=level))
     check = one_after_another
     sent = [
@@ -146,7 +146,7 @@ def test_a_full_set_keeps_no_packet_from_its_action(level: int, kind_node: Node,
 
 
 def test_the_tc_program_holds_more_than_a_hundred(kind_node: Node, flows) -> None:
-    job = Job(ruleset=read_ruleset(FULL.encode(), name="rules"), node=kind_node)
+    job = Job(rules=read_ruleset(FULL.encode(), name="rules"), node=kind_node)
     clients = range(1, 151)
     flow = one_after_another(flows, *[(n, 1) for n in clients], *[(n, 2) for n in clients])
     backend = TcEbpfBackend()
@@ -180,7 +180,7 @@ def test_affinity_of_a_real_kube_proxy(name: str, level: int) -> None:
     """These cases stand in a folder of their own, because they do not reach every rule of the ruleset."""
     folder = Path(__file__).parent.parent / "corpus" / "cases-kube-real"
     (batch,) = load_batches(rules=None, corpus=str(folder), node=None)
-    job = Job(ruleset=batch.ruleset, node=batch.node, level=level)
+    job = Job(rules=batch.ruleset, node=batch.node, level=level)
     tested = backend(name)
     if not (found := tested.probe()).ok:
         pytest.skip(f"{name}: {found.reason}")

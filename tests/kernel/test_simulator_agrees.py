@@ -52,7 +52,7 @@ def played(request: pytest.FixtureRequest) -> list[tuple[Flow, FlowResult, FlowR
     path = RULESETS / name
     rules = path.parent / "rules.iptables-save"
     ruleset = read_ruleset(rules.read_bytes(), name=str(rules))
-    job = Job(ruleset=ruleset, node=node_from_json(path.read_text(), name=str(path)))
+    job = Job(rules=ruleset, node=node_from_json(path.read_text(), name=str(path)))
     flows = list(random_flows(ruleset, job.node, seed=20_261_121, count=count))
     simulation = Simulation(job)
     with backend.open(job) as session:

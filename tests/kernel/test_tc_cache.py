@@ -47,7 +47,7 @@ def entries(folder: Path) -> list[Path]:
 
 def test_rules_of_one_shape_are_compiled_once(own_cache: Path, kind_node: Node) -> None:
     for ruleset in (services(10, 11), services(20, 21, 22, 23, 24)):
-        with TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)):
+        with TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)):
             pass
     assert len(entries(own_cache)) == 1
 
@@ -55,7 +55,7 @@ def test_rules_of_one_shape_are_compiled_once(own_cache: Path, kind_node: Node) 
 def test_the_same_outcomes_from_the_cache_as_compiled(own_cache: Path, kind_node: Node) -> None:
     rules = services(10, 11)
     flows = list(random_flows(rules, kind_node, seed=3, count=200))
-    job = Job(ruleset=rules, node=kind_node)
+    job = Job(rules=rules, node=kind_node)
     shown = []
     for backend in (TcEbpfBackend(cached=False), TcEbpfBackend(), TcEbpfBackend()):
         with backend.open(job) as session:
@@ -65,13 +65,13 @@ def test_the_same_outcomes_from_the_cache_as_compiled(own_cache: Path, kind_node
 
 
 def test_nothing_is_kept_or_taken_without_the_cache(own_cache: Path, kind_node: Node) -> None:
-    with TcEbpfBackend(cached=False).open(Job(ruleset=services(10, 11), node=kind_node)):
+    with TcEbpfBackend(cached=False).open(Job(rules=services(10, 11), node=kind_node)):
         pass
     assert entries(own_cache) == []
 
 
 def test_a_damaged_entry_is_made_anew(own_cache: Path, kind_node: Node) -> None:
-    job = Job(ruleset=services(10, 11), node=kind_node)
+    job = Job(rules=services(10, 11), node=kind_node)
     with TcEbpfBackend().open(job):
         pass
     (entry,) = entries(own_cache)

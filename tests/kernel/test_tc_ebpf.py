@@ -55,7 +55,7 @@ def agree(
     ruleset: Ruleset, node: Node, flows: list[Flow], level: int = 1, *, direct: bool = True
 ) -> Counter[Verdict]:
     """Insist that every flow ends on the kernel in a way that the simulator knows."""
-    job = Job(ruleset=ruleset, node=node, level=level)
+    job = Job(rules=ruleset, node=node, level=level)
     with SimulatorBackend().open(job) as reference:
         expected = list(reference.replay(flows))
     with TcEbpfBackend(direct=direct).open(job) as session:
@@ -159,7 +159,7 @@ def test_reverse_path_filtering(mode: str, kind_node: Node, flows) -> None:
     """iptables translates a reply to the node's own packet back after that check: it must pass."""
     sysctls = {**kind_node.sysctls, "net.ipv4.conf.all.rp_filter": mode}
     node = replace(kind_node, sysctls=sysctls)
-    with TcEbpfBackend().open(Job(ruleset=rules("kind-node"), node=node)) as session:
+    with TcEbpfBackend().open(Job(rules=rules("kind-node"), node=node)) as session:
         _, back = flows.run(session, flows.udp("172.18.0.2", "10.96.0.10", 53), None, Reply())
         assert (back.verdict, back.src) == (Verdict.LOCAL, flows.ip("10.96.0.10"))
         (stranger,) = flows.run(session, flows.udp("10.244.0.3", "172.18.0.2", 99), "pod5")
@@ -209,7 +209,7 @@ def test_draws_have_their_shares(kind_node: Node, flows) -> None:
         "COMMIT",
     )
     sent = [flows.flow(flows.udp("10.244.0.5", "10.96.0.9", 9, sport=1024 + n), "pod5") for n in range(4000)]
-    with TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)) as session:
+    with TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)) as session:
         seen = Counter(flows.outcomes(r)[0].out for r in session.replay(sent))
     assert set(seen) == {"dns3", "dns4"}
     # The standard deviation is 27.4; five of them are exceeded once in a million runs.
@@ -224,7 +224,7 @@ def test_every_third_packet(kind_node: Node, flows) -> None:
         "COMMIT",
     )
     sent = [flows.flow(flows.udp("10.244.0.5", "10.244.0.3", 53, sport=1024 + n), "pod5") for n in range(9)]
-    with TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)) as session:
+    with TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)) as session:
         assert [flows.outcomes(r)[0].mark for r in session.replay(sent)] == [0, 1, 0] * 3
 
 
@@ -273,7 +273,7 @@ def test_what_cannot_be_carried_is_refused_with_its_line(kind_node: Node) -> Non
     )
     with (
         pytest.raises(UnsupportedError) as caught,
-        TcEbpfBackend().open(Job(ruleset=ruleset, node=kind_node)),
+        TcEbpfBackend().open(Job(rules=ruleset, node=kind_node)),
     ):
         pass
     assert [(r.origin.line, r.feature) for r in caught.value.refusals] == [(3, "recent-rttl")]

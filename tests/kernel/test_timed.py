@@ -24,7 +24,7 @@ ATTEMPTS = 3
 
 def differing(name: str, batch: Batch) -> list[str]:
     """Return the flows that go another way than the simulator says, each time that they are tried."""
-    job = Job(ruleset=batch.ruleset, node=batch.node, level=1)
+    job = Job(rules=batch.ruleset, node=batch.node, level=1)
     flows: tuple[Flow, ...] = tuple(batch.flows)
     with backend(name).open(job) as session:
         for _ in range(ATTEMPTS):

@@ -84,7 +84,7 @@ def one_service(family: Family, *, endpoints: int = 3) -> tuple[Job, Flow]:
         dport=service.port,
     )
     flow = Flow(id="one-service", steps=(Send(packet=packet, entry="eth0"),))
-    return Job(ruleset=ruleset, node=cluster.node), flow
+    return Job(rules=ruleset, node=cluster.node), flow
 
 
 def draw(

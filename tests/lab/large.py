@@ -87,7 +87,7 @@ def large_subject(shape: Shape) -> Subject:
     name = f"{shape.services}-services-{shape.family.value}"
     ruleset = read_ruleset(text.encode(), name=name, family=shape.family)
     flows = tuple(service_uses(cluster))
-    batch = Batch(rules_path=name, ruleset=ruleset, node=cluster.node, flows=flows, corpus=None)
+    batch = Batch(rules_path=name, rules=ruleset, node=cluster.node, flows=flows, corpus=None)
     return Subject(cluster, text.count("\n"), batch)
 
 
@@ -101,7 +101,7 @@ class Expected:
     @classmethod
     def ask(cls, batch: Batch) -> Expected:
         """Ask the reference about every flow of ``batch``."""
-        with backend(REFERENCE).open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
+        with backend(REFERENCE).open(Job(rules=batch.ruleset, node=batch.node)) as session:
             return cls({r.flow_id: r for r in session.replay(batch.flows)})
 
     def probe(self) -> Availability:

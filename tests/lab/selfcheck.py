@@ -88,7 +88,7 @@ def _shape(given: dict[str, Any]) -> Shape:
 
 def subject_of(name: str, ruleset: Ruleset, node: Node) -> Subject:
     """Make the flows of ``ruleset`` on ``node``; the same every time."""
-    made = generate_corpus(Job(ruleset=ruleset, node=node), seed=0)
+    made = generate_corpus(Job(rules=ruleset, node=node), seed=0)
     if made.coverage.missed:
         places = ", ".join(r.rule.origin.place for r in made.coverage.missed)
         raise InputError(f"{name}: no flow reaches {places}")
@@ -119,9 +119,7 @@ def check(
 
 
 def _batch(subject: Subject, flows: tuple[Flow, ...]) -> Batch:
-    return Batch(
-        rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None
-    )
+    return Batch(rules_path=subject.name, rules=subject.ruleset, node=subject.node, flows=flows, corpus=None)
 
 
 def _subjects(given: argparse.Namespace) -> Iterator[Callable[[], Subject]]:

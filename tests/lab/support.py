@@ -54,7 +54,7 @@ class Support:
 
 
 def _simulator(ruleset: Ruleset) -> None:
-    with SimulatorBackend().open(Job(ruleset=ruleset, node=Node((Interface("eth0"),)))):
+    with SimulatorBackend().open(Job(rules=ruleset, node=Node((Interface("eth0"),)))):
         pass
 
 

@@ -97,7 +97,7 @@ def _try(
         kept = tuple(table for table in batch.ruleset.tables if table.name in tables)
         ruleset = replace(batch.ruleset, tables=kept)
         text, status = translate(ruleset)
-        job = Job(ruleset=ruleset, node=batch.node)
+        job = Job(rules=ruleset, node=batch.node)
         flows += len(batch.flows)
         try:
             with (

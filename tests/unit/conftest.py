@@ -25,4 +25,4 @@ def kind(kind_folder: Path) -> Ruleset:
 
 @pytest.fixture(scope="session")
 def worker(kind: Ruleset, kind_folder: Path) -> Job:
-    return Job(ruleset=kind, node=node_from_json((kind_folder / "worker.json").read_text(), name="worker"))
+    return Job(rules=kind, node=node_from_json((kind_folder / "worker.json").read_text(), name="worker"))

@@ -99,7 +99,7 @@ def test_listings_are_no_rules_of_ours() -> None:
 
 def test_plain_translation_knows_nothing_of_the_fast_path() -> None:
     users = {i.module for i in IMPORTS if _within(i.target, "translate.condense")}
-    allowed = ("translate.condense", "nfparity.cli.translate", "nfparity.cli.tc", "nfparity.inputs.rules")
+    allowed = ("translate.condense", "backends.nftables", "backends.tc_ebpf", "nfparity")
     assert users
     assert not [user for user in users if not _within(user, *allowed)]
 

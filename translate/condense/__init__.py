@@ -7,8 +7,9 @@ and lowers some services of each kind and writes the elements of the others dire
 
 The package is entered here, by three functions that each take the plain form as well: :func:`read_large`
 stands for :func:`translate.read.read_ruleset`, :func:`lower` for :func:`translate.passes.lower`, and
-:func:`emit_nft` for :func:`translate.nft.emit`. :func:`whole_program` and :func:`whole_ruleset` return the
-plain form. No module of ``read``, ``ir``, ``passes`` or ``nft`` knows about any of this.
+:func:`emit_nft` for :func:`translate.nft.emit`; :func:`whole_program` returns a Program's plain form. The
+rules are :class:`translate.ir.Rules` in both forms. Whoever needs every rule, as the simulator does, gets
+the plain form from them. No module of ``read``, ``passes``, ``nft`` or ``bpf`` knows about any of this.
 
 Mechanism
     ``skim`` goes through the text. It matches the lines of each chain with one regular expression per kind of
@@ -59,7 +60,7 @@ from translate.condense.expand import expand
 from translate.condense.program import CondensedProgram, key_of
 from translate.condense.ruleset import CondensedRuleset, condense
 from translate.errors import UnsupportedError
-from translate.ir import Family, Program, Ruleset, TableName
+from translate.ir import Family, Program, Rules, TableName
 from translate.nft.legal import Target
 from translate.nft.legalise import legalise
 from translate.nft.printer import printed
@@ -74,9 +75,7 @@ __all__ = [
     "emit_nft",
     "lower",
     "read_large",
-    "sample_of",
     "whole_program",
-    "whole_ruleset",
 ]
 
 LARGE: Final = 1 << 18
@@ -91,7 +90,7 @@ def read_large(
     family: Family | None = None,
     form: InputForm | None = None,
     table: TableName | None = None,
-) -> Ruleset | CondensedRuleset:
+) -> Rules:
     """Return the ruleset in ``data``, condensed if it is large and can be.
 
     The arguments are those of :func:`translate.read.read_ruleset`. Raises ParseError.
@@ -106,30 +105,20 @@ def read_large(
     return read_ruleset(data, name=name, family=family, form=form, table=table)
 
 
-def sample_of(ruleset: Ruleset | CondensedRuleset) -> Ruleset:
-    """Return a ruleset that has everything but the rules of some members: its family, notes and tables."""
-    return ruleset.sample if isinstance(ruleset, CondensedRuleset) else ruleset
-
-
-def whole_ruleset(ruleset: Ruleset | CondensedRuleset) -> Ruleset:
-    """Return a ruleset with every rule."""
-    return ruleset.whole() if isinstance(ruleset, CondensedRuleset) else ruleset
-
-
 @collector_paused()
-def lower(ruleset: Ruleset | CondensedRuleset, *, level: int) -> Program | CondensedProgram:
-    """Return the Program of a ruleset at a level of :data:`translate.passes.LEVELS`.
+def lower(rules: Rules, *, level: int) -> Program | CondensedProgram:
+    """Return the Program of rules at a level of :data:`translate.passes.LEVELS`.
 
     At the levels below 2 a member is more than elements of maps, and every rule is lowered.
     """
-    if isinstance(ruleset, CondensedRuleset) and level == 2:
+    if isinstance(rules, CondensedRuleset) and level == 2:
         try:
-            expanded = expand(lower_plain(ruleset.sample, level=level), ruleset)
+            expanded = expand(lower_plain(rules.sample, level=level), rules)
         except UnsupportedError:
             expanded = None
         if expanded is not None:
             return expanded
-    return lower_plain(whole_ruleset(ruleset), level=level)
+    return lower_plain(rules.whole(), level=level)
 
 
 def whole_program(program: Program | CondensedProgram) -> Program:

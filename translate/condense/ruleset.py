@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from threading import Lock
 
 from translate.collector import collector_paused
 from translate.condense.families import families_of, holds
@@ -15,6 +16,14 @@ from translate.ir import Family, Origin, Ruleset
 from translate.read.save import read_lines
 
 __all__ = ["CondensedRuleset", "condense"]
+
+
+@dataclass(slots=True)
+class _Whole:
+    """The ruleset with every rule, once it has been read; several threads may ask for it."""
+
+    ruleset: Ruleset | None = None
+    lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +37,22 @@ class CondensedRuleset:
     sample: Ruleset
     families: tuple[RuleFamily, ...]
     lines: Sequence[str] = field(repr=False)
+    _whole: _Whole = field(default_factory=_Whole, init=False, compare=False, repr=False)
 
-    @collector_paused()
+    @property
+    def family(self) -> Family:
+        """The family of the rules."""
+        return self.sample.family
+
     def whole(self) -> Ruleset:
         """Return the ruleset with every rule. Raises ParseError where a member's line cannot be read."""
+        with self._whole.lock:
+            if self._whole.ruleset is None:
+                self._whole.ruleset = self._read()
+            return self._whole.ruleset
+
+    @collector_paused()
+    def _read(self) -> Ruleset:
         numbered = enumerate(self.lines, 1)
         return read_lines(numbered, name=self.sample.source, family=self.sample.family)
 

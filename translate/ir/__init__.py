@@ -65,6 +65,7 @@ from translate.ir.program import (
     Statement,
     qualified,
 )
+from translate.ir.rules import Rules
 from translate.ir.ruleset import (
     Chain,
     Counters,
@@ -151,6 +152,7 @@ __all__ = [
     "RestoreMark",
     "Return",
     "Rule",
+    "Rules",
     "Ruleset",
     "SaveMark",
     "SetConnmark",

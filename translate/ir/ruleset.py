@@ -193,6 +193,15 @@ class Ruleset:
     sets: tuple[IpSet, ...] = ()
 
     @property
+    def sample(self) -> Ruleset:
+        """The ruleset, which is read as a whole; see :class:`translate.ir.Rules`."""
+        return self
+
+    def whole(self) -> Ruleset:
+        """Return the ruleset, which has every rule; see :class:`translate.ir.Rules`."""
+        return self
+
+    @property
     def is_empty(self) -> bool:
         """Return whether there is no table."""
         return not self.tables

@@ -43,7 +43,7 @@ def speeds(material: Material, seconds: float) -> dict[str, float]:
         began = time.perf_counter()
         ruleset = read_ruleset(material.text.encode(), name="rules")
         found = {"reader, lines": material.text.count("\n") / (time.perf_counter() - began)}
-        job = Job(ruleset=ruleset, node=material.cluster.node, level=max(LEVELS))
+        job = Job(rules=ruleset, node=material.cluster.node, level=max(LEVELS))
         found |= _simulated(job, material, seconds)
     with NftablesBackend().open(job) as session, made_before_set_aside():
         flows = list(itertools.islice(_flows(material), _REPLAYED))

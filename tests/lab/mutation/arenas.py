@@ -77,7 +77,7 @@ def _dumped(family: Family, rules: str, node: str) -> tuple[Batch, ...]:
 def _batches(subject: Subject) -> tuple[Batch, ...]:
     flows = (*subject.flows, *_again(subject.flows), *_pings(subject.flows), *_marked(subject.flows))
     return (
-        Batch(rules_path=subject.name, ruleset=subject.ruleset, node=subject.node, flows=flows, corpus=None),
+        Batch(rules_path=subject.name, rules=subject.ruleset, node=subject.node, flows=flows, corpus=None),
     )
 
 

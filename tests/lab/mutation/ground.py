@@ -52,7 +52,7 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
     grounds: list[Ground] = []
     seen: set[tuple[object, ...]] = set()
     for batch in batches:
-        job = Job(ruleset=batch.ruleset, node=batch.node)
+        job = Job(rules=batch.ruleset, node=batch.node)
         own = {a.value for i in batch.node.interfaces for a in i.addresses} | _LOOPBACK
         with reference.open(job) as session:
             expected = list(session.replay(batch.flows))

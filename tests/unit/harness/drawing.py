@@ -67,7 +67,7 @@ class DrawingBackend:
     @contextmanager
     def open(self, job: Job) -> Iterator[DrawingBackend]:
         self._draw = random.Random(self.seed)
-        self._simulation = Simulation(replace(job, ruleset=self.ruleset))
+        self._simulation = Simulation(replace(job, rules=self.ruleset))
         yield self
 
     @property

@@ -33,9 +33,7 @@ def test_no_report_tells_what_was_drawn(
     seed: int, worker: Job, kind_folder: Path, flows: tuple[Flow, ...]
 ) -> None:
     rules = faulty((kind_folder / "rules.iptables-save").read_text(), seed)
-    batch = Batch(
-        rules_path="rules", ruleset=worker.ruleset, node=worker.node, flows=flows, corpus="generated"
-    )
+    batch = Batch(rules_path="rules", rules=worker.ruleset, node=worker.node, flows=flows, corpus="generated")
     known: dict[Flow, FlowResult] = {}
     reports = [
         run_parity(

@@ -78,7 +78,7 @@ def test_a_listing_says_it_as_well() -> None:
 def test_no_device_of_a_simulated_node_is_a_bridge() -> None:
     text = f"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT {ASKS_NOT} -j DROP\nCOMMIT\n"
     node = node_from_json('{"interfaces": {"eth0": ["192.0.2.2/24"]}}', name="node")
-    simulation = Simulation(Job(ruleset=read_ruleset(text.encode(), name="rules"), node=node))
+    simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=node))
     packet = Packet(family=Family.IP, src=0xC0000207, dst=0xC0000202, proto=17, sport=1, dport=2)
     (branch,) = simulation.simulate(Flow(id="one", steps=(Send(packet=packet, entry="eth0"),))).branches
     assert [outcome.verdict for outcome in branch.outcomes] == [Verdict.DROP]

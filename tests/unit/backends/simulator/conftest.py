@@ -73,7 +73,7 @@ class Lab:
             text += "".join(f"{x}\n" for x in lines if x.startswith("-A")) + "COMMIT\n"
         sysctls = ", ".join(f'"{k}": "{v}"' for k, v in self.sysctls.items())
         node = node_from_json(NODE % sysctls, name="node")
-        return Job(ruleset=read_ruleset(text.encode(), name="rules"), node=node)
+        return Job(rules=read_ruleset(text.encode(), name="rules"), node=node)
 
     def branches(self, rules: str, *steps: Step) -> Branches:
         result = simulate(self.job(rules), Flow(id="test", steps=steps))

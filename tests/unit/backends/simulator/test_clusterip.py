@@ -128,7 +128,7 @@ NODE = Node(
     ),
 )
 
-JOB = Job(ruleset=RULES, node=NODE)
+JOB = Job(rules=RULES, node=NODE)
 
 
 def dns(src: str, entry: str | None, *then: object) -> Flow:

@@ -60,7 +60,7 @@ def run(rules: str, *steps: Step, sysctls: str = "") -> tuple[Outcome, ...]:
         for table, lines in tables.items()
     )
     job = Job(
-        ruleset=read_ruleset(text.encode(), name="rules", family=Family.IP6),
+        rules=read_ruleset(text.encode(), name="rules", family=Family.IP6),
         node=node_from_json(NODE % sysctls, name="node"),
     )
     (branch,) = simulate(job, Flow(id="test", steps=steps)).branches

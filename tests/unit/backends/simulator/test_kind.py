@@ -21,7 +21,7 @@ KIND = Path(__file__).parents[3] / "corpus" / "rulesets" / "kind-node"
 @pytest.fixture(scope="module")
 def job() -> Job:
     rules = read_ruleset((KIND / "rules.iptables-save").read_bytes(), name="kind")
-    return Job(ruleset=rules, node=node_from_json((KIND / "worker.json").read_text(), name="worker"))
+    return Job(rules=rules, node=node_from_json((KIND / "worker.json").read_text(), name="worker"))
 
 
 def simulate(job: Job, *steps):

@@ -65,7 +65,7 @@ def flow(draw: random.Random) -> Flow:
 
 def shared_and_alone(seed: int) -> list[tuple[FlowResult, FlowResult]]:
     draw = random.Random(seed)
-    job = Job(ruleset=read_ruleset(RULES.encode(), name="rules"), node=NODE)
+    job = Job(rules=read_ruleset(RULES.encode(), name="rules"), node=NODE)
     shared = Simulation(job)
     flows = [flow(draw) for _ in range(4)]
     return [(shared.simulate(one), Simulation(job).simulate(one)) for one in flows]

@@ -21,7 +21,7 @@ def test_every_extension_is_met_by_a_packet() -> None:
     families = set()
     for case in read_cases(GUEST):
         families.add(case.ruleset.family)
-        counts = count_in_simulator(Job(ruleset=case.ruleset, node=case.node), case.flows)
+        counts = count_in_simulator(Job(rules=case.ruleset, node=case.node), case.flows)
         for (table, chain, index), (matched, _) in counts.items():
             if matched:
                 rule = next(

@@ -94,7 +94,7 @@ def plan(job: Job, **changes: object) -> Plan:
     flows = read_flows(LINES.encode(), name="flows.jsonl", node=job.node)
     batch = Batch(
         rules_path="rules",
-        ruleset=job.ruleset,
+        rules=job.ruleset,
         node=job.node,
         flows=flows,
         corpus="flows.jsonl",
@@ -293,7 +293,7 @@ def test_a_difference_is_one_whatever_else_was_not_tested(worker: Job) -> None:
 
 def test_rules_that_one_batch_has_do_not_keep_a_backend_from_the_others(worker: Job) -> None:
     (batch,) = plan(worker).batches
-    refused = replace(batch, ruleset=replace(batch.ruleset, source="refused"), rules_path="refused")
+    refused = replace(batch, rules=replace(batch.ruleset, source="refused"), rules_path="refused")
 
     class Choosy(Fake):
         @contextmanager

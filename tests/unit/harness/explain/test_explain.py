@@ -75,7 +75,7 @@ def test_names_and_comments_play_no_part(worker: Job, kind_folder: object) -> No
     ruleset = read_ruleset(text.encode(), name="bare")
     for packet in (HAIRPIN, ORDINARY):
         plain = branch_to(worker, packet, "10.244.0.3").consequences
-        bare = branch_to(Job(ruleset=ruleset, node=worker.node), packet, "10.244.0.3").consequences
+        bare = branch_to(Job(rules=ruleset, node=worker.node), packet, "10.244.0.3").consequences
         assert bare == plain
 
 

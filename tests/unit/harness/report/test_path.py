@@ -26,7 +26,7 @@ COMMIT
 
 
 def explained(node: Node, *, with_reply: bool) -> str:
-    job = Job(ruleset=read_save(RULES, name="osf.rules", family=Family.IP), node=node)
+    job = Job(rules=read_save(RULES, name="osf.rules", family=Family.IP), node=node)
     out = io.StringIO()
     explanation = explain(job, parse_packet("tcp 10.244.0.5 > 192.0.2.9:80", node))
     print_explanation(explanation, out, with_reply=with_reply, every_rule=False)

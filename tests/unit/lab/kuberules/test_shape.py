@@ -88,7 +88,7 @@ def test_the_same_shape_draws_the_same_rules(shape: Shape) -> None:
 def test_the_simulator_runs_the_rules_on_the_node(shape: Shape) -> None:
     cluster = draw_cluster(shape)
     ruleset = read_ruleset(kube_proxy_rules(cluster).encode(), name="rules", family=shape.family)
-    job = Job(ruleset=ruleset, node=cluster.node)
+    job = Job(rules=ruleset, node=cluster.node)
     flows = tuple(random_flows(ruleset, cluster.node, count=200, seed=1))
     with SimulatorBackend().open(job) as session:
         verdicts = {o.verdict for r in session.replay(flows) for b in r.branches for o in b.outcomes}

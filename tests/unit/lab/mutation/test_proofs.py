@@ -240,7 +240,7 @@ def test_a_packet_to_itself_that_is_masqueraded_is_refused() -> None:
     assert flow.first.entry is None
     assert asked.startswith(f"{format_address(Family.IP, packet.src)} . tcp . {packet.dport} . ")
     assert packet.src == packet.dst
-    with SimulatorBackend().open(Job(ruleset=batch.ruleset, node=batch.node)) as session:
+    with SimulatorBackend().open(Job(rules=batch.ruleset, node=batch.node)) as session:
         (result,) = session.replay([flow])
     assert {branch.outcomes[0].verdict for branch in result.branches} == {Verdict.DROP}
 

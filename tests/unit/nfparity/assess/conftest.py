@@ -38,7 +38,7 @@ class Simulated:
         return Availability(ok=True)
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
-        return SimulatorBackend().open(replace(job, ruleset=self.ruleset))
+        return SimulatorBackend().open(replace(job, rules=self.ruleset))
 
 
 @pytest.fixture(scope="session")

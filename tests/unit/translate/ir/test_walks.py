@@ -40,7 +40,7 @@ def test_chains_that_double_are_not_sent_to_a_kernel() -> None:
     number, chain = longest_walk(ruleset)
     assert chain is not None
     assert (chain.name, number) == ("FORWARD", 1 + sum(2 * 2**n for n in range(29)) + 2**29)
-    job = Job(ruleset=ruleset, node=Node((Interface("eth0"),)))
+    job = Job(rules=ruleset, node=Node((Interface("eth0"),)))
     for backend in (IptablesBackend("iptables-legacy"), IptablesBackend("iptables-nft"), NftablesBackend()):
         with pytest.raises(UnsupportedError) as caught:
             backend.open(job)

@@ -38,13 +38,13 @@ def without_interfaces(rule: Rule) -> Rule:
 
 def simulated(lab, rules: str, *steps, hide=without_interfaces) -> FlowResult:
     job = lab.job(rules)
-    job = replace(job, ruleset=hidden(job.ruleset, hide))
+    job = replace(job, rules=hidden(job.ruleset, hide))
     return Simulation(job, assuming=True).simulate(Flow(id="f", steps=steps))
 
 
 def test_without_assuming_it_is_refused(lab):
     job = lab.job("filter: -A FORWARD -j DROP")
-    job = replace(job, ruleset=hidden(job.ruleset, without_interfaces))
+    job = replace(job, rules=hidden(job.ruleset, without_interfaces))
     with pytest.raises(UnsupportedError) as caught:
         Simulation(job)
     assert [(r.feature, r.reason) for r in caught.value.refusals] == [("unknown", "no interfaces")]
@@ -94,7 +94,7 @@ def test_an_answer_that_comes_by_other_interfaces_is_another_question(lab):
 def test_hidden_rules_may_do_anything_or_nothing(lab):
     stands = Rule(tests=(), actions=(), unknown=(Unknown("chain FORWARD is not shown", Hidden.RULES),))
     job = lab.job("filter: -A FORWARD -j DROP")
-    job = replace(job, ruleset=hidden(job.ruleset, lambda _: stands))
+    job = replace(job, rules=hidden(job.ruleset, lambda _: stands))
     steps = (lab.udp("10.1.0.9", "10.2.0.9"), Pause(seconds=1), Again())
     kept, lost = Simulation(job, assuming=True).simulate(Flow(id="f", steps=steps)).branches
     assert [a.matches for a in kept.assuming] == [False]
@@ -133,7 +133,7 @@ def test_a_list_is_touched_only_where_the_hidden_test_holds(lab):
 
 def test_a_trace_shows_which_hidden_test_is_assumed_to_fail(lab):
     job = lab.job("filter: -A FORWARD -i west -j DROP")
-    job = replace(job, ruleset=hidden(job.ruleset, without_interfaces))
+    job = replace(job, rules=hidden(job.ruleset, without_interfaces))
     flow = Flow(id="f", steps=(lab.udp("10.1.0.9", "10.2.0.9"),))
     failed = [
         event.failed
@@ -197,7 +197,7 @@ def test_what_is_said_holds_in_whichever_way_it_is_filled_in(forward, chain):
 
     flow = Flow(id="f", steps=(lab.udp("10.1.0.9", "10.2.0.9"), Reply()))
     whole = {b.outcomes: b.probability for b in Simulation(job).simulate(flow).branches}
-    less = replace(job, ruleset=hidden(job.ruleset, hide))
+    less = replace(job, rules=hidden(job.ruleset, hide))
     found: dict[tuple[Outcome, ...], Fraction] = {}
     for branch in Simulation(less, assuming=True).simulate(flow).branches:
         if all(holds(a, rules[a.line]) for a in branch.assuming):

@@ -46,9 +46,7 @@ def dropped(match: str, proto: int, *, src: str = "192.0.2.1", dport: int = 80, 
         packet = with_fields(packet, sport=80, dport=dport)
     elif packet.is_icmp:
         packet = with_fields(packet, icmp_type=icmp, icmp_code=0, icmp_id=1)
-    result = simulate(
-        Job(ruleset=ruleset, node=NODE), Flow(id="x", steps=(Send(packet=packet, entry="eth0"),))
-    )
+    result = simulate(Job(rules=ruleset, node=NODE), Flow(id="x", steps=(Send(packet=packet, entry="eth0"),)))
     return result.branches[0].outcomes[0].verdict is Verdict.DROP
 
 

@@ -85,7 +85,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 def both_ways(seed: int) -> Iterator[tuple[Ways, Ways]]:
     """What comes of each flow where chains remember the earlier ones, and where they do not."""
     draw = random.Random(seed)
-    simulation = Simulation(Job(ruleset=read_ruleset(ruleset(draw).encode(), name="rules"), node=NODE))
+    simulation = Simulation(Job(rules=read_ruleset(ruleset(draw).encode(), name="rules"), node=NODE))
     for _ in range(8):
         one = flow(draw)
         plain: Ways = defaultdict(Fraction)
@@ -160,7 +160,7 @@ def test_a_fault_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_mark_of_one_packet_is_not_that_of_another() -> None:
     """No rule asks for the mark or sets it, and yet it is part of what is remembered."""
     text = "*filter\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -o west\n-A OUTPUT -p tcp -j DROP\nCOMMIT\n"
-    simulation = Simulation(Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE))
+    simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE))
     src, dst = (parse_address(Family.IP, a) for a in ("10.2.0.1", "10.2.0.5"))
     for mark in (1, 2, 1):
         packet = Packet(family=Family.IP, src=src, dst=dst, proto=17, sport=9, dport=53, mark=mark)
@@ -182,7 +182,7 @@ def test_what_kube_proxy_asks_of_every_packet_is_remembered() -> None:
             "",
         )
     )
-    simulation = Simulation(Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE))
+    simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE))
     draw = random.Random(1)
     for _ in range(20):
         simulation.simulate(flow(draw))

@@ -92,7 +92,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 
 def both_ways(text: str, one: Flow) -> tuple[Ways, Ways]:
     """What comes of a flow's ways where they take off late, and where all begin at the beginning."""
-    simulation = Simulation(Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE))
+    simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE))
     late: Ways = defaultdict(Fraction)
     for branch in simulation.simulate(one).branches:
         late[branch.outcomes] += branch.probability
@@ -194,7 +194,7 @@ def test_the_rules_of_a_ladder_are_asked_about_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Memory, "is_blank", counted)
     packet = Packet(family=Family.IP, src=0x0A010005, dst=0x0A020002, proto=17, sport=9, dport=53)
     one = Flow(id="flow", steps=(Send(packet=packet, entry="west"),))
-    job = Job(ruleset=read_ruleset(ladder(40).encode(), name="rules"), node=NODE)
+    job = Job(rules=read_ruleset(ladder(40).encode(), name="rules"), node=NODE)
     started: list[int] = []
     resume = FastWalk.resume
 

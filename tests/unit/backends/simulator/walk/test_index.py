@@ -116,7 +116,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 
 def both_ways(text: str, flows: list[Flow]) -> Iterator[tuple[Ways, Ways]]:
     """What the index makes of each flow, and what the plain walk makes of it."""
-    job = Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE)
+    job = Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE)
     simulation = Simulation(job)
     for one in flows:
         indexed = {b.outcomes: b.probability for b in simulation.simulate(one).branches}
@@ -213,7 +213,7 @@ def kube_services(count: int) -> Job:
     text = "\n".join(
         ["*nat", ":PREROUTING ACCEPT [0:0]", *rules, "-A PREROUTING -m mark --mark 0x1", "COMMIT\n"]
     )
-    return Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE)
+    return Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE)
 
 
 def test_of_many_services_one_is_asked() -> None:

@@ -83,7 +83,7 @@ def random_differences(seed: int, family: Family) -> list[str]:
         Flow(id=flow.id, steps=flow.steps[:2])  # each packet multiplies the branches
         for flow in random_flows(ruleset, NODES[family], seed=seed, count=6)
     ]
-    return list(differences(Job(ruleset=ruleset, node=NODES[family]), tuple(flows)))
+    return list(differences(Job(rules=ruleset, node=NODES[family]), tuple(flows)))
 
 
 @pytest.mark.parametrize("family", Family)
@@ -94,12 +94,12 @@ def test_random_rulesets(family: Family) -> None:
 @pytest.mark.parametrize("name", [*(f"cases/{n}" for n in KUBE_PROXY), "cases6/kube-proxy"])
 def test_rulesets_of_kube_proxy(name: str) -> None:
     case = read_case(CORPUS / name)
-    assert list(differences(Job(ruleset=case.ruleset, node=case.node), case.flows[:40])) == []
+    assert list(differences(Job(rules=case.ruleset, node=case.node), case.flows[:40])) == []
 
 
 def test_a_series_that_is_not_visited_is_one_event() -> None:
     case = read_case(CORPUS / "cases/external-ips")
-    simulation = Simulation(Job(ruleset=case.ruleset, node=case.node))
+    simulation = Simulation(Job(rules=case.ruleset, node=case.node))
     plain, some = (
         [e for f in case.flows for b in simulation.trace(f, every_rule=r) for s in b.steps for e in s.events]
         for r in (True, False)

@@ -15,7 +15,7 @@ NODE = """{"interfaces": {"eth0": ["198.18.0.2/24"], "pod0": ["10.1.0.1/24"]},
 def edges(rules: str) -> dict[str, dict[str, object]]:
     text = f"*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n{rules}\nCOMMIT\n"
     ruleset = read_ruleset(text.encode(), name="rules")
-    made = generate_corpus(Job(ruleset=ruleset, node=node_from_json(NODE, name="node")), seed=0)
+    made = generate_corpus(Job(rules=ruleset, node=node_from_json(NODE, name="node")), seed=0)
     found: dict[str, dict[str, object]] = {}
     for flow in made.flows:
         words = flow.id.split("-")
@@ -78,7 +78,7 @@ def test_what_a_return_lets_go_is_at_the_ends_what_the_next_rule_takes() -> None
         b"-A X -s 127.0.0.0/8 -j RETURN\n-A X -d 203.0.113.5/32 -p tcp -m tcp --dport 80 -j DROP\nCOMMIT\n",
         name="rules",
     )
-    made = generate_corpus(Job(ruleset=ruleset, node=node_from_json(NODE, name="node")), seed=0)
+    made = generate_corpus(Job(rules=ruleset, node=node_from_json(NODE, name="node")), seed=0)
     (last,) = (flow.first for flow in made.flows if flow.id == "line6-last-ip.saddr-stray")
     assert last.entry is None
     assert (last.packet.src, last.packet.dst) == (address("127.255.255.254"), address("203.0.113.5"))

@@ -31,7 +31,7 @@ def job(services: int) -> Job:
         for n, proto in zip(range(services), cycle(("tcp", "udp")))
     ]
     text = "\n".join(("*nat", ":PREROUTING ACCEPT [0:0]", *rules, "COMMIT", ""))
-    return Job(ruleset=read_ruleset(text.encode(), name="rules"), node=NODE)
+    return Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE)
 
 
 def ending(made: GeneratedCorpus) -> Counter[str]:

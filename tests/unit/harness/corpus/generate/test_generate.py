@@ -32,7 +32,7 @@ SHARED = """\
 
 
 def made_of(rules: str) -> GeneratedCorpus:
-    return generate_corpus(Job(ruleset=read(HEAD + rules + "COMMIT\n"), node=NODE), seed=0)
+    return generate_corpus(Job(rules=read(HEAD + rules + "COMMIT\n"), node=NODE), seed=0)
 
 
 def read(text: str) -> Ruleset:
@@ -49,7 +49,7 @@ def test_every_rule_of_the_kind_node_but_the_unreachable_one(
     kind: Ruleset, kind_folder: Path, node: str
 ) -> None:
     where = node_from_json((kind_folder / f"{node}.json").read_text(), name=node)
-    made = generate_corpus(Job(ruleset=kind, node=where), seed=3)
+    made = generate_corpus(Job(rules=kind, node=where), seed=3)
     assert not made.coverage.missed
     assert [r.chain for r in made.coverage.unreachable] == ["KUBE-MARK-DROP"]
     assert sum(r.matched > 0 for r in made.coverage.rules) == 63
@@ -91,13 +91,13 @@ def test_a_port_of_the_node_is_also_asked_for_elsewhere(test: str) -> None:
         f"-A PREROUTING {test} -j PORTS\n-A OUTPUT {test} -j PORTS\n"
         "-A PORTS -p tcp -m tcp --dport 30080 -j DNAT --to-destination 10.1.0.9:80\nCOMMIT\n"
     )
-    made = generate_corpus(Job(ruleset=rules, node=NODE), seed=0)
+    made = generate_corpus(Job(rules=rules, node=NODE), seed=0)
     elsewhere = [f for f in made.flows if "-elsewhere-" in f.id]
     assert [f.first.entry for f in elsewhere] == ["eth0", "pod0", None]
     assert {f.first.packet.dport for f in elsewhere} == {30080}
     own = {a.value for i in NODE.interfaces for a in i.addresses}
     assert own.isdisjoint(f.first.packet.dst for f in elsewhere)
-    assert not [e for f in elsewhere for e in visits(Job(ruleset=rules, node=NODE), f) if e.matched]
+    assert not [e for f in elsewhere for e in visits(Job(rules=rules, node=NODE), f) if e.matched]
 
 
 def test_the_seed_decides_and_the_corpus_survives_its_file(worker: Job, kind_corpus: GeneratedCorpus) -> None:
@@ -132,7 +132,7 @@ def test_names_and_comments_do_not_matter(kind: Ruleset, worker: Job, kind_corpu
         )
         tables.append(dataclasses.replace(table, chains=chains))
     renamed = dataclasses.replace(kind, tables=tuple(tables))
-    made = generate_corpus(dataclasses.replace(worker, ruleset=renamed), seed=0)
+    made = generate_corpus(dataclasses.replace(worker, rules=renamed), seed=0)
     steps = {f.steps for f in kind_corpus.flows}
     assert {f.steps for f in made.flows} == steps
 
@@ -187,7 +187,7 @@ def test_a_near_miss_fails_one_test_only() -> None:
 
 def test_every_hook_that_leads_to_a_chain() -> None:
     made = made_of(SHARED)
-    job = Job(ruleset=read(HEAD + SHARED + "COMMIT\n"), node=NODE)
+    job = Job(rules=read(HEAD + SHARED + "COMMIT\n"), node=NODE)
     events = [e for f in made.flows for e in visits(job, f) if e.matched]
     hooks = {e.hook for e in events if e.chain == "SHARED" and e.index == 2}
     assert hooks == {Hook.INPUT, Hook.FORWARD, Hook.OUTPUT}
@@ -222,7 +222,7 @@ def test_ipv6() -> None:
         name="rules",
         family=Family.IP6,
     )
-    made = generate_corpus(Job(ruleset=rules, node=node), seed=0)
+    made = generate_corpus(Job(rules=rules, node=node), seed=0)
     assert not made.coverage.missed
     assert all(r.passed for r in made.coverage.rules)
     assert made.services == 1
@@ -238,6 +238,6 @@ def test_a_client_comes_back_to_its_endpoint() -> None:
         "-A e -p tcp -m recent --set --name e1 --mask 255.255.255.255 --rsource -m tcp"
         " -j DNAT --to-destination 10.1.0.9:80\nCOMMIT\n"
     )
-    made = generate_corpus(Job(ruleset=rules, node=NODE), seed=0)
+    made = generate_corpus(Job(rules=rules, node=NODE), seed=0)
     assert not made.coverage.missed
     assert any(sum(isinstance(s, Send) for s in f.steps) == 2 for f in made.flows)

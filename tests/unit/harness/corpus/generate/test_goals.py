@@ -18,7 +18,7 @@ CASES = Path(__file__).parents[4] / "corpus"
 @pytest.mark.parametrize("name", ["cases/external-ips", "cases/every-construct", "cases6/kube-proxy"])
 def test_an_indexed_trace_shows_the_same_goals(name: str) -> None:
     case = read_case(CASES / name)
-    simulation = Simulation(Job(ruleset=case.ruleset, node=case.node))
+    simulation = Simulation(Job(rules=case.ruleset, node=case.node))
     places = Places.of(case.ruleset, case.node)
     skipped = SkippedGoals()
     series = 0

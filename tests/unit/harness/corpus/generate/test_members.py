@@ -35,14 +35,14 @@ def rules() -> Ruleset:
 
 @pytest.fixture(scope="module")
 def made(rules: Ruleset) -> GeneratedCorpus:
-    return generate_corpus(Job(ruleset=rules, node=NODE), seed=0)
+    return generate_corpus(Job(rules=rules, node=NODE), seed=0)
 
 
 def matched(rules: Ruleset, made: GeneratedCorpus) -> dict[str, bool]:
     found = {}
     for flow in made.flows:
         events = [
-            e for b in trace(Job(ruleset=rules, node=NODE), flow) for step in b.steps for e in step.events
+            e for b in trace(Job(rules=rules, node=NODE), flow) for step in b.steps for e in step.events
         ]
         found[flow.id] = any(e.matched for e in events if isinstance(e, RuleVisited))
     return found

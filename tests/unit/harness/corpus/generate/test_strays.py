@@ -22,7 +22,7 @@ FILTER = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0
 
 def strays(rules: str) -> dict[str, tuple[Flow, set[int]]]:
     """The flows, each with the lines of the rules that it matches."""
-    job = Job(ruleset=read_ruleset(rules.encode(), name="rules"), node=NODE)
+    job = Job(rules=read_ruleset(rules.encode(), name="rules"), node=NODE)
     found = {}
     for flow in generate_corpus(job, seed=0).flows:
         if "-stray-" in flow.id:
@@ -81,7 +81,7 @@ def test_a_member_of_a_set_that_lets_go_what_the_next_rule_takes() -> None:
         ),
         read_ipsets(SETS.encode(), name="sets"),
     )
-    flows = generate_corpus(Job(ruleset=rules, node=NODE), seed=0).flows
+    flows = generate_corpus(Job(rules=rules, node=NODE), seed=0).flows
     made = {flow.id: flow.first.packet for flow in flows}
     stray = made["line8-forward-stray-OPEN"]
     other = made["line7-forward-element-1-other-protocol-stray"]

@@ -52,7 +52,7 @@ def read(folder: Path, name: str, files: dict[str, bytes]) -> Snapshot:
 def test_packets_fare_alike(original: Original, tmp_path: Path) -> None:
     files, mapping = anonymised(original)
     before, after = read(tmp_path, "before", original.files()), read(tmp_path, "after", files)
-    jobs = [Job(ruleset=s.ruleset(original.family), node=s.node) for s in (before, after)]
+    jobs = [Job(rules=s.ruleset(original.family), node=s.node) for s in (before, after)]
     assert before.node.assumed == after.node.assumed == ()
     flows = tuple(random_flows(jobs[0].ruleset, jobs[0].node, count=300, seed=3))
     if original.generated:
