@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from backends.testbed.netlink import Accounting
 from backends.testbed.tapnode import TapNode
 from translate.errors import MachineError, Refusal, UnsupportedError
 from translate.ir import Account, Family, Ruleset
+from translate.read.save import lines_by_table
 
 __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_counters"]
 
@@ -92,18 +94,15 @@ class IptablesLoader(Loader):
 
 def read_counters(text: str) -> dict[RuleId, int]:
     """Return the packet counters in what ``iptables-save -c`` printed."""
-    found: dict[RuleId, int] = {}
-    table = ""
-    lengths: dict[str, int] = {}
-    for line in text.split("\n"):
-        if line.startswith("*"):
-            table, lengths = line[1:], {}
-        elif match := _COUNTED.match(line):
+    counters: dict[RuleId, int] = {}
+    lengths: Counter[tuple[str, str]] = Counter()
+    for table, line in lines_by_table(text):
+        match = _COUNTED.match(line)
+        if match:
             chain = match[2]
-            index = lengths.get(chain, 0)
-            lengths[chain] = index + 1
-            found[table, chain, index] = int(match[1])
-    return found
+            counters[table, chain, lengths[table, chain]] = int(match[1])
+            lengths[table, chain] += 1
+    return counters
 
 
 @dataclass(frozen=True, slots=True)

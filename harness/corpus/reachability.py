@@ -81,15 +81,10 @@ def dead_ends(ruleset: Ruleset) -> dict[RuleId, str]:
         empty = {c.name for c in table.chains if c.hook is None and not c.rules}
         for chain in table.chains:
             for index, rule in enumerate(chain.rules):
-                target = _called(rule)
+                target = rule.callee
                 if target in empty and isinstance(rule.actions[0], Jump):
                     found[table.name.value, chain.name, index] = f"chain {target} is empty"
     return found
-
-
-def _called(rule: Rule) -> str | None:
-    action = rule.actions[0] if rule.actions else None
-    return action.chain if isinstance(action, Jump | Goto) else None
 
 
 @dataclass(slots=True)
@@ -106,7 +101,7 @@ class _Table:
         self._ends = WalkEnds(self.table)
         for chain in self.table.chains:
             for rule in chain.rules:
-                target = _called(rule)
+                target = rule.callee
                 if target is not None:
                     place = f"{chain.name} (line {rule.origin.line})"
                     self._callers.setdefault(target, []).append(place)
@@ -140,7 +135,7 @@ class _Table:
                     reasons.setdefault(key, reason)
                     continue
                 reached[key] = True
-                target = _called(rule)
+                target = rule.callee
                 callee = None if target is None else self.table.chain(target)
                 if callee is not None:
                     inherited = tuple(before) if len(before) <= _MOST_TAKERS else ()
@@ -184,7 +179,7 @@ class _Table:
         if self._ends.at(rule):
             yield _Taker(rule.tests, rule, chain.name)
             return
-        target = _called(rule)
+        target = rule.callee
         callee = None if target is None else self.table.chain(target)
         if callee is None or not isinstance(rule.actions[0], Jump) or rule.unknown:
             return
@@ -244,7 +239,7 @@ class WalkEnds:
 
     def _asked(self, name: str) -> list[str]:
         chain = self._table.chain(name)
-        called = (_called(rule) for rule in (() if chain is None else chain.rules) if not rule.tests)
+        called = (rule.callee for rule in (() if chain is None else chain.rules) if not rule.tests)
         return [one for one in called if one is not None and one not in self._never_returns]
 
     def _takes_all(self, name: str) -> bool:

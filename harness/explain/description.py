@@ -71,13 +71,7 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
 
 def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
     """Return the parts hidden of more than one rule and of every rule shown, each once."""
-    shown = [
-        rule
-        for table in ruleset.tables
-        for chain in table.chains
-        for rule in chain.rules
-        if rule.actions or rule.tests or rule.matches
-    ]
+    shown = [rule for rule in ruleset.rules() if rule.actions or rule.tests or rule.matches]
     first = shown[0].unknown if len(shown) > 1 else ()
     return tuple(one.reason for one in first if all(one in rule.unknown for rule in shown))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from translate.errors import InputError
-from translate.ir import Goto, Hook, Jump, Rule, Ruleset, Table
+from translate.ir import Goto, Hook, Rule, Ruleset, Table
 
 __all__ = ["Call", "calls", "dot_text", "tree_lines"]
 
@@ -30,15 +30,14 @@ def calls(ruleset: Ruleset) -> Iterator[Call]:
     for table in ruleset.tables:
         for chain in table.chains:
             for rule in chain.rules:
-                for action in rule.actions:
-                    if isinstance(action, Jump | Goto):
-                        yield Call(
-                            table=table.name.value,
-                            caller=chain.name,
-                            callee=action.chain,
-                            goto=isinstance(action, Goto),
-                            rule=rule,
-                        )
+                if rule.callee is not None:
+                    yield Call(
+                        table=table.name.value,
+                        caller=chain.name,
+                        callee=rule.callee,
+                        goto=isinstance(rule.actions[0], Goto),
+                        rule=rule,
+                    )
 
 
 def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:

@@ -14,15 +14,12 @@ from typing import Final
 
 from nfparity.kubeproxy.state import KubeProxyState
 from translate.ir import (
-    AnyOf,
     Chain,
     Drop,
     Field,
     FieldTest,
-    Goto,
     Hook,
     Interval,
-    Jump,
     Policy,
     Reject,
     Rule,
@@ -30,6 +27,7 @@ from translate.ir import (
     SetMark,
     Table,
     TableName,
+    flat,
 )
 
 __all__ = ["Denial", "OtherRules", "is_kube_proxy_chain", "without_kube_proxy"]
@@ -102,7 +100,7 @@ def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
                 continue
             rules = []
             for rule in chain.rules:
-                target = _target(rule)
+                target = rule.callee
                 own = target is not None and is_kube_proxy_chain(target, kubelet=kubelet)
                 if own and _is_own_jump(chain, rule):
                     continue
@@ -125,20 +123,15 @@ def without_kube_proxy(ruleset: Ruleset, state: KubeProxyState) -> OtherRules:
         intruders=tuple(intruders),
         askers=tuple(rule for rule in intruders if _matches_mark(rule, state.mark)),
         denials=tuple(_denials(rest)),
-        drops=any(_denies(rule) for table in rest.tables for c in table.chains for rule in c.rules),
+        drops=any(_denies(rule) for rule in rest.rules()),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _target(rule: Rule) -> str | None:
-    return next((a.chain for a in rule.actions if isinstance(a, Jump | Goto)), None)
-
-
 def _is_own_jump(chain: Chain, rule: Rule) -> bool:
     """True if a jump to a chain of kube-proxy is its own: for all packets, or all new ones."""
-    tests = [t for test in rule.tests for t in (test.tests if isinstance(test, AnyOf) else (test,))]
-    plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in tests)
-    return chain.hook is not None and plain and _target(rule) != _MARK
+    plain = all(isinstance(t, FieldTest) and t.field is Field.CT_STATE for t in flat(rule.tests))
+    return chain.hook is not None and plain and rule.callee != _MARK
 
 
 def _matches_mark(rule: Rule, mark: int | None) -> bool:

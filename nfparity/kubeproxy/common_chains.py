@@ -7,7 +7,7 @@ from typing import Final
 
 from nfparity.kubeproxy.chains import split_chain
 from nfparity.kubeproxy.reading import Reading
-from nfparity.kubeproxy.rule_matches import Key, Test, asked, jump_target
+from nfparity.kubeproxy.rule_matches import Key, Test, asked
 from nfparity.kubeproxy.service import Part
 from translate.ir import (
     Accept,
@@ -64,7 +64,7 @@ def read_shared(reading: Reading) -> None:
 
 def _entrances(reading: Reading, table: TableName, chain: Chain) -> None:
     for rule in chain.rules:
-        target = jump_target(rule)
+        target = rule.callee
         if target is not None and target.startswith("KUBE-"):
             reading.keep_common(rule, Part.ENTRANCE, table, chain.name)
 

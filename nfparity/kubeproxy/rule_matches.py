@@ -11,9 +11,7 @@ from translate.ir import (
     AnyOf,
     Field,
     FieldTest,
-    Goto,
     Interval,
-    Jump,
     Name,
     Nth,
     Random,
@@ -29,7 +27,6 @@ __all__ = [
     "asked",
     "is_local",
     "is_network",
-    "jump_target",
     "network",
     "only",
     "point",
@@ -56,14 +53,6 @@ def asked(rule: Rule) -> dict[Key, Test] | None:
             return None
         found[key] = test
     return None if rule.unknown else found
-
-
-def jump_target(rule: Rule) -> str | None:
-    """Return the chain that the rule jumps to, if it does."""
-    for action in rule.actions:
-        if isinstance(action, Jump | Goto):
-            return action.chain
-    return None
 
 
 def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:

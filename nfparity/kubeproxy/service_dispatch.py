@@ -13,7 +13,6 @@ from nfparity.kubeproxy.rule_matches import (
     Test,
     asked,
     is_local,
-    jump_target,
     point,
     protocol,
 )
@@ -69,7 +68,7 @@ def read_entrances(reading: Reading) -> None:
 
 def _to_service(reading: Reading, rule: Rule, tests: Tests) -> bool:
     """Read a rule from an address and port to a service's chain."""
-    target = jump_target(rule)
+    target = rule.callee
     kind = None if target is None else split_chain(target)
     if kind is None or not tests.keys() >= DESTINATION:
         return False
@@ -119,7 +118,7 @@ _SAID: Final = {
 
 def _to_node_ports(reading: Reading, rule: Rule, tests: Tests) -> bool:
     """Read a rule that says which addresses are the node's: every local one, or those listed."""
-    if jump_target(rule) != NODE_PORT_CHAIN:
+    if rule.callee != NODE_PORT_CHAIN:
         return False
     kinds = tests.keys()
     if kinds == {Field.DADDR} and point(tests, Field.DADDR) is not None:
@@ -148,7 +147,7 @@ def _spares_localhost(reading: Reading, tests: Tests) -> bool:
 
 def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
     """Read a rule from a node port to a service's chain; one with an account counts for localhost."""
-    target = jump_target(rule)
+    target = rule.callee
     kind = None if target is None else split_chain(target)
     port = point(tests, Field.DPORT)
     counted = tests.keys() == _PORT | {Account, Field.DADDR}
@@ -165,7 +164,7 @@ def _to_node_port(reading: Reading, rule: Rule, tests: Tests) -> bool:
 
 def _mark(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
     """Read a rule of old kube-proxies that sets the mark in front of the jump to a service."""
-    if jump_target(rule) != MARK_CHAIN:
+    if rule.callee != MARK_CHAIN:
         return False
     proto, port, address = protocol(tests), point(tests, Field.DPORT), point(tests, Field.DADDR)
     if proto is None or port is None:

@@ -20,7 +20,6 @@ from nfparity.kubeproxy.rule_matches import (
     asked,
     is_local,
     is_network,
-    jump_target,
     network,
     point,
     protocol,
@@ -73,7 +72,7 @@ def _endpoint(reading: Reading, chain: Chain) -> SepChain:
     for rule in chain.rules:
         tests = asked(rule)
         action = rule.actions[0] if rule.actions else None
-        target = jump_target(rule)
+        target = rule.callee
         if tests is None:
             reading.leave(rule, chain.name)
         elif target == MARK_CHAIN and tests.keys() == {Field.SADDR} and point(tests, Field.SADDR) is not None:
@@ -120,9 +119,9 @@ def _choices(reading: Reading, draft: Draft, chain: Chain, endpoints: list[str])
         tests = asked(rule)
         if tests is not None and _balance(reading, draft, chain.name, rule, tests, endpoints):
             continue
-        if tests is not None and jump_target(rule) == MARK_CHAIN:
+        if tests is not None and rule.callee == MARK_CHAIN:
             reading.strangers.append((draft, rule, chain.name))
-        elif tests == {} and jump_target(rule) == _DROP_CHAIN and endpoints is draft.near:
+        elif tests == {} and rule.callee == _DROP_CHAIN and endpoints is draft.near:
             # 1.24 and 1.25, where no endpoint is on the node.
             draft.endpoints_elsewhere = True
             reading.keep(draft, rule, Part.NO_LOCAL_ENDPOINTS, _NAT, chain.name)
@@ -134,7 +133,7 @@ def _balance(
     reading: Reading, draft: Draft, chain: str, rule: Rule, tests: Tests, endpoints: list[str]
 ) -> bool:
     """Read a rule that leads to an endpoint: to one remembered, or by chance."""
-    target = jump_target(rule)
+    target = rule.callee
     sep = None if target is None else reading.seps.get(target)
     if target is None or sep is None:
         return False
@@ -229,7 +228,7 @@ def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
         draft.near = [] if draft.near is None else draft.near
     for rule in chain.rules:
         tests = asked(rule)
-        target = jump_target(rule)
+        target = rule.callee
         if tests is None:
             reading.leave(rule, chain.name)
             continue
@@ -266,7 +265,7 @@ def _firewall(reading: Reading, draft: Draft, chain: Chain) -> None:
     everything = False
     for rule in chain.rules:
         tests = asked(rule)
-        target = jump_target(rule)
+        target = rule.callee
         kind = None if target is None else split_chain(target)
         inward = kind is not None and kind[1] == draft.hash
         allowed = None if tests is None else network(tests, Field.SADDR)

@@ -7,12 +7,13 @@ interact through the packet's mark and conntrack, which iptables and nftables sh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from nfparity.migrate.tables import split
 from translate.errors import Refusal, UnsupportedError
-from translate.ir import AnyOf, Recent, Rule, Rules, Ruleset, Table, Test
+from translate.ir import Recent, Rule, Rules, Ruleset, Table
+from translate.read.save import lines_by_table
 
 __all__ = ["insist_on_separate", "moved", "moved_text", "staying"]
 
@@ -34,15 +35,8 @@ def staying(ruleset: Ruleset, left: Collection[str]) -> Ruleset:
 
 def moved_text(text: str, left: Collection[str]) -> str:
     """Return iptables-save text without the kept tables; all other lines keep their numbers."""
-    lines = []
-    table = ""
-    for line in text.removesuffix("\n").split("\n"):
-        if line.startswith("*"):
-            table = line[1:]
-        lines.append("#" if table in left else line)
-        if line == "COMMIT":
-            table = ""
-    return "".join(f"{line}\n" for line in lines)
+    lines = lines_by_table(text.removesuffix("\n"))
+    return "".join("#\n" if table in left else f"{line}\n" for table, line in lines)
 
 
 def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> None:
@@ -58,8 +52,8 @@ def insist_on_separate(ruleset: Ruleset, text: str, left: Collection[str]) -> No
     refusals = (
         *(
             Refusal(rule.origin, _WHERE, "shared-list", f"the list {name} of -m recent is asked there, too")
-            for table in replaced.tables
-            for rule, name in _asked(table)
+            for rule in replaced.rules()
+            for name in _lists(rule)
             if name in lists
         ),
         *(
@@ -76,16 +70,5 @@ def _only(ruleset: Ruleset, tables: list[Table]) -> Ruleset:
     return replace(ruleset, tables=tuple(tables))
 
 
-def _asked(table: Table) -> list[tuple[Rule, str]]:
-    rules = (rule for chain in table.chains for rule in chain.rules)
-    return [(rule, name) for rule in rules for test in rule.tests for name in _lists(test)]
-
-
-def _lists(test: Test) -> tuple[str, ...]:
-    match test:
-        case Recent(name=name):
-            return (name,)
-        case AnyOf():
-            return tuple(name for inner in test.tests for name in _lists(inner))
-        case _:
-            return ()
+def _lists(rule: Rule) -> Iterator[str]:
+    return (test.name for test in rule.tests if isinstance(test, Recent))

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
-    AnyOf,
     Nth,
     Random,
     RestoreMark,
@@ -22,7 +21,6 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     TableName,
-    Test,
 )
 
 __all__ = ["insist_on_repeatable"]
@@ -44,14 +42,13 @@ def _refusals(ruleset: Ruleset) -> tuple[Refusal, ...]:
         Refusal(rule.origin, _WHERE, "twice", reason)
         for table in ruleset.tables
         if table.name is not TableName.NAT
-        for chain in table.chains
-        for rule in chain.rules
+        for rule in table.rules()
         for reason in _reasons(rule)
     )
 
 
 def _reasons(rule: Rule) -> Iterator[str]:
-    if any(_draws(test) for test in rule.tests):
+    if any(isinstance(test, Random | Nth) for test in rule.tests):
         yield "draws at each asking: asked twice, it would decide more often than it should"
     for action in rule.actions:
         match action:
@@ -61,13 +58,3 @@ def _reasons(rule: Rule) -> Iterator[str]:
                 yield f"toggles bits {nfmask & ~ctmask:#x} of the connection's mark"
             case RestoreMark(nfmask, ctmask) if ctmask & ~nfmask:
                 yield f"toggles bits {ctmask & ~nfmask:#x} of the mark"
-
-
-def _draws(test: Test) -> bool:
-    match test:
-        case Random() | Nth():
-            return True
-        case AnyOf():
-            return any(_draws(inner) for inner in test.tests)
-        case _:
-            return False

@@ -66,11 +66,7 @@ def read_rules(text: str, family: Family, name: str, left: tuple[str, ...], ipse
 
 def _undecided(ruleset: Ruleset) -> tuple[str, ...]:
     """The tables with a rule that the simulator cannot decide, such as one with ``-m length``."""
-    return tuple(
-        table.name
-        for table in ruleset.tables
-        if any(rule.is_undecided for chain in table.chains for rule in chain.rules)
-    )
+    return tuple(table.name for table in ruleset.tables if any(rule.is_undecided for rule in table.rules()))
 
 
 def _read(text: str, family: Family, name: str) -> ir.Rules:

@@ -16,6 +16,7 @@ from backends.model.variant import Variant
 from backends.testbed.command import own_xtables_lock, run
 from translate.errors import MachineError
 from translate.ir import Family
+from translate.read.save import lines_by_table
 
 __all__ = ["SavedTable", "digest_of", "empty", "restore_table", "save", "split"]
 
@@ -98,17 +99,11 @@ def _rules_by_chain(lines: Iterable[str]) -> dict[str, list[str]]:
 
 def split(text: str) -> dict[str, SavedTable]:
     """Return the tables in an output of iptables-save, by name, in order."""
-    found: dict[str, SavedTable] = {}
-    lines: list[str] = []
-    for line in text.split("\n"):  # and nothing else ends a line, which a comment may hold
-        if line.startswith("*"):
-            lines = [line]
-        elif line and not line.startswith("#") and lines:
-            lines.append(line)
-            if line == "COMMIT":
-                found[lines[0][1:]] = SavedTable(lines[0][1:], tuple(lines))
-                lines = []
-    return found
+    tables: dict[str, list[str]] = {}
+    for table, line in lines_by_table(text):
+        if table and line and not line.startswith("#"):
+            tables.setdefault(table, []).append(line)
+    return {name: SavedTable(name, tuple(lines)) for name, lines in tables.items() if lines[-1] == "COMMIT"}
 
 
 def empty(table: SavedTable) -> str:

@@ -38,7 +38,7 @@ _MOST_INTERFACES: Final = 32
 def infer_node(ruleset: Ruleset) -> Node:
     """Return a node on which the rules make sense, with what was assumed."""
     family = ruleset.family
-    rules = [r for table in ruleset.tables for chain in table.chains for r in chain.rules]
+    rules = list(ruleset.rules())
     endpoints = sorted({a for rule in rules for a in _endpoints(rule, family)})
     named = _named_interfaces(rules, family)
     assumed: list[str] = []

@@ -12,7 +12,7 @@ kernel's verifier is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from translate.bpf.code import Code, Feature, Needs, Variable
@@ -34,9 +34,9 @@ from translate.ir import (
     Policy,
     Program,
     SetTest,
-    Statement,
     TableName,
 )
+from translate.passes.calls import callees_first
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
 __all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
@@ -54,10 +54,9 @@ def emit(program: Program) -> BpfOutput:
 
     Raises UnsupportedError with one refusal per rule and feature that it cannot carry exactly.
     """
-    chains = {chain.name: chain for chain in program.chains}
     bases = [chain for chain in program.chains if chain.hook is not None]
-    order = _callees_first(bases, chains)
-    refusals = _too_large(bases, chains)
+    order = callees_first(program, bases, calls=_called)
+    refusals = _too_large(bases, order)
     lists = dict(sorted(recent_lists(program).items()))
     context = _context(program, order, lists)
     functions: list[Code] = []
@@ -185,33 +184,17 @@ def _safe(text: str) -> str:
     return re.sub(r"[^ -~]", "?", text).replace("*/", "* /")
 
 
-def _callees_first(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> list[LoweredChain]:
-    """Every chain that a packet can reach, called ones before their callers."""
-    done: dict[str, LoweredChain] = {}
-    # By hand instead of by recursion: a chain of calls may be deeper than Python's stack.
-    pending = [(base, False) for base in reversed(bases)]
-    while pending:
-        chain, left = pending.pop()
-        if chain.name in done:
-            continue
-        if left:
-            done[chain.name] = chain
-            continue
-        pending.append((chain, True))
-        called = [name for statement in chain.statements for name in _in_order(statement)]
-        pending += [(chains[name], False) for name in reversed(called) if name not in done]
-    return list(done.values())
+def _called(chain: LoweredChain) -> Iterator[str]:
+    """Yield the callees of a chain; those of a lookup sorted by name, not in the order of its rules."""
+    for statement in chain.statements:
+        called = called_chains(statement)
+        yield from sorted(called) if isinstance(statement, Lookup) else called
 
 
-def _in_order(statement: Statement) -> list[str]:
-    """The chains that a statement calls; those of a lookup sorted by name, not in the order of its rules."""
-    called = list(dict.fromkeys(called_chains(statement)))
-    return sorted(called) if isinstance(statement, Lookup) else called
-
-
-def _too_large(bases: list[LoweredChain], chains: dict[str, LoweredChain]) -> list[Refusal]:
+def _too_large(bases: Iterable[LoweredChain], order: Iterable[LoweredChain]) -> list[Refusal]:
+    """Return a refusal for each base chain that is too large; ``order`` has every chain after its callees."""
     size: dict[str, int] = {}
-    for chain in _callees_first(bases, chains):
+    for chain in order:
         size[chain.name] = sum(
             1 + sum(size[name] for name in set(called_chains(s))) for s in chain.statements
         )

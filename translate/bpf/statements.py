@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import assert_never
 
 from translate.bpf.actions import action_code
@@ -10,29 +10,27 @@ from translate.bpf.code import Code, Needs, Variable
 from translate.bpf.conditions import conditions
 from translate.bpf.context import Context
 from translate.bpf.lookups import lookup_code
-from translate.ir import RANDOM_RANGE, Action, Apply, Choose, Goto, Jump, Lookup, Recent, Statement, Test
+from translate.ir import (
+    RANDOM_RANGE,
+    Apply,
+    Choose,
+    Goto,
+    Jump,
+    Lookup,
+    Recent,
+    Statement,
+    Test,
+    alternatives,
+)
 from translate.passes.recents import changes_list
 
-__all__ = ["action_groups", "called_chains", "statement_code"]
-
-
-def action_groups(statement: Statement) -> Sequence[tuple[Action, ...]]:
-    """Return the alternatives of a statement: it carries out one group of actions at most."""
-    match statement:
-        case Apply():
-            return (statement.actions,)
-        case Lookup():
-            return [entry.actions for entry in statement.entries]
-        case Choose():
-            return [branch.actions for branch in statement.branches]
-        case _:
-            assert_never(statement)
+__all__ = ["called_chains", "statement_code"]
 
 
 def called_chains(statement: Statement) -> Iterator[str]:
     """Yield the chains that a statement can go to."""
-    for actions in action_groups(statement):
-        for action in actions:
+    for each in alternatives(statement):
+        for action in each.actions:
             if isinstance(action, Jump | Goto):
                 yield action.chain
 

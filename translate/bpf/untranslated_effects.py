@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import Action, Apply, Audit, Choose, Log, Lookup, NfLog, Origin, Program, Statement, Trace
+from translate.ir import Audit, Log, NfLog, Origin, Program, Trace, alternatives
 from translate.passes.accounts import account_origins
 
 __all__ = ["untranslated_effects"]
@@ -31,24 +31,14 @@ def _logging(program: Program) -> Iterator[tuple[str, str, Origin]]:
     """Yield the feature of each rule that reports packets, the report in words, and the rule's place."""
     for chain in program.chains:
         for statement in chain.statements:
-            for actions, origin in _alternatives(statement):
-                for action in actions:
+            for each in alternatives(statement):
+                for action in each.actions:
                     match action:
                         case Log() | NfLog():
-                            yield "log", "log", origin
+                            yield "log", "log", each.origin
                         case Audit():
-                            yield "audit", "write audit records", origin
+                            yield "audit", "write audit records", each.origin
                         case Trace():
-                            yield "trace", "trace", origin
+                            yield "trace", "trace", each.origin
                         case _:
                             pass
-
-
-def _alternatives(statement: Statement) -> Iterator[tuple[tuple[Action, ...], Origin]]:
-    match statement:
-        case Apply():
-            yield statement.actions, statement.origin
-        case Lookup():
-            yield from ((entry.actions, entry.origin) for entry in statement.entries)
-        case Choose():
-            yield from ((branch.actions, branch.origin) for branch in statement.branches)

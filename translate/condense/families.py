@@ -36,9 +36,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
-    Goto,
     Interval,
-    Jump,
     Table,
     format_address,
     parse_address,
@@ -305,9 +303,7 @@ def _does_the_same(table: Table, names: set[str]) -> bool:
     """Return whether each of these chains does the same to every packet, and leads nowhere."""
     found = [chain for chain in table.chains if chain.name in names]
     return len(found) == len(names) and not any(
-        rule.tests or any(isinstance(action, Jump | Goto) for action in rule.actions)
-        for chain in found
-        for rule in chain.rules
+        rule.tests or rule.callee is not None for chain in found for rule in chain.rules
     )
 
 
@@ -319,7 +315,7 @@ def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
         known = len(reached)
         for chain in table.chains:
             for rule in chain.rules:
-                if any(isinstance(a, Jump | Goto) and a.chain in reached for a in rule.actions):
+                if rule.callee in reached:
                     yield from (t for t in rule.tests if isinstance(t, FieldTest) and t.field in _ASKED)
                     reached.add(chain.name)
 

@@ -52,6 +52,7 @@ from translate.ir.matches import (
     SetDirection,
     SetTest,
     Test,
+    flat,
 )
 from translate.ir.origin import NOWHERE, Origin
 from translate.ir.program import (
@@ -63,6 +64,7 @@ from translate.ir.program import (
     LoweredChain,
     Program,
     Statement,
+    alternatives,
     qualified,
 )
 from translate.ir.rules import Rules
@@ -173,8 +175,10 @@ __all__ = [
     "Trace",
     "Unknown",
     "Value",
+    "alternatives",
     "calls",
     "field_bits",
+    "flat",
     "format_address",
     "has_loop",
     "live_chains",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from translate.ir.actions import Accept, Drop, Goto, Jump, Return
+from translate.ir.actions import Accept, Drop, Return
 from translate.ir.ruleset import Chain, Rule
 
 __all__ = ["calls", "has_loop", "live_chains", "live_rules"]
@@ -26,9 +26,8 @@ def live_rules(chain: Chain) -> tuple[Rule, ...]:
 def calls(rules: Iterable[Rule]) -> Iterator[tuple[str, Rule]]:
     """Yield the chain that each rule calls, if it calls one, and the rule."""
     for rule in rules:
-        last = rule.actions[-1] if rule.actions else None
-        if isinstance(last, Jump | Goto):
-            yield last.chain, rule
+        if rule.callee is not None:
+            yield rule.callee, rule
 
 
 def _is_end(rule: Rule) -> bool:

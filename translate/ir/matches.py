@@ -7,6 +7,7 @@ state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -26,6 +27,7 @@ __all__ = [
     "SetDirection",
     "SetTest",
     "Test",
+    "flat",
 ]
 
 RANDOM_RANGE: Final = 1 << 31
@@ -131,3 +133,12 @@ class Account:
 
 
 Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account
+
+
+def flat(tests: Iterable[Test]) -> Iterator[FieldTest | Random | Nth | SetTest | Recent | Account]:
+    """Yield the tests in order, each :class:`AnyOf` as its parts."""
+    for test in tests:
+        if isinstance(test, AnyOf):
+            yield from test.tests
+        else:
+            yield test

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from translate.ir.actions import Action
 from translate.ir.family import Family
@@ -23,6 +25,7 @@ __all__ = [
     "LoweredChain",
     "Program",
     "Statement",
+    "alternatives",
     "qualified",
 ]
 
@@ -89,6 +92,19 @@ class Choose:
 
 
 Statement = Apply | Lookup | Choose
+
+
+def alternatives(statement: Statement) -> Sequence[Apply | Entry | Branch]:
+    """Return what a statement chooses from: it does the actions of one of these at most."""
+    match statement:
+        case Apply():
+            return (statement,)
+        case Lookup():
+            return statement.entries
+        case Choose():
+            return statement.branches
+        case _:
+            assert_never(statement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from translate.ir.actions import Action
+from translate.ir.actions import Action, Goto, Jump
 from translate.ir.family import Family
 from translate.ir.fields import Field
 from translate.ir.hooks import Hook, TableName
@@ -121,6 +121,12 @@ class Rule:
     origin: Origin = field(default=NOWHERE, compare=False)
 
     @property
+    def callee(self) -> str | None:
+        """The user chain that the rule jumps or goes to, or None."""
+        action = self.actions[0] if self.actions else None
+        return action.chain if isinstance(action, Jump | Goto) else None
+
+    @property
     def is_undecided(self) -> bool:
         """Return whether what is not known of the rule may change where a packet goes.
 
@@ -174,6 +180,11 @@ class Table:
             self._named.update((chain.name, chain) for chain in reversed(self.chains))
         return self._named.get(name)
 
+    def rules(self) -> Iterator[Rule]:
+        """Yield every rule, in the order of the chains."""
+        for chain in self.chains:
+            yield from chain.rules
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
@@ -213,22 +224,23 @@ class Ruleset:
                 return table
         return None
 
+    def rules(self) -> Iterator[Rule]:
+        """Yield every rule, in the order of the tables and chains."""
+        for table in self.tables:
+            yield from table.rules()
+
     def unknowns(self) -> Iterator[tuple[Rule, Unknown]]:
         """Yield every rule of which something is unknown, once with each reason."""
-        for table in self.tables:
-            for chain in table.chains:
-                for rule in chain.rules:
-                    for unknown in rule.unknown:
-                        yield rule, unknown
+        for rule in self.rules():
+            for unknown in rule.unknown:
+                yield rule, unknown
 
     def set_tests(self) -> Iterator[tuple[Rule, SetTest]]:
         """Yield every test of an ipset, with its rule."""
-        for table in self.tables:
-            for chain in table.chains:
-                for rule in chain.rules:
-                    for test in rule.tests:
-                        if isinstance(test, SetTest):
-                            yield rule, test
+        for rule in self.rules():
+            for test in rule.tests:
+                if isinstance(test, SetTest):
+                    yield rule, test
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
         """Yield every rule that tests an ipset whose members were not given, with the set's name."""

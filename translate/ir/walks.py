@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from translate.ir.actions import Goto, Jump
 from translate.ir.ruleset import Chain, Ruleset, Table
 
 __all__ = ["longest_walk"]
@@ -41,8 +40,6 @@ def _visits(table: Table, base: Chain, visits: dict[str, int]) -> int:
 
 def _callees(table: Table, chain: Chain) -> Iterator[Chain]:
     for rule in chain.rules:
-        for action in rule.actions:
-            if isinstance(action, Jump | Goto):
-                callee = table.chain(action.chain)
-                if callee is not None:
-                    yield callee
+        callee = None if rule.callee is None else table.chain(rule.callee)
+        if callee is not None:
+            yield callee

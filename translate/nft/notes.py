@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from translate.errors import Note
-from translate.ir import AnyOf, Apply, Choose, Field, FieldTest, Lookup, Origin, Program, Test
+from translate.ir import (
+    Field,
+    FieldTest,
+    Origin,
+    Program,
+    alternatives,
+    flat,
+)
 from translate.nft.limits.refusal import BACKEND
 from translate.passes.recents import CAPACITY, RecentList
 
@@ -74,16 +81,5 @@ def notes_on_bridges(program: Program) -> tuple[Note, ...]:
 def _bridged(program: Program) -> Iterator[Origin]:
     for chain in program.chains:
         for statement in chain.statements:
-            if any(map(_asks_bridge, statement.tests)):
-                match statement:
-                    case Apply():
-                        yield statement.origin
-                    case Lookup():
-                        yield from (entry.origin for entry in statement.entries)
-                    case Choose():
-                        yield from (branch.origin for branch in statement.branches)
-
-
-def _asks_bridge(test: Test) -> bool:
-    parts = test.tests if isinstance(test, AnyOf) else (test,)
-    return any(isinstance(part, FieldTest) and part.field is Field.BRIDGED for part in parts)
+            if any(isinstance(t, FieldTest) and t.field is Field.BRIDGED for t in flat(statement.tests)):
+                yield from (each.origin for each in alternatives(statement))

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from translate.ir import (
     Action,
-    Apply,
-    Choose,
     Goto,
     Jump,
-    Lookup,
     LoweredChain,
     Program,
-    Statement,
+    alternatives,
 )
 
-__all__ = ["CALLS", "action_lists", "called", "callee", "callees_first", "reachable"]
+__all__ = ["CALLS", "called", "callee", "callees_first", "reachable"]
 
 CALLS: Final = (Jump, Goto)
 """The actions that call another chain; they are always last in an action list."""
-
-
-def action_lists(statement: Statement) -> tuple[tuple[Action, ...], ...]:
-    """Return every action list that ``statement`` may run."""
-    match statement:
-        case Apply():
-            return (statement.actions,)
-        case Lookup():
-            return tuple(entry.actions for entry in statement.entries)
-        case Choose():
-            return tuple(branch.actions for branch in statement.branches)
 
 
 def callee(actions: tuple[Action, ...]) -> str | None:
@@ -47,19 +33,20 @@ def called(chain: LoweredChain) -> list[str]:
     """Return the chains that ``chain`` jumps or goes to, in order, once per place."""
     names = []
     for statement in chain.statements:
-        if isinstance(statement, Apply):
-            name = callee(statement.actions)
-            if name is not None:
-                names.append(name)
-        else:
-            names += [name for actions in action_lists(statement) if (name := callee(actions)) is not None]
+        names += [name for each in alternatives(statement) if (name := callee(each.actions)) is not None]
     return names
 
 
-def callees_first(program: Program, starts: Iterable[LoweredChain] | None = None) -> tuple[LoweredChain, ...]:
+def callees_first(
+    program: Program,
+    starts: Iterable[LoweredChain] | None = None,
+    *,
+    calls: Callable[[LoweredChain], Iterable[str]] = called,
+) -> tuple[LoweredChain, ...]:
     """Return chains so that each comes after every chain that it calls (no chain reaches itself).
 
-    Without ``starts`` these are all chains; with it, those chains and the ones they reach.
+    Without ``starts`` these are all chains; with it, those chains and the ones they reach. ``calls`` gives
+    the callees of a chain in the order in which they are visited.
     """
     chains = {chain.name: chain for chain in program.chains}
     done: dict[str, LoweredChain] = {}
@@ -67,17 +54,14 @@ def callees_first(program: Program, starts: Iterable[LoweredChain] | None = None
         if start.name in done:
             continue
         # An explicit stack: x_tables allows jumps far deeper than Python's recursion limit.
-        stack = [(start, iter(called(start)))]
+        stack = [(start, iter(calls(start)))]
         while stack:
             chain, rest = stack[-1]
             for target in rest:
                 if target in done:
                     continue
-                below = called(chains[target])
-                if below:
-                    stack.append((chains[target], iter(below)))
-                    break
-                done[target] = chains[target]
+                stack.append((chains[target], iter(calls(chains[target]))))
+                break
             else:
                 done[chain.name] = chain
                 stack.pop()

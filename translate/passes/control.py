@@ -10,7 +10,6 @@ from translate.ir import (
     Accept,
     Action,
     Apply,
-    Choose,
     Dnat,
     Drop,
     Family,
@@ -34,9 +33,10 @@ from translate.ir import (
     Snat,
     Statement,
     Test,
+    alternatives,
 )
-from translate.passes.calls import CALLS, action_lists, callees_first
-from translate.passes.facts import Facts, facts_of_key, implied, impossible, refine
+from translate.passes.calls import CALLS, callees_first
+from translate.passes.facts import Facts, facts_of, implied, impossible, refine
 
 __all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "plain", "terminal"]
 
@@ -80,8 +80,8 @@ def changed_fields(program: Program) -> Mapping[str, frozenset[Field]]:
     for chain in callees_first(program):
         fields = _NONE
         for statement in chain.statements:
-            for actions in action_lists(statement):
-                fields |= changed_by(actions, changed)
+            for each in alternatives(statement):
+                fields |= changed_by(each.actions, changed)
         changed[chain.name] = fields
     return changed
 
@@ -172,14 +172,7 @@ def _stays(chain: LoweredChain, facts: Facts, proof: _Proof, depth: int) -> bool
 
 
 def _ways(statement: Statement, facts: Facts, family: Family) -> Iterable[tuple[tuple[Action, ...], Facts]]:
-    match statement:
-        case Apply():
-            yield statement.actions, facts
-        case Choose():
-            for branch in statement.branches:
-                yield branch.actions, facts
-        case Lookup():
-            for entry in statement.entries:
-                known = refine(facts, facts_of_key(statement.fields, entry.key), family)
-                if not impossible(known):
-                    yield entry.actions, known
+    for each in alternatives(statement):
+        known = refine(facts, facts_of(statement, each), family)
+        if not impossible(known):
+            yield each.actions, known

@@ -16,7 +16,9 @@ from translate.ir import (
     PORT_PROTOCOLS,
     Account,
     Apply,
+    Branch,
     ConnectionState,
+    Entry,
     Family,
     Field,
     FieldTest,
@@ -27,11 +29,14 @@ from translate.ir import (
     Protocol,
     Recent,
     RecentMode,
+    Statement,
     Test,
+    Value,
+    alternatives,
     field_bits,
 )
 from translate.ir.intervals import IntervalSet, covers, intersection, intervals, subtraction, union
-from translate.passes.calls import action_lists, callee, callees_first
+from translate.passes.calls import callee, callees_first
 
 __all__ = [
     "ALWAYS_PRESENT",
@@ -39,6 +44,7 @@ __all__ = [
     "Facts",
     "entry_facts",
     "everything",
+    "facts_of",
     "facts_of_key",
     "implied",
     "impossible",
@@ -205,28 +211,21 @@ def _agreed(calls: Sequence[Facts]) -> Facts:
 
 def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[str, Facts]]:
     for statement in chain.statements:
-        if isinstance(statement, Apply):
-            name = callee(statement.actions)
+        here: Facts | None = None
+        for each in alternatives(statement):
+            name = callee(each.actions)
             if name is not None:
-                yield name, refine(known, statement.tests, family)
-            continue
-        targets = [callee(actions) for actions in action_lists(statement)]
-        if not any(targets):
-            continue
-        here = refine(known, statement.tests, family)
-        if isinstance(statement, Lookup):
-            for entry, target in zip(statement.entries, targets, strict=True):
-                if target is not None:
-                    yield target, refine(here, facts_of_key(statement.fields, entry.key), family)
-        else:
-            for target in targets:
-                if target is not None:
-                    yield target, here
+                here = refine(known, statement.tests, family) if here is None else here
+                yield name, refine(here, facts_of(statement, each), family)
 
 
-def facts_of_key(fields: tuple[Field, ...], key: tuple[object, ...]) -> tuple[FieldTest, ...]:
+def facts_of_key(fields: tuple[Field, ...], key: tuple[Value, ...]) -> tuple[FieldTest, ...]:
     """Return the tests that a lookup's key stands for."""
-    return tuple(
-        FieldTest(field=field, values=(value,))  # type: ignore[arg-type]  # a key holds Values
-        for field, value in zip(fields, key, strict=True)
-    )
+    return tuple(FieldTest(field=field, values=(value,)) for field, value in zip(fields, key, strict=True))
+
+
+def facts_of(statement: Statement, alternative: Apply | Entry | Branch) -> tuple[FieldTest, ...]:
+    """Return the tests that an alternative adds to those of its statement: the key of an entry."""
+    if isinstance(statement, Lookup) and isinstance(alternative, Entry):
+        return facts_of_key(statement.fields, alternative.key)
+    return ()

@@ -28,8 +28,9 @@ from translate.ir import (
     SetTest,
     Statement,
     Test,
+    alternatives,
 )
-from translate.passes.calls import action_lists, callee
+from translate.passes.calls import callee
 from translate.passes.control import changed_by, plain
 
 __all__ = ["inline"]
@@ -51,7 +52,7 @@ def _written_out(
 ) -> tuple[Statement, ...] | None:
     written: list[Statement] = []
     for index, statement in enumerate(caller.statements):
-        if not any(callee(actions) == chain.name for actions in action_lists(statement)):
+        if not any(callee(each.actions) == chain.name for each in alternatives(statement)):
             written.append(statement)
             continue
         if not isinstance(statement, Apply) or not _holds_on(statement, changed):
@@ -96,7 +97,7 @@ def _reads(test: Test, changed: frozenset[Field]) -> bool:
 def _comes_back(chain: LoweredChain) -> bool:
     """Return whether packets come back from the chain only at its end."""
     return not any(
-        actions and isinstance(actions[-1], Return | Goto)
+        each.actions and isinstance(each.actions[-1], Return | Goto)
         for statement in chain.statements
-        for actions in action_lists(statement)
+        for each in alternatives(statement)
     )

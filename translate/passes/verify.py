@@ -24,8 +24,8 @@ from translate.ir import (
     Reject,
     Return,
     Value,
+    alternatives,
 )
-from translate.passes.calls import action_lists
 
 __all__ = ["VerifyError", "verify"]
 
@@ -66,10 +66,10 @@ def _chain_problems(chain: LoweredChain, chains: dict[str, LoweredChain]) -> Ite
         yield f"{chain.hook} has not priority {chain.priority} in table {chain.table}"
     for index, statement in enumerate(chain.statements):
         where = f"statement {index}"
-        for actions in action_lists(statement):
-            if any(isinstance(action, VERDICTS) for action in actions[:-1]):
+        for each in alternatives(statement):
+            if any(isinstance(action, VERDICTS) for action in each.actions[:-1]):
                 yield f"{where}: something comes after a verdict"
-            for action in actions:
+            for action in each.actions:
                 if isinstance(action, Jump | Goto):
                     target = chains.get(action.chain)
                     if target is None:
@@ -120,8 +120,8 @@ def _loops(chains: dict[str, LoweredChain]) -> Iterator[str]:
         name: {
             action.chain
             for statement in chain.statements
-            for actions in action_lists(statement)
-            for action in actions
+            for each in alternatives(statement)
+            for action in each.actions
             if isinstance(action, Jump | Goto) and action.chain in chains
         }
         for name, chain in chains.items()

@@ -185,12 +185,10 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:
-    for table in ruleset.tables:
-        for chain in table.chains:
-            for rule in chain.rules:
-                for test in rule.tests:
-                    if isinstance(test, Recent):
-                        yield rule, test
+    for rule in ruleset.rules():
+        for test in rule.tests:
+            if isinstance(test, Recent):
+                yield rule, test
 
 
 def _other_masks(ruleset: Ruleset) -> Iterator[Refusal]:

@@ -78,24 +78,22 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
     targets: dict[Target, None] = {}
     family = ruleset.family
     highest = (1 << family.bits) - 1
-    for table in ruleset.tables:
-        for chain in table.chains:
-            for rule in chain.rules:
-                if (target := _target(rule.tests)) is not None:
-                    targets[target] = None
-                for test in _field_tests(rule.tests):
-                    values = [v for v in test.values if isinstance(v, Interval)]
-                    if test.field in _ADDRESS_FIELDS:
-                        addresses.update(_around(values, highest))
-                    elif test.field in _PORT_FIELDS:
-                        ports.update(_around(values, 0xFFFF))
-                    elif test.field is Field.MARK:
-                        marks.update(v.low for v in values)
-                for action in rule.actions:
-                    if isinstance(action, Dnat | Snat) and action.addresses is not None:
-                        addresses.update(_around([action.addresses], highest))
-                    if isinstance(action, Dnat | Snat | Redirect | Masquerade) and action.ports.interval:
-                        ports.update(_around([action.ports.interval], 0xFFFF))
+    for rule in ruleset.rules():
+        if (target := _target(rule.tests)) is not None:
+            targets[target] = None
+        for test in _field_tests(rule.tests):
+            values = [v for v in test.values if isinstance(v, Interval)]
+            if test.field in _ADDRESS_FIELDS:
+                addresses.update(_around(values, highest))
+            elif test.field in _PORT_FIELDS:
+                ports.update(_around(values, 0xFFFF))
+            elif test.field is Field.MARK:
+                marks.update(v.low for v in values)
+        for action in rule.actions:
+            if isinstance(action, Dnat | Snat) and action.addresses is not None:
+                addresses.update(_around([action.addresses], highest))
+            if isinstance(action, Dnat | Snat | Redirect | Masquerade) and action.ports.interval:
+                ports.update(_around([action.ports.interval], 0xFFFF))
     own: set[int] = {LOOPBACK[family]}
     # What the node sends to these it also hears itself: two outcomes of one packet.
     loud: set[int] = {a for a in ODD_ADDRESSES[family] if a == 0 or a >= MULTICAST[family]}

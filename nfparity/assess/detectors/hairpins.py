@@ -38,9 +38,7 @@ def _networks(facts: Facts) -> Iterator[Interval]:
     yield from dict.fromkeys(r.dst for r in facts.node.routes if r.family is facts.family)
     asked = (
         value
-        for table in facts.ruleset.tables
-        for chain in table.chains
-        for rule in chain.rules
+        for rule in facts.ruleset.rules()
         for test in rule.tests
         if isinstance(test, FieldTest) and test.field is Field.SADDR
         for value in test.values

@@ -16,16 +16,12 @@ from typing import Final, NamedTuple
 from translate.errors import Refusal
 from translate.ir import (
     Action,
-    AnyOf,
-    Apply,
-    Choose,
     ConnectionState,
     Family,
     Field,
     FieldTest,
     Hook,
     Interval,
-    Lookup,
     LoweredChain,
     Name,
     NoTrack,
@@ -36,10 +32,12 @@ from translate.ir import (
     RejectKind,
     TableName,
     Test,
+    alternatives,
+    flat,
 )
 from translate.nft.limits.refusal import CannotSay
-from translate.passes.calls import action_lists, callees_first
-from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of_key, impossible, refine
+from translate.passes.calls import callees_first
+from translate.passes.facts import NOTHING, Facts, entry_facts, facts_of, impossible, refine
 
 __all__ = ["refused_answers"]
 
@@ -103,17 +101,10 @@ def _ways(program: Program, hook: Hook, *, raw: bool) -> Iterator[_Way]:
 
 
 def _ways_of(chain: LoweredChain, known: Facts) -> Iterator[_Way]:
-    for each in chain.statements:
-        match each:
-            case Apply():
-                yield _Way(each.origin, known, each.tests, each.actions)
-            case Lookup():
-                for entry in each.entries:
-                    tests = (*each.tests, *facts_of_key(each.fields, entry.key))
-                    yield _Way(entry.origin, known, tests, entry.actions)
-            case Choose():
-                for branch in each.branches:
-                    yield _Way(branch.origin, known, each.tests, branch.actions)
+    for statement in chain.statements:
+        for each in alternatives(statement):
+            tests = (*statement.tests, *facts_of(statement, each))
+            yield _Way(each.origin, known, tests, each.actions)
 
 
 def _notracks(way: _Way) -> bool:
@@ -129,8 +120,8 @@ def _resets(program: Program) -> bool:
 def _actions(program: Program) -> Iterator[Action]:
     for chain in program.chains:
         for statement in chain.statements:
-            for actions in action_lists(statement):
-                yield from actions
+            for each in alternatives(statement):
+                yield from each.actions
 
 
 def _icmp_error(family: Family) -> tuple[FieldTest, ...]:
@@ -153,17 +144,9 @@ def _tells(way: _Way) -> bool:
     """Whether the rule asks for a state that one of INVALID and UNTRACKED is, and the other is not."""
     return any(
         _has(test, ConnectionState.INVALID) != _has(test, ConnectionState.UNTRACKED)
-        for test in _field_tests(way.tests)
-        if test.field is Field.CT_STATE
+        for test in flat(way.tests)
+        if isinstance(test, FieldTest) and test.field is Field.CT_STATE
     )
-
-
-def _field_tests(tests: Iterable[Test]) -> Iterator[FieldTest]:
-    for test in tests:
-        if isinstance(test, FieldTest):
-            yield test
-        elif isinstance(test, AnyOf):
-            yield from test.tests
 
 
 def _has(test: FieldTest, state: ConnectionState) -> bool:

@@ -11,18 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from translate.errors import Diagnostic
-from translate.ir import (
-    AnyOf,
-    Chain,
-    Field,
-    FieldTest,
-    Hook,
-    Origin,
-    Rule,
-    Table,
-    calls,
-    live_chains,
-)
+from translate.ir import Chain, Field, FieldTest, Hook, Origin, Rule, Table, calls, flat, live_chains
 from translate.read.extensions import TARGETS
 from translate.read.spelling.scanner import scan
 
@@ -140,7 +129,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
     for test in rule.tests:
         if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
             continue
-        for part in test.tests if isinstance(test, AnyOf) else (test,):
+        for part in flat((test,)):
             if not isinstance(part, FieldTest):
                 continue
             said = "not valid"

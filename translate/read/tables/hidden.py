@@ -5,10 +5,8 @@ from __future__ import annotations
 from translate.ir import (
     TABLE_HOOKS,
     Chain,
-    Goto,
     Hidden,
     Hook,
-    Jump,
     Origin,
     Rule,
     TableName,
@@ -35,9 +33,8 @@ def add_hidden(chains: dict[str, Chain], table: TableName) -> None:
             chains[hook.value] = _hidden(hook.value, hook, top)
     for chain in shown:
         for rule in chain.rules:
-            for action in rule.actions:
-                if isinstance(action, Jump | Goto) and action.chain not in chains:
-                    chains[action.chain] = _hidden(action.chain, None, rule.origin)
+            if rule.callee is not None and rule.callee not in chains:
+                chains[rule.callee] = _hidden(rule.callee, None, rule.origin)
 
 
 def _hidden(name: str, hook: Hook | None, origin: Origin) -> Chain:
