@@ -1,7 +1,7 @@
 """Compiled programs kept on disk, by a hash of everything that the compiler's output depends on.
 
 An entry is loaded into the kernel, so it is ignored unless it is whole and its file and folder belong to
-this user alone. A folder that cannot be written keeps nothing; neither is an error.
+this user alone. A folder that cannot be written is no error; it keeps nothing.
 """
 
 from __future__ import annotations

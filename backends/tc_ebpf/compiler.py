@@ -1,4 +1,4 @@
-"""Compiles C text with BCC into plain data; has BCC load it to get the verifier's reasons for a refusal."""
+"""Compiles C text with BCC; for a program that the kernel refuses, BCC explains the reason."""
 
 from __future__ import annotations
 

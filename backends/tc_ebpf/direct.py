@@ -1,7 +1,7 @@
 """The devices between which the program may forward without the stack (``runtime/forward.h``).
 
-The program cannot find that out for each packet, so it is decided here once: where the stack would do more
-than look up a route and a neighbour, packets keep going through it.
+The program cannot decide that for each packet, so it is decided here once: if the stack does more than look
+up a route and a neighbour, packets keep going through it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def direct_devices(ipr: IPRoute, links: list[Any], family: Family, bridges: froz
 
 
 def _forwards(device: str) -> bool:
-    """Whether ip6_forward, which checks ``all`` alone, forwards whatever ``bpf_fib_lookup`` does."""
+    """Return whether ``ip6_forward``, which checks ``all`` alone, forwards whatever the lookup returns."""
     return _ipv6("all", "forwarding") or not _ipv6(device, "forwarding")
 
 

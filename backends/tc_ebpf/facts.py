@@ -1,8 +1,8 @@
 """Facts about the node that the program needs: devices, local addresses and routes of the namespace.
 
-The kernel goes on routing. The program looks up in these maps what no helper of a tc program returns:
-what type an address is (``addrtype``, and whether INPUT is next), which address masquerading takes
-(``sources``), and where a packet made here goes when its destination has changed.
+The kernel still routes. These maps answer the questions for which a tc program has no helper: the type of
+an address (``addrtype``, and whether INPUT is next), the source address of masquerading (``sources``), and
+the route of a local packet whose destination has changed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NEAR: Final[tuple[Callable[[int], bool], ...]] = (
     lambda a: a >> 118 == 0xFEC0 >> 6,
     lambda a: 1 < a < 1 << 32,
 )
-"""Whether an IPv6 address is of the node, the link, the site, or one of IPv4 (``ipv6_addr_scope``).
+"""Tests for IPv6 addresses of the node, the link, the site, or IPv4 (``ipv6_addr_scope``).
 
 In the order of ``ipv6/address.h``.
 """
@@ -244,7 +244,7 @@ def _attached(links: list[Any]) -> Iterator[int]:
 
 
 def _is_bridge(link: Any, family: Family) -> bool:
-    """Whether packets from this device have passed ``br_netfilter`` at one of its ports."""
+    """Return whether packets from this device have passed ``br_netfilter`` at one of its ports."""
     info = link.get_attr("IFLA_LINKINFO")
     if info is None or info.get_attr("IFLA_INFO_KIND") != "bridge":
         return False

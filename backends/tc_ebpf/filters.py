@@ -55,7 +55,7 @@ class Side(Enum):
 
     @property
     def word(self) -> str:
-        """The name that tc(8) has for it."""
+        """The name in tc(8)."""
         return self.name.lower()
 
 
@@ -78,7 +78,7 @@ class Filter:
 
     @property
     def ours(self) -> bool:
-        """Whether nfparity attached it."""
+        """True if nfparity attached it."""
         return self.kind == "bpf" and self.name.startswith(_PREFIX) and self.family is not None
 
     @property
@@ -87,7 +87,7 @@ class Filter:
         return next((f for f, preference in PREFERENCES.items() if preference == self.preference), None)
 
     def runs_before(self, family: Family) -> bool:
-        """Whether it sees that family's packets before the program of ``family``."""
+        """Return whether it sees that family's packets before the program of ``family``."""
         matches = self.protocol in (_PROTOCOLS[family], _ALL_PROTOCOLS)
         return matches and self.preference < PREFERENCES[family]
 

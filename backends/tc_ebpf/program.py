@@ -55,11 +55,11 @@ def _number(value: int) -> bytes:
 
 
 class LoadedProgram:
-    """Loads a translation, compiled before or now.
+    """A translation, loaded from the cache or compiled now.
 
-    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is where the compiler's or the
-    verifier's whole log goes when they refuse. Without ``cached``, it is compiled in any case. Raises
-    MachineError with what matters of what was said.
+    ``kept`` are pinned maps that it uses instead of new ones, by name. ``log`` is the file for the whole
+    log of the compiler or the verifier when they refuse. Without ``cached``, it is compiled in any case.
+    Raises MachineError with the relevant lines of the log.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""The checks of a packet's source, which pass from the kernel to the program (IPv4).
+"""Source address checks, which the program does instead of the kernel (IPv4).
 
-A reply to a packet made here has its source translated back at ingress, before the kernel routes it,
-where netfilter does so in INPUT, after the check. So the kernel is told to accept any source, and the
-program checks (``martian_source``). IPv6 has no such checks.
+A reply to a local packet has its source translated back at ingress, before the kernel routes it; netfilter
+does so in INPUT, after the check. So the kernel is configured to accept any source, and the program checks
+(``martian_source``). IPv6 has no such checks.
 """
 
 from __future__ import annotations

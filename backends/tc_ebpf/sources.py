@@ -1,9 +1,9 @@
 """The node's source addresses by destination, as a table for the program to look up.
 
 For IPv4 it is ``inet_select_addr(device, next hop, universe)``, which chooses by the network of the next
-hop. For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that can tell static
-addresses apart. Either is one answer for all destinations of a prefix, but for longer prefixes in it:
-a trie.
+hop. For IPv6 it is ``ipv6_dev_get_saddr(device, destination)``: the rules of RFC 6724 that distinguish
+static addresses. All destinations of a prefix have the same source, except for longer prefixes in it: so
+the table is a trie.
 """
 
 from __future__ import annotations

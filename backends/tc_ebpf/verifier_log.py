@@ -1,7 +1,7 @@
 """Shortens the log of a compiler or verifier that refuses a program to the lines that explain it.
 
-A verifier's log has a line for every instruction that it went through, thousands at times. The reason stands
-at the end, and somewhere above it the line of C that the instruction comes from.
+A verifier's log has a line for every instruction on its path, often thousands. The reason is at the end,
+and somewhere above it the line of C that the instruction comes from.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def test_a_small_product_without_faults(tmp_path: Path) -> None:
 def test_a_planted_cycle_is_found(
     form: str, file: str, package: str, name: str, cycle: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Of a module and its package, of modules, and of packages whose modules are in no cycle."""
+    """Cycles between modules, between packages, and between a module and its package."""
     imports, modules = _planted(tmp_path, {**SMALL_PRODUCT, file: form.format(package, name)})
     assert cycles(imports, modules) == [cycle]
 

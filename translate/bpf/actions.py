@@ -43,10 +43,10 @@ __all__ = ["Number", "action_code", "as_literal"]
 
 
 class Number(Protocol):
-    """Renders a number of an action in C: its literal, or the place in a map entry that holds it."""
+    """Renders a number of an action in C: its literal, or its member of a map entry."""
 
     def __call__(self, value: int, bits: int = 32) -> str:
-        """Return the text of a number of so many bits."""
+        """Return the text of a number with this many bits."""
         ...
 
 

@@ -1,11 +1,10 @@
 """Two tc programs → the map updates that make the first into the second, while packets pass.
 
-Maps have no transactions: a packet sees each entry as it was or as it will be. So entries are written in
-an order in which they never lead to a missing entry: a chain's maps before those of its callers, which is
-the order of ``emit``. They are deleted in the reverse order.
+Maps have no transactions: a packet sees each entry as it was or as it will be. So entries are written in an
+order in which they never lead to a missing entry: a chain's maps before those of its callers, which is the
+order of ``emit``. They are deleted in the reverse order.
 
-Where entries are not enough, another program is needed: chains of a shape that was not there yet, or more
-entries than a map takes.
+Another program is needed for chains of a shape that it does not have, or for more entries than a map takes.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class BpfOutput:
 
     @property
     def lists(self) -> bool:
-        """Whether rules use lists of ``-m recent``, which the map ``recents`` holds."""
+        """True if rules use lists of ``-m recent``, which the map ``recents`` holds."""
         return RuntimePart.RECENT in self.parts
 
     @property

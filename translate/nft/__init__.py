@@ -1,10 +1,12 @@
 """Program → nftables: one table per family, loaded in one transaction.
 
-:func:`emit` is the only door. ``legalise`` makes a legal Program (``legal``), in which every statement is
-exactly one rule, map or set, and takes every decision on the way; ``limits`` are what nftables cannot do.
-``printer`` spells it, and ``render`` lays it out as text. ``change`` compares two tables. Imports
-``translate.ir``, ``translate.errors`` and what ``translate.passes`` knows of tests; backends and harness
-import this package.
+:func:`emit` is the entry point. ``legalise`` makes a legal Program (``legal``), in which every statement is
+exactly one rule, map or set, and takes every decision on the way; ``limits`` has the features that nftables
+lacks. ``printer`` spells the legal Program, and ``render`` lays it out as text. ``change`` compares two
+tables.
+
+Imports ``translate.ir``, ``translate.errors`` and the knowledge about tests in ``translate.passes``;
+backends and harness import this package.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ __all__ = ["REFUSED", "TABLE", "ChangeKind", "NftChange", "NftOutput", "emit", "
 class NftOutput:
     """A Program as nftables text.
 
-    ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it.
-    ``flush`` empties the sets that packets fill. ``notes`` say where iptables knows other limits.
-    ``structure`` is what ``text`` says, for :meth:`change_from`.
+    ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it. ``flush``
+    empties the sets that packets fill. ``notes`` describe limits that iptables does not have. ``structure``
+    is the table that ``text`` declares, for :meth:`change_from`.
     """
 
     family: str
@@ -42,7 +44,7 @@ class NftOutput:
     notes: tuple[Note, ...] = ()
 
     def change_from(self, old: NftOutput) -> NftChange:
-        """Return the transaction that turns what ``old`` has loaded into this.
+        """Return the transaction that turns the loaded ``old`` into this.
 
         Raises ValueError when they are of different families.
         """

@@ -1,19 +1,18 @@
 """Two tables → the transaction that makes the first into the second, element by element.
 
-What the kernel holds must be what the first table says, as :func:`translate.nft.emit` wrote it; else the
-transaction is refused as a whole (``delete element`` of what is not there) and nothing has changed.
+The kernel must hold the first table as :func:`translate.nft.emit` wrote it. Otherwise the transaction is
+refused as a whole (``delete element`` of a missing element), and nothing changes.
 
-*Why the order is as it is.* nf_tables checks every command against what the transaction has done so far:
-a chain or a map can be deleted once nothing in the transaction's own view refers to it, an element can be
-added once the chain that it jumps to exists, and where a key gets other data its old element has to go
-first. Hence: declare new counters, sets and chains; empty the chains that change or go; delete elements,
-then maps, then chains; declare new maps; add elements; add rules. Packets see the tables as before the
-transaction or as after it.
+*The order of the commands.* nf_tables checks every command against the state after the commands before it.
+A chain or a map can be deleted once nothing refers to it. An element can be added once the chain that it
+jumps to exists. A key that gets other data must lose its old element first. Hence: declare new counters,
+sets and chains; empty the chains that change or go; delete elements, then maps, then chains; declare new
+maps; add elements; add rules. Packets see the tables as before the transaction or as after it.
 
-*A map that outgrows its room* (:mod:`translate.nft.room`) goes, and comes again under its name, in the same
-transaction; the chains that ask it are emptied in between. A map that shrinks keeps the room that it has.
+*A map that outgrows its size* (:mod:`translate.nft.room`) is deleted and declared again under its name in
+the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size.
 
-Comments are not compared: an element whose line number alone has changed stays as it is.
+Comments are not compared: an element of which only the line number has changed stays as it is.
 """
 
 from __future__ import annotations
@@ -38,24 +37,24 @@ __all__ = ["ChangeKind", "NftChange", "change"]
 
 
 class ChangeKind(StrEnum):
-    """How much of a table a change touches."""
+    """The extent of a change."""
 
     NOTHING = "nothing"
-    """The tables mean the same."""
+    """No command is needed."""
 
     ELEMENTS = "elements"
     """Elements of maps and sets that exist."""
 
     STRUCTURE = "structure"
-    """Chains, rules or maps besides elements; what is not named stays, with what packets have put there."""
+    """Chains, rules or maps besides elements; sets that packets fill keep their elements."""
 
     REPLACEMENT = "replacement"
-    """The whole table, in one transaction; what packets have put into sets is lost."""
+    """The whole table, in one transaction; sets that packets fill lose their elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftChange:
-    """A transaction as nft text (empty when there is nothing to do), and how much it touches.
+    """A transaction as nft text (empty when there is nothing to do), and its extent.
 
     ``added`` and ``deleted`` count elements of maps and sets that stay.
     """
@@ -67,10 +66,10 @@ class NftChange:
 
 
 def change(old: NftTable, new: NftTable) -> NftChange:
-    """Return what makes ``old`` into ``new`` in the kernel.
+    """Return the change that makes ``old`` into ``new`` in the kernel.
 
-    A map or set that keeps its name and gets another type, and a base chain that gets another hook,
-    priority or policy, need the whole table replaced.
+    The whole table is replaced if a map or set keeps its name and gets another type, or a base chain gets
+    another hook, priority or policy.
     """
     if not _can_change(old, new):
         return NftChange(kind=ChangeKind.REPLACEMENT, text=structure_text(new))
@@ -100,14 +99,17 @@ def _can_change(old: NftTable, new: NftTable) -> bool:
 
 
 def _types(table: NftTable) -> dict[tuple[str, str], object]:
-    """What cannot be changed of an object that keeps its name; sets and maps share their names."""
+    """Return the attributes that nf_tables cannot change, by kind and name of the object.
+
+    Sets and maps share their names.
+    """
     types: dict[tuple[str, str], object] = {("set", s.name): (s.key, s.size, s.timeout) for s in table.sets}
     types |= {("set", m.name): (m.key, m.data, m.interval) for m in table.maps}
     return types | {("chain", c.name): c.base for c in table.chains}
 
 
 class _Change:
-    """The parts of one transaction; ``added`` and ``deleted`` count as they are made."""
+    """The parts of one transaction; ``added`` and ``deleted`` count elements of maps that stay."""
 
     def __init__(self, old: NftTable, new: NftTable) -> None:
         self.where = f"{new.family} {new.name}"
@@ -215,7 +217,7 @@ def _rules(chain: NftChain) -> list[tuple[str, ...]]:
 
 
 def _asks(chain: NftChain, maps: Set[str]) -> bool:
-    """Whether a rule of the chain asks one of these maps."""
+    """Return whether a rule of the chain uses one of these maps."""
     words = (word for rule in chain.rules for part in rule.parts for word in part.split())
     return any(word[0] == "@" and word[1:] in maps for word in words)
 
@@ -223,7 +225,7 @@ def _asks(chain: NftChain, maps: Set[str]) -> bool:
 def _difference(
     old: Iterable[NftElement], new: Iterable[NftElement]
 ) -> tuple[list[NftElement], list[NftElement]]:
-    """The elements to delete and those to add; one that gets other data is in both."""
+    """Return the elements to delete and those to add; an element that gets other data is in both."""
     was = {e.key: e.data for e in old}
     now = {e.key: e for e in new}
     deleted = [e for e in old if e.key not in now or now[e.key].data != e.data]

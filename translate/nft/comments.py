@@ -1,7 +1,7 @@
-"""Comments in nft text: a rule's own comment first, and then the line that it stands in.
+"""Comments in nft text: the rule's own comment first, then its line number.
 
-After a migration the file of rules may be gone. What helps then is what the rule said of itself, which in
-kube-proxy's rules is the name of a service.
+After a migration the file of rules may be gone. The rule's own comment then still identifies it: in
+kube-proxy's rules it is the name of a service.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 _LISTED: Final = re.compile(r"/\* (.*?) \*/")
 _QUOTES: Final = '"\\'
 _PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
-"""ASCII that can be printed, but quotes and backslashes."""
+"""Printable ASCII without quotes and backslashes."""
 
 
 def place_comment(origin: Origin) -> str:
     """Return the quoted comment of a rule or element that comes from ``origin``; empty without a line.
 
-    What stands for several rules says so, and says nothing that is true of one of them alone.
+    A comment that stands for several rules says so, and has no text that is true of one of them alone.
     """
     if not origin.line:
         return ""
@@ -38,7 +38,7 @@ def place_comment(origin: Origin) -> str:
 
 
 def line_comment(line: int, text: str) -> str:
-    """Return the quoted comment of what comes from one line of rules."""
+    """Return the quoted comment of a rule or element that comes from one line of rules."""
     own = own_comment(text)
     return comment(own, f", line {line}") if own else f'"line {line}"'
 
@@ -64,9 +64,9 @@ def own_comment(text: str) -> str:
 
 
 def comment(text: str, behind: str = "") -> str:
-    """Return ``text`` and ``behind`` as a quoted nft comment of 127 bytes at most; ``text`` is cut for that.
+    """Return ``text`` and ``behind`` as a quoted nft comment of at most 127 bytes; ``text`` is cut to fit.
 
-    nft strings have no escapes, so that quotes and what cannot be printed become apostrophes.
+    nft strings have no escapes: quotes and unprintable characters become apostrophes.
     """
     room = MAX_COMMENT - len(behind)
     if len(text) <= room and _PLAIN.fullmatch(text):

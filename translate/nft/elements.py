@@ -22,7 +22,7 @@ class NftElement:
 
 
 class Elements(Protocol):
-    """The elements of one map or set, in order. Two equal ones have the same elements."""
+    """The elements of one map or set, in order. Equal objects have the same elements."""
 
     @property
     def count(self) -> int:
@@ -40,7 +40,7 @@ class Elements(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedElements:
-    """Elements of which each is at hand."""
+    """Elements in a tuple."""
 
     elements: tuple[NftElement, ...]
 
@@ -65,5 +65,5 @@ def element_text(element: NftElement) -> str:
 
 
 def place_text(origin: Origin) -> str:
-    """Return the comment of what comes from an origin, with the blank before it; empty without a line."""
+    """Return the comment for an origin, with the blank before it; empty without a line."""
     return f" comment {place_comment(origin)}" if origin.line else ""

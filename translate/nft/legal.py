@@ -1,8 +1,8 @@
-"""The legal form of a Program: every statement is exactly one nft rule, and every container one map or set.
+"""The legal form of a Program: a statement is exactly one nft rule, a container exactly one map or set.
 
 ``legalise`` makes it and ``printer`` writes it down, part by part and without a choice. Tests and actions
-are those of :mod:`translate.ir` wherever one of them is one match or one statement of nft; what the IR has
-no type for is here: a header that a match implies, a set that is asked, a map that is looked up.
+are those of :mod:`translate.ir` wherever one of them is one match or one statement of nft. The types here
+are for the rest: a header that a match implies, a test of a set, a lookup in a map.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Draw:
 
 
 Key = tuple[Field | Masked | Draw, ...]
-"""What is looked up in a map or set: the parts of its key, in order."""
+"""The key of a map or set: its parts, in order."""
 
 
 # Parts of a rule, besides tests and actions of the IR.
@@ -96,15 +96,15 @@ class TransportByte:
 class AnyProtocol:
     """A match on the protocol that every packet passes.
 
-    Behind it nft knows what a port of the connection is. To nft the packet is then one of TCP
-    (``relational_expr_pctx_update`` looks at single values in the set), so that it implies TCP no more, and
-    refuses what would imply another protocol.
+    After it nft knows the type of a connection's port. nft also takes the packet for TCP
+    (``relational_expr_pctx_update`` looks at single values in the set). So a following match on TCP implies
+    no protocol match any more, and one that implies another protocol is refused.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class InSet:
-    """Whether the key of the packet is in a set."""
+    """True if the packet's key is in a set."""
 
     set: str
     key: Key
@@ -113,7 +113,7 @@ class InSet:
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """Put the packet's key into a set or start its time anew; or take it out where ``delete`` is true."""
+    """Put the packet's key into a set or restart its timeout; with ``delete``, remove it."""
 
     set: str
     key: Key
@@ -122,14 +122,14 @@ class SetChange:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Count the packet in a shared counter; the rule always goes on (``nft_counter_eval``)."""
+    """Count the packet in a shared counter; the rule always continues (``nft_counter_eval``)."""
 
     counter: str
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictOf:
-    """Do what a verdict map holds for the packet's key; go on with the rule behind where it holds nothing."""
+    """Do what a verdict map holds for the packet's key; without an element, continue after it."""
 
     map: str
     key: Key
@@ -137,7 +137,7 @@ class VerdictOf:
 
 @dataclass(frozen=True, slots=True)
 class DnatTo:
-    """Translate to the target that a map holds for the packet's key; go on where it holds none."""
+    """Translate to the target that a map holds for the packet's key; without an element, continue."""
 
     map: str
     key: Key
@@ -166,7 +166,7 @@ Part = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalRule:
-    """One nft rule. ``calls`` are the chains that control may go to."""
+    """One nft rule. ``calls`` are the chains that it can jump or go to."""
 
     parts: tuple[Part, ...]
     calls: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class LegalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseHook:
-    """Where a base chain stands, and what becomes of packets that leave it undecided."""
+    """The hook and priority of a base chain, and its policy."""
 
     type: str
     hook: Hook
@@ -185,7 +185,7 @@ class BaseHook:
 
 @dataclass(slots=True, kw_only=True)
 class LegalChain:
-    """A chain as it is filled; ``name`` is nft's, and ``note`` says what the chain stands for."""
+    """A chain under construction; ``name`` is nft's, and ``note`` describes the chain."""
 
     name: str
     note: str
@@ -206,7 +206,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One entry of a container: its key and origin, and the verdict or DNAT that a map holds for it."""
+    """One entry of a container: its key, its origin, and its verdict or DNAT target in a map."""
 
     entry: Entry
     data: Action | None = None
@@ -216,8 +216,8 @@ class Element:
 class LegalMap:
     """A verdict map, a map of DNAT targets (``data`` is a :class:`Target`), or a set (``data`` is None).
 
-    ``elements`` are those of the entries of ``lookup``, which is None where no lookup of the Program stands
-    behind the container.
+    ``elements`` are those of the entries of ``lookup``, which is None if the container does not come from a
+    Lookup.
     """
 
     name: str
@@ -231,7 +231,7 @@ class LegalMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledSet:
-    """A set that packets fill. ``timeout`` is in seconds; None keeps keys for ever."""
+    """A set that packets fill. ``timeout`` is in seconds; None keeps keys forever."""
 
     name: str
     key: Key
@@ -242,7 +242,7 @@ class FilledSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedCounter:
-    """A counter that rules share, by its own name; ``note`` says what it stands for."""
+    """A counter that rules share, with its name; ``note`` describes it."""
 
     name: str
     note: str
@@ -250,7 +250,7 @@ class SharedCounter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalProgram:
-    """A Program as nftables takes it. ``called`` gives nft's name of each chain that actions name."""
+    """A Program in legal form. ``called`` maps qualified names of chains to nft's."""
 
     family: Family
     chains: tuple[LegalChain, ...]

@@ -1,7 +1,6 @@
 """The structure of one nftables table, between the legal Program and its text.
 
-Names here are final; keys, tests and verdicts are rendered. Everything else about layout, quoting
-and comments is ``render``'s.
+Names are final; keys, tests and verdicts are text. Layout, quoting and comments are added by ``render``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["NftChain", "NftMap", "NftRule", "NftSet", "NftTable"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftRule:
-    """One rule: its matches and statements as text, and where control may go."""
+    """One rule: its matches and statements as text, and the chains that it can jump or go to."""
 
     parts: tuple[str, ...]
     targets: tuple[str, ...] = ()
@@ -28,10 +27,11 @@ class NftRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftMap:
-    """A named map, or a named set that rules alone fill; ``key`` is the expression whose type its keys have.
+    """A named map, or a named set that rules alone fill.
 
-    ``data`` is ``verdict``, the expression whose type its data have, or None for a set. An element is
-    known by the map's name and its own key. ``note`` says what the map stands for, where its name does not.
+    ``key`` is the expression whose type its keys have. ``data`` is ``verdict``, the expression whose type
+    its data have, or None for a set. An element is identified by the map's name and its own key. ``note``
+    describes the map if its name does not.
     """
 
     name: str
@@ -43,13 +43,13 @@ class NftMap:
 
     @property
     def size(self) -> int | None:
-        """How many elements it is declared to take; None without a limit. Intervals are no hash table's."""
+        """The declared size, or None without a limit. Sets of intervals are no hash tables and need none."""
         return None if self.interval else room_for(self.elements.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftSet:
-    """A named set that the packets fill. ``timeout`` is in seconds; None keeps addresses for ever."""
+    """A named set that packets fill. ``timeout`` is in seconds; None keeps addresses forever."""
 
     name: str
     key: str
@@ -60,7 +60,7 @@ class NftSet:
 
 @dataclass(slots=True, kw_only=True)
 class NftChain:
-    """A chain as it is filled; ``note`` says what it stands for."""
+    """A chain under construction; ``note`` describes it."""
 
     name: str
     note: str
@@ -71,7 +71,7 @@ class NftChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftTable:
-    """The table that holds everything."""
+    """The table with all objects."""
 
     family: str
     name: str

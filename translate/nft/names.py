@@ -1,4 +1,4 @@
-"""Names that every nft takes, for chains and maps, made from names that x_tables takes."""
+"""Names of chains and maps that every nft accepts, made from those that x_tables accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["MAX_NAME", "NameGiver"]
 
 MAX_NAME: Final = 128
-"""Longest name in bytes: half of what a kernel takes (``NFT_NAME_MAXLEN``), for readers."""
+"""The longest name in bytes: half of the kernel's limit (``NFT_NAME_MAXLEN``), for readability."""
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_./-]")
 _ROOM_FOR_SUFFIX: Final = 12
@@ -19,10 +19,10 @@ _ROOM_FOR_SUFFIX: Final = 12
 class NameGiver:
     """Gives out legal names, each once.
 
-    x_tables takes any bytes but blanks, ``!`` and a leading ``-``; the scanner of nft 1.0.6 takes a
-    letter and then letters, digits and ``/ - _ .`` (``string`` in ``scanner.l``), and reads keywords
-    as such. A wanted name starts with the table's and an underscore, which no keyword has; other
-    characters become underscores; what is taken then gets a number.
+    x_tables accepts any bytes except blanks, ``!`` and a leading ``-``. The scanner of nft 1.0.6 accepts a
+    letter and then letters, digits and ``/ - _ .`` (``string`` in ``scanner.l``), and reads keywords as
+    such. A name begins with the table's name and an underscore, as no keyword does; other characters become
+    underscores; a name that is taken gets a number.
     """
 
     _taken: set[str] = field(default_factory=set)

@@ -1,6 +1,6 @@
-"""Notes: where nftables has other limits than iptables, or keeps its books in another place.
+"""Notes on limits and counters that differ from those of iptables.
 
-A note is no refusal. The translation stands; its user should know.
+A note is no refusal: the translation is complete, and its user should know of the difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BRIDGES: Final = (
 
 
 def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str]) -> tuple[Note, ...]:
-    """Return a note for each object of ``-m nfacct``; ``counters`` are the names of what counts instead."""
+    """Return a note for each object of ``-m nfacct``; ``counters`` has the names of their nft counters."""
     return tuple(
         Note(
             origin,
@@ -42,10 +42,10 @@ def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str
 
 
 def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> tuple[Note, ...]:
-    """Return a note for each list of ``-m recent`` that rules fill and ask.
+    """Return a note for each list of ``-m recent`` that rules fill and test.
 
-    ``size`` is how many addresses the set holds that stands for one list; ``keyed_size`` is that of a set
-    that stands for many.
+    ``size`` is the number of addresses in a set that stands for one list, ``keyed_size`` in one that stands
+    for many.
     """
     return tuple(
         Note(
@@ -71,9 +71,10 @@ def _set(known: RecentList, size: int, keyed_size: int) -> str:
 def notes_on_bridges(program: Program) -> tuple[Note, ...]:
     """Return a note for each rule with ``-m physdev``.
 
-    ``physdev`` asks whether the packet carries what ``br_netfilter`` noted of it at a port of a bridge. It
-    does if it came in by a bridge while ``net.bridge.bridge-nf-call-iptables`` was 1, which is its default
-    and which Kubernetes asks for. nftables knows the first half alone (``nft_meta_store_ifkind``).
+    ``physdev`` tests whether ``br_netfilter`` has noted a bridge port with the packet. It has if the packet
+    came in by a bridge while ``net.bridge.bridge-nf-call-iptables`` was 1, which is the default and
+    required by Kubernetes. nftables can only test whether the packet came in by a bridge
+    (``nft_meta_store_ifkind``).
     """
     return tuple(dict.fromkeys(Note(origin, BACKEND, "physdev", _BRIDGES) for origin in _bridged(program)))
 

@@ -1,4 +1,4 @@
-"""NftTable → text that nft and libnftables read."""
+"""NftTable → text for nft and libnftables."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
 
 
 def structure_text(table: NftTable) -> str:
-    """Return one transaction: the table as it was is gone, and this one stands in its place.
+    """Return one transaction that replaces the table.
 
-    ``add`` before ``delete`` keeps the first load from failing where no table is yet.
+    ``add`` before ``delete`` keeps the first load from failing if there is no table yet.
     """
     statements = (part for chain in table.chains for rule in chain.rules for part in rule.parts)
     lines = [*definitions(statements), f"add table {table.family} {table.name}"]
@@ -116,5 +116,5 @@ def _chain_lines(chain: NftChain) -> Iterator[str]:
 
 
 def rule_text(rule: NftRule) -> str:
-    """Return a rule, with the comment and the line of the rule that it comes from."""
+    """Return a rule with its comment and line number."""
     return f"{' '.join(rule.parts)}{place_text(rule.origin)}"

@@ -1,11 +1,10 @@
-"""How many elements a large map is declared to take.
+"""The declared size of a large map.
 
 nf_tables puts a set of a declared size into a table of fixed width (``nft_hash``), and one without into a
-table that grows (``nft_rhash``). The fixed one takes less for each element, and is quicker to walk, which
-the kernel does with every element of a verdict map when a transaction adds a jump to it
-(``nft_lookup_validate``). What it costs is that a full set refuses elements, so that a map which outgrows
-its room has to be made anew (:mod:`translate.nft.change`); small maps have nothing to gain and are left to
-the kernel.
+table that grows (``nft_rhash``). The fixed table takes less memory per element and is faster to walk. The
+kernel walks all elements of a verdict map whenever a transaction adds a jump to it
+(``nft_lookup_validate``). The price: a full set refuses elements, so that a map that outgrows its size must
+be made anew (:mod:`translate.nft.change`). Small maps gain nothing and have no size.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from typing import Final
 __all__ = ["room_for"]
 
 _LEAST: Final = 1024
-"""Elements from which on a map has a size."""
+"""The number of elements from which on a map has a size."""
 
 
 def room_for(elements: int) -> int | None:
-    """Return the size of a map that has so many elements, or None where it grows with them.
+    """Return the size of a map with so many elements, or None if it has no fixed size.
 
-    It follows from their number alone and never falls as that grows, so that a map that is changed step by
-    step has at least the room that a fresh one would have. Three quarters of a power of two: the kernel
-    rounds four thirds of a size up to one (``nft_hash_buckets``), and room up to there costs nothing.
+    The size depends on the number of elements alone and never falls as that grows, so that a map that is
+    changed step by step is at least as large as a new one. It is three quarters of a power of two: the
+    kernel rounds four thirds of a size up to a power of two (``nft_hash_buckets``), so that a size below
+    that saves nothing.
     """
     if elements < _LEAST:
         return None

@@ -1,9 +1,9 @@
-"""Program → legal Program (:mod:`translate.nft.legal`): every decision about how nft says a statement.
+"""Program → legal Program (:mod:`translate.nft.legal`): every decision about the form of a statement.
 
-One file for each decision: ``alternatives`` (tests of several rules), ``connmarks``, ``natports``,
+One file for each decision: ``alternatives`` (tests that need several rules), ``connmarks``, ``natports``,
 ``recent``, ``ipsets``, ``containers`` (set, map of targets or verdict map), ``headers`` (protocols around
-ports), ``apart`` (matches that nft would join), ``depth`` (jumps that nest too deep). ``draft`` is what
-they write into; ``chains`` takes statement by statement.
+ports), ``apart`` (matches that nft would join), ``depth`` (jumps that nest too deep). They write into a
+``draft``; ``chains`` takes the statements one by one.
 """
 
 from __future__ import annotations

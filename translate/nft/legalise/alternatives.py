@@ -70,11 +70,11 @@ from translate.passes.normalise import canonical
 __all__ = ["takes_rules", "write_apply"]
 
 _YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED})
-"""Fields of one bit, of which the matches of one rule say "yes" alone."""
+"""Fields of one bit, of which one rule can match the value 1 alone."""
 
 
 def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
-    """Write a rule into ``chain``; return the chain that takes what stands behind it. Raises CannotSay."""
+    """Write a rule into ``chain``; return the chain for the statements after it. Raises CannotSay."""
     several = [i for i, test in enumerate(apply.tests) if takes_rules(draft, test)]
     cut = _cut(draft, apply.tests, several)
     if cut is not None:
@@ -108,12 +108,12 @@ def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
 
 
 def _leaves(apply: Apply) -> bool:
-    """Whether the rule ends in an action that cannot stand in another chain."""
+    """Return whether the rule ends in an action that cannot be moved to another chain."""
     return bool(apply.actions) and isinstance(apply.actions[-1], Return | Goto)
 
 
 def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
-    """Return the first test that must be asked apart from those before it, and with those behind it."""
+    """Return the first test that needs a rule apart from those before it, together with those after it."""
     asked = tests[: len(tests) - len(_last_counts(tests))]
     stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
     if several and stateful and stateful[-1] > several[0]:
@@ -122,7 +122,7 @@ def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int |
 
 
 def _stages(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> LegalChain:
-    """Write the tests before the one at ``index``, and all else into chains; return where to go on."""
+    """Write the tests before ``index`` here and the rest into chains; return the chain to continue in."""
     special, behind = apply.tests[index], apply.tests[index + 1 :]
     leaves = _leaves(apply)
     aside = draft.aside(chain, apply.origin)
@@ -176,7 +176,7 @@ def takes_rules(draft: Draft, test: Test) -> bool:
 
 
 def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
-    """Return the test on the protocol that the rest of a rule asks for, or none."""
+    """Return the protocol test that the rest of a rule needs, or none."""
     parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS | CT_PORTS]
     return transport_again(apply, parts[0] if parts else None)
 
@@ -189,9 +189,9 @@ def _opposite_stays(
     rest: tuple[Test, ...],
     counts: tuple[Test, ...],
 ) -> LegalChain:
-    """Write a rule that leaves its chain unless ``opposite`` is true; return where to go on.
+    """Write a rule that leaves its chain unless ``opposite`` is true; return the chain to continue in.
 
-    What stands behind the rule is put into a chain of its own, that the other packets go to.
+    The statements after it are put into a chain of their own, to which the other packets go.
     """
     behind, aside = draft.aside(chain, apply.origin), draft.aside(chain, apply.origin)
     onward = Goto(draft.jump(behind).chain)
@@ -204,7 +204,7 @@ def _opposite_stays(
 
 
 def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
-    """Fill the chain that the rule's other tests jump to; ``counts`` see what has passed them all."""
+    """Fill the chain that the rule's other tests jump to; ``counts`` count the packets that pass them all."""
     if any_of.negated:
         for part in any_of.tests:
             write_rule(
@@ -219,9 +219,9 @@ def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts
 
 
 def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
-    """The tests of one rule for every way in which its alternatives can hold.
+    """Return the tests of one rule for every path on which its alternatives can hold.
 
-    None where rules cannot stand for them: what draws or counts must do so once.
+    None if rules cannot express it: a test that draws or counts must be evaluated once.
     """
     counts = _last_counts(tests)
     asked = tests[: len(tests) - len(counts)]
@@ -238,7 +238,7 @@ def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]]
 
 
 def _opposite(test: Test) -> Test:
-    """The opposite of a test that holds where nftables would end the rule."""
+    """Return the opposite of a test that holds where nftables would end the rule."""
     if isinstance(test, SetTest):
         return replace(test, negated=False)
     assert isinstance(test, FieldTest)
@@ -246,7 +246,7 @@ def _opposite(test: Test) -> Test:
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """The ``-m nfacct`` behind every other test: they count just what the rule acts on."""
+    """Return the ``-m nfacct`` after all other tests: they count the packets that the rule acts on."""
     start = len(tests)
     while start and isinstance(tests[start - 1], Account):
         start -= 1
@@ -254,7 +254,7 @@ def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
 
 
 def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """The same actions in a chain of their own, from which control must not reach the next rule."""
+    """Return the actions for a chain of their own, from which control must not reach the next rule."""
     match actions[-1:]:
         case (Jump(chain=name),):
             return (*actions[:-1], Goto(name))
@@ -265,7 +265,7 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 
 def _comes_back(action: Action) -> bool:
-    """Whether the next rule of the chain may follow after this action."""
+    """Return whether the next rule of the chain can follow this action."""
     return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | SideEffect)
 
 
@@ -277,7 +277,7 @@ _NO_ENTRY: Final = FieldTest(
 
 
 def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
-    """The conjunctions of which one must hold for ``any_of`` to hold, or None where nobody can say so."""
+    """Return the conjunctions of which one must hold for ``any_of`` to hold, or None if there are none."""
     if not any_of.negated:
         return [(part,) for part in any_of.tests]
     not_each: list[list[FieldTest]] = []

@@ -54,7 +54,7 @@ def _kept(tests: Sequence[Test]) -> Iterator[Test]:
 
 
 def _joined(first: Test, second: FieldTest, between: Sequence[Test]) -> bool:
-    """Whether nft would join two tests that must not be one."""
+    """Return whether nft would join two tests that must stay separate."""
     return (
         isinstance(first, FieldTest)
         and first.field is _NEIGHBOURS.get(second.field)
@@ -66,5 +66,5 @@ def _joined(first: Test, second: FieldTest, between: Sequence[Test]) -> bool:
 
 
 def _is_single(test: FieldTest) -> bool:
-    """Whether a test compares with one value."""
+    """Return whether a test compares with one value."""
     return len(test.values) == 1 and isinstance(test.values[0], Interval) and test.values[0].is_point

@@ -1,7 +1,7 @@
 """Program → legal Program: every statement of every chain, in order.
 
-What a statement takes decides who writes it: ``alternatives`` a rule with a test of several rules,
-``rules`` any other rule, ``containers`` a lookup or a draw.
+``alternatives`` writes rules with a test that needs several rules, ``rules`` all other rules,
+``containers`` lookups and draws.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _drafted(program: Program) -> Draft:
 
 
 def _fill(draft: Draft, chain: LoweredChain) -> None:
-    """Write the chain's statements as rules, and what cannot be written as refusals."""
+    """Write the chain's statements as rules, and refusals for those that cannot be written."""
     made = draft.known[chain.name]
     for each in chain.statements:
         tests = canonical(each.tests, draft.family)
@@ -61,7 +61,10 @@ def _fill(draft: Draft, chain: LoweredChain) -> None:
 
 
 def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[Refusal]:
-    """The rules of a lookup that would be refused each by itself; what this writes belongs to no table."""
+    """Return a refusal for each entry of a lookup that would be refused as a rule of its own.
+
+    The rules that this writes are discarded with the draft.
+    """
     refused: list[Refusal] = []
     for entry in each.entries if isinstance(each, Lookup) else ():
         try:
@@ -73,7 +76,7 @@ def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[R
 
 
 def _write(draft: Draft, chain: LegalChain, each: Statement) -> LegalChain:
-    """Write a statement; return the chain that takes what stands behind it."""
+    """Write a statement; return the chain for the statements after it."""
     match each:
         case Apply():
             return write_apply(draft, chain, each)

@@ -1,9 +1,9 @@
 """``-j CONNMARK`` as rules of one statement each.
 
 * Reading ``ct mark`` ends the rule for a packet without a conntrack entry (``nft_ct_get_eval``). CONNMARK
-  does nothing to such a packet, so that this is right, provided nothing stands behind it in the rule.
-* nft before 1.1.2, and the kernel before 6.13, join a mark with constants only. ``mark & A ^ ctmark & B``
-  takes one rule to clear, and one for each bit that is copied.
+  does nothing to such a packet, so this is right if nothing follows in the rule.
+* nft before 1.1.2, and the kernel before 6.13, combine a mark only with constants. ``mark & A ^ ctmark &
+  B`` takes one rule to clear, and one for each bit that is copied.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Connmark = SetConnmark | SaveMark | RestoreMark
 
 
 def stands_apart(actions: Sequence[Action]) -> bool:
-    """Whether one of the actions needs rules of its own, or may end a rule that goes on."""
+    """Return whether an action needs rules of its own, or can end a rule that has more actions."""
     return any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
@@ -50,7 +50,7 @@ def stands_apart(actions: Sequence[Action]) -> bool:
 def connmark_rules(action: Connmark) -> Iterator[tuple[tuple[FieldTest, ...], Action]]:
     """Yield the rules that do ``action``, each as its tests and its only action.
 
-    Both marks are copied under a mask alone, and changed by constants alone.
+    These copy marks under a mask alone, or change them by constants.
     """
     match action:
         case SetConnmark():

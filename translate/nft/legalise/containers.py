@@ -1,13 +1,13 @@
-"""Lookups and draws as one map or set each, and the rule that asks it.
+"""Lookups and draws as one map or set each, with the rule that uses it.
 
 *Entries that all do the same* become a set, with the actions in the rule. *Entries that differ in the
 target of a DNAT alone* become a map of targets (``datamaps``). All others become a verdict map.
 
-*Actions that are no plain verdict*: an element jumps to a chain that holds the actions; when they end in
-``Return`` or ``Goto`` it goes there instead, so that the return is the lookup's chain's own.
+*Actions that are no plain verdict*: an element jumps to a chain that holds the actions. If they end in
+``Return`` or ``Goto`` the element goes to that chain, so that the return leaves the lookup's chain.
 
-Maps have names: an anonymous map costs the kernel a search through all others for a free name, which
-makes a thousand of them take minutes (``nf_tables_set_alloc_name``).
+Maps have names: for an anonymous map the kernel searches all others for a free name, so that a thousand of
+them take minutes (``nf_tables_set_alloc_name``).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 
 
 def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
-    """Write a lookup as a map or a set, and the rule that asks it. Raises CannotSay."""
+    """Write a lookup as a map or a set, with the rule that uses it. Raises CannotSay."""
     _no_alternatives(draft, lookup.tests)
     parts = draft.matches(lookup.tests)
     known = transports(lookup.tests)
@@ -114,7 +114,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
 
 
 def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, tuple[int, ...]]]:
-    """Yield the entries that packets can have, each with the transport protocols that these can be of."""
+    """Yield the entries that packets can match, each with the possible transport protocols."""
     ports = not PORTS.isdisjoint(lookup.fields)
     at = lookup.fields.index(Field.L4PROTO) if Field.L4PROTO in lookup.fields else None
     for entry in lookup.entries:
@@ -126,13 +126,13 @@ def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, t
 
 
 def _resets_behind_others(actions: Sequence[Action], known: Sequence[int]) -> bool:
-    """Whether nft would refuse an answer that is for TCP alone, behind matches on other protocols."""
+    """Return whether nft would refuse a TCP reset after matches on other protocols."""
     resets = any(isinstance(a, Reject) and a.kind is RejectKind.TCP_RESET for a in actions)
     return resets and tuple(known) != (Protocol.TCP,)
 
 
 def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
-    """Write a draw as a map of numbers, and the rule that draws one. Raises CannotSay."""
+    """Write a draw as a map of numbers, with the rule that draws one. Raises CannotSay."""
     _no_alternatives(draft, choose.tests)
     parts = draft.matches(choose.tests)
     known = transports(choose.tests)
@@ -149,7 +149,7 @@ def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
 
 
 def _place(origin: Origin, entries: Sequence[Entry | Branch]) -> Origin:
-    """The origin of a rule that stands for the rules of all entries."""
+    """Return the origin of a rule that stands for the rules of all entries."""
     return origin.of_several() if len({entry.origin.line for entry in entries}) > 1 else origin
 
 
@@ -160,9 +160,9 @@ def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
 
 @dataclass(slots=True)
 class _Cells:
-    """The elements of one verdict map as they are made, with a chain for every action list that needs one.
+    """The elements of one verdict map, with a chain for every action list that needs one.
 
-    ``entries`` are what the elements are made of; ``origin`` is that of the rule that asks the map.
+    ``entries`` are the source of the elements; ``origin`` is that of the rule that uses the map.
     """
 
     draft: Draft
@@ -173,9 +173,9 @@ class _Cells:
     _made: dict[tuple[tuple[Action, ...], tuple[int, ...]], Jump | Goto] = field(default_factory=dict)
 
     def element(self, entry: Entry, over: tuple[int, ...]) -> Element | None:
-        """Return an element; ``over`` are the transport protocols that its packets can have.
+        """Return an element; ``over`` are the possible transport protocols of its packets.
 
-        None without actions: what a map does not hold goes on with the next rule.
+        None for an entry without actions: a packet without an element continues with the next rule.
         """
         if not entry.actions:
             return None
@@ -208,7 +208,7 @@ class _Cells:
         interval: bool,
         lookup: Lookup | None = None,
     ) -> None:
-        """Write the map of these elements, and the rule that asks it behind ``parts``."""
+        """Write the map of these elements, and the rule that uses it after ``parts``."""
         name = self.draft.names.give(f"{self.chain.name}_{'draw' if lookup is None else 'verdicts'}")
         there = tuple(element for element in elements if element is not None)
         self.draft.maps.append(

@@ -17,20 +17,20 @@ __all__ = ["Targets", "dnat_targets", "same_actions"]
 
 
 def same_actions(entries: Sequence[Entry]) -> tuple[Action, ...] | None:
-    """Return what all entries do, or None when they do different things."""
+    """Return the actions that all entries share, or None if they differ."""
     first = entries[0].actions if entries else ()
     return first if all(entry.actions == first for entry in entries) else None
 
 
 class Targets(NamedTuple):
-    """What the targets of entries have in common: whether each has a port, and how it is chosen."""
+    """The common form of the targets: with or without a port, and the choice of the port."""
 
     ported: bool
     ports: NatPorts
 
 
 def dnat_targets(entries: Sequence[Entry]) -> Targets | None:
-    """Return what the targets of the entries have in common if a map can hold them, else None."""
+    """Return the common form of the entries' targets if a map can hold them, else None."""
     found: set[Targets] = set()
     for entry in entries:
         match entry.actions:

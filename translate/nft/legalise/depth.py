@@ -1,8 +1,8 @@
 """nf_tables limits how deep jumps nest; x_tables does not.
 
 The kernel counts jumps and gotos alike (``nft_chain_validate``), though a goto takes no place on its stack.
-So chains on a path that is too long are written out where they are called, from the end of the path on,
-as far as the meaning stays (``translate.passes.inline``). What is still too deep is refused.
+So on a path that is too long, chains are inlined into their callers, from the end of the path on, as far as
+the meaning stays (``translate.passes.inline``). A path that is still too long is refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_DEPTH: Final = 15
 """Most chains below a base chain: ``nft_chain_validate`` stops at level 16 (``NFT_JUMP_STACK_SIZE``)."""
 
 _MOST_STATEMENTS: Final = 10_000
-"""How many statements a Program may grow by: chains with several callers are written out for each."""
+"""The number of statements that a Program may grow by; a chain with several callers is copied for each."""
 
 _MOST_CALLS: Final = 256
-"""How many calls are written out: each takes as long as the chain that the ones before have made."""
+"""The number of calls that are inlined; each takes time proportional to the chains made before."""
 
 
 def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
@@ -44,7 +44,7 @@ def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
 
 
 def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
-    """Return the names of the chains on the longest way from a base chain, that one first."""
+    """Return the names of the chains on the longest path from a base chain, that one first."""
     levels = _levels(chains)
     way = [next(iter(levels[-1]))] if levels else []
     for level in reversed(levels[1:]):
@@ -53,9 +53,9 @@ def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
 
 
 def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
-    """The chains that are so many calls below a base chain, by that number, each with a caller.
+    """Return, for each number of calls below a base chain, the chains at that depth, each with a caller.
 
-    No chain reaches itself, so that the levels end. Those below the first that is too deep are among them.
+    No chain reaches itself, so that the levels end. Levels that are too deep are included.
     """
     targets = {c.name: dict.fromkeys(t for rule in c.rules for t in rule.calls) for c in chains}
     levels: list[dict[str, str]] = []
@@ -67,10 +67,10 @@ def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
 
 
 def shortened(program: Program, way: Sequence[str], calls: int) -> Program | None:
-    """Return the Program with up to ``calls`` of the calls on a way written out, the last ones first.
+    """Return the Program with up to ``calls`` of the calls on a path inlined, the last ones first.
 
-    ``way`` has names of its chains. A chain that nobody calls any more is gone. None where no call can be
-    written out, or where the Program would grow too large.
+    ``way`` has names of its chains. Chains without callers are removed. None if no call can be inlined, or
+    if the Program would grow too large.
     """
     if calls > _MOST_CALLS:
         return None

@@ -1,4 +1,4 @@
-"""The legal Program while it is being made: what is there so far, what it is called, and what is refused."""
+"""The legal Program under construction: its chains, its names and its refusals."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ __all__ = ["Draft"]
 
 @dataclass(slots=True)
 class Draft:
-    """A legal Program in the making.
+    """A legal Program under construction.
 
-    ``chains`` of the Program are declared before the first rule is written, so that every jump has its
-    name (``called``) and every chain can be found by the Program's (``known``). ``named`` are the ipsets
-    that rules have asked for.
+    All ``chains`` of the Program are declared before the first rule is written, so that every jump has its
+    name (``called``) and every chain is found by its name in the Program (``known``). ``named`` are the
+    ipsets that rules use.
     """
 
     program: Program
@@ -97,13 +97,13 @@ class Draft:
         return made
 
     def jump(self, aside: LegalChain) -> Jump:
-        """Return a jump to a chain that only the nftables side has."""
+        """Return a jump to a chain that the Program does not have."""
         key = f"nft/{aside.name}"
         self.called[key] = aside.name
         return Jump(key)
 
     def matches(self, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[Part]:
-        """Return the matches of a rule, in the order of its tests; ``before`` are those that it has already.
+        """Return the matches of a rule, in the order of its tests; ``before`` are those already written.
 
         Raises CannotSay.
         """
@@ -133,7 +133,7 @@ class Draft:
         chain.rules.append(LegalRule(parts=tuple(parts), calls=tuple(called), origin=origin))
 
     def legal(self) -> LegalProgram:
-        """Return what has been made. Raises UnsupportedError with every rule that nftables cannot express."""
+        """Return the legal Program. Raises UnsupportedError with every rule that nftables cannot express."""
         refusals = [*self.refusals, *refused_answers(self.program)]
         if refusals:
             raise UnsupportedError(tuple(sorted(refusals, key=lambda r: r.origin.line)))

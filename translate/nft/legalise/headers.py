@@ -1,13 +1,13 @@
-"""Tests of one rule beside each other: what a port needs around it, and forms that nft misreads.
+"""Tests of one rule in the form that nft reads correctly: protocols around ports, lists and wildcards.
 
-* ``th sport`` reads the first bytes of any transport header, so that a protocol with ports must be
-  asked for. It fails on later fragments (``nft_payload_eval``), as the field does.
-* nft knows what a port of the connection is only behind a match on the protocol.
-* One transport protocol and a port of it are one match (``tcp dport 53``), unless a counter stands between
-  them, which the protocol decides about.
-* ``ct state`` with a list tests bits, and is exact because a packet has one state; ``!=`` with a list is no
-  bit test, so that a negated list becomes the list of the other states.
-* Fifteen characters fill the kernel's buffer for an interface name: nothing is left for a wildcard to stand
+* ``th sport`` reads the first bytes of any transport header, so a match on protocols with ports must stand
+  before it. It fails on later fragments (``nft_payload_eval``), as the field does.
+* nft knows the type of a connection's port only after a match on the protocol.
+* One transport protocol and a port of it are one match (``tcp dport 53``), unless a counter between them
+  depends on the protocol.
+* ``ct state`` with a list tests bits, and is exact because a packet has one state. ``!=`` with a list is no
+  bit test, so a negated list becomes the list of the other states.
+* Fifteen characters fill the kernel's buffer for an interface name, so that a wildcard has nothing to stand
   for.
 """
 
@@ -51,9 +51,9 @@ CT_PORTS: Final = frozenset(
 
 
 def transports(tests: Sequence[Test]) -> tuple[int, ...]:
-    """Return the transport protocols that the tests leave, or () when they do not ask for any.
+    """Return the transport protocols that the tests leave, or () if they do not test the protocol.
 
-    The flags of TCP ask for TCP: next to them a test on the protocol says nothing, and is gone.
+    TCP flags imply TCP: next to a test of them no test of the protocol is left.
     """
     for test in tests:
         if isinstance(test, FieldTest) and test.field is Field.TCP_FLAGS:
@@ -76,8 +76,8 @@ def matches(
 ) -> list[Part]:
     """Return the matches of a rule with these tests, in order; ``before`` are those already written.
 
-    There is no :class:`AnyOf` among them, and no list or counter. Ports without a protocol get the guard
-    that they need. Raises CannotSay.
+    The tests have no :class:`AnyOf`, no list and no counter. Ports without a protocol get the guard that
+    they need. Raises CannotSay.
     """
     known = transports((*before, *tests))
     apart = any(map(_is_ct_port, before))
@@ -111,8 +111,8 @@ def matches(
 def _field_matches(test: FieldTest, joined: int | None, apart: bool, family: Family) -> list[Part]:
     """Return one test as matches.
 
-    ``joined`` is the protocol whose ports are read by its name. ``apart`` says that :class:`AnyProtocol` is
-    before it, so that what nft would imply of the protocol elsewhere is written down.
+    ``joined`` is the protocol whose ports are read by its name. ``apart`` says that :class:`AnyProtocol`
+    stands before the test, so that the protocol that nft would imply elsewhere is written down.
     """
     test = _as_nft_reads_it(test)
     check_test(test, family)
@@ -127,7 +127,7 @@ def _field_matches(test: FieldTest, joined: int | None, apart: bool, family: Fam
 
 
 def _as_nft_reads_it(test: FieldTest) -> FieldTest:
-    """Return a test that says the same, and that nft reads as it is meant."""
+    """Return an equal test in a form that nft reads correctly."""
     if test.field is Field.CT_STATE and test.mask is None and test.negated:
         others = [
             s for s in ConnectionState if not any(s in v for v in test.values if isinstance(v, Interval))
@@ -150,7 +150,7 @@ def _interface(value: Value) -> Value:
 
 
 def _counts(test: Test) -> bool:
-    """Whether a test counts the packets that come to it."""
+    """Return whether a test counts packets."""
     return isinstance(test, Nth)
 
 

@@ -1,13 +1,13 @@
-"""ipsets as named sets, one each, that every rule asks by name.
+"""ipsets as named sets, one each, shared by all rules that use them.
 
 A port stands in a key with its protocol, so that one set serves all protocols. ``th sport`` and ``th
-dport`` read it where tcp, udp, sctp and udplite have it; elements of a protocol without ports, and of
-ICMP, whose "port" is type and code, would need another key, and are refused. Where a packet has no
-readable transport header the key cannot be made and the rule ends (``nft_payload_eval``), so that a
-negated test, which holds there, is written as two rules (``alternatives``).
+dport`` read it for tcp, udp, sctp and udplite. Elements of a protocol without ports are refused, and so are
+those of ICMP, whose "port" is type and code: they would need another key. If a packet has no readable
+transport header the key cannot be made and the rule ends (``nft_payload_eval``). A negated test holds for
+such a packet, so it is written as two rules (``alternatives``).
 
-Elements with nets are intervals here and must not overlap: what the longest prefix says of each
-address (``nomatch`` included) is worked out, and what is left in the set becomes intervals.
+Elements with nets are intervals here and must not overlap: the longest prefix decides about each address
+(``nomatch`` included), and the addresses in the set become intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
 
 @dataclass(slots=True)
 class NamedSets:
-    """The sets that stand for ipsets; each is made when a rule first asks it."""
+    """The sets for ipsets; each is made when a rule first uses it."""
 
     given: Mapping[str, IpSet]
     family: Family
@@ -49,7 +49,7 @@ class NamedSets:
     made: dict[str, LegalMap] = field(default_factory=dict)
 
     def asked(self, test: SetTest) -> InSet:
-        """Return the match that asks a set. Raises CannotSay for elements that have no form here."""
+        """Return the match on a set. Raises CannotSay for elements that cannot be expressed."""
         known = self.given[test.name]
         key = _key(known, test.directions)
         if test.name not in self.made:
@@ -57,7 +57,7 @@ class NamedSets:
         return InSet(self.made[test.name].name, key, test.negated)
 
     def _make(self, known: IpSet, key: Key) -> LegalMap:
-        """The set, with the key of the rule that asks it first, whose type all others' keys have."""
+        """Return the set, with the key of the rule that uses it first; those of other rules have its type."""
         if known.type is SetType.BITMAP_PORT:
             keys = list(_bitmap(known.elements))
         else:
@@ -75,18 +75,18 @@ class NamedSets:
 
 
 def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
-    """The fields that a rule asks a set with; ports of a bitmap are those of TCP and UDP."""
+    """Return the fields with which a rule tests a set; the ports of a bitmap are those of TCP and UDP."""
     fields = known.fields(directions)
     return (Field.L4PROTO, *fields) if known.type is SetType.BITMAP_PORT else fields
 
 
 def ends_the_rule(test: SetTest, given: Mapping[str, IpSet]) -> bool:
-    """Whether the test is true of packets for which no key can be made."""
+    """Return whether the test is true of packets for which no key can be made."""
     return test.negated and Cell.PORT in given[test.name].type.cells
 
 
 def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Yield what is in a set as disjoint keys, with the place of an element of each."""
+    """Yield the elements of a set as disjoint keys, each with the place of one element."""
     cells = known.type.cells
     if Cell.NET not in cells:
         yield from ((element.key, element.origin) for element in known.elements)
@@ -105,7 +105,7 @@ def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval,
 
 
 def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list[Interval]:
-    """The addresses whose longest prefix is no ``nomatch`` element, as disjoint intervals."""
+    """Return the addresses whose longest prefix is no ``nomatch`` element, as disjoint intervals."""
     found: list[Interval] = []
     around: list[tuple[Interval, bool]] = []  # the prefixes that hold the next address, widest first
     next_address = 0
@@ -130,7 +130,7 @@ def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list
 
 
 def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:
-    """An interval, but in two where it is every address: nft takes no such element in a set."""
+    """Split the interval of all addresses in two, because nft refuses it in a set."""
     if interval.size < 1 << family.bits:
         return (interval,)
     middle = 1 << (family.bits - 1)
@@ -138,7 +138,7 @@ def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:
 
 
 def _bitmap(elements: Iterable[SetElement]) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Ports of TCP and of UDP, neighbours together."""
+    """Return ports of TCP and of UDP, neighbours joined."""
     places = {element.key[0].low: element.origin for element in elements}
     for ports in union(Interval.point(port) for port in places):
         for proto in (Protocol.TCP, Protocol.UDP):

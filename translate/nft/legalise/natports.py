@@ -1,9 +1,8 @@
-"""NAT targets that bind a port, beside the protocols that have one.
+"""NAT targets that bind a port, in rules with and without a protocol that has ports.
 
-nft takes ports behind a match on protocols that have some alone. Where a rule has no such test, the target
-goes into a chain of its own: one rule binds the port for protocols that have ports or identifiers, and one
-does without it for all others. What has no port and no identifier keeps to the address
-(``nf_nat_l4proto_unique_tuple``), and is bound.
+nft takes ports only after a match on protocols with ports. If a rule has no such test, its target goes into
+a chain of its own: one rule binds the port for protocols that have ports or identifiers, and another binds
+the address alone for all other protocols (``nf_nat_l4proto_unique_tuple``).
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ __all__ = ["bindings", "needs_transport", "transport_again"]
 
 
 def needs_transport(action: Action) -> bool:
-    """Whether nft asks for a transport protocol in the rule."""
+    """Return whether nft requires a transport protocol in the rule."""
     return isinstance(action, Dnat | Snat | Masquerade | Redirect) and action.ports.interval is not None
 
 
 def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
-    """Return the rules that bind a port of whatever protocol: those with ports, and all others."""
+    """Return the rules that bind a port for any protocol: for those with ports, and for all others."""
     (action,) = apply.actions
     assert isinstance(action, Dnat | Snat | Masquerade | Redirect)
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
@@ -49,7 +48,7 @@ def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
 
 
 def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
-    """Return the test on the protocol, for another chain where a port or a NAT action needs it, or none."""
+    """Return the protocol test for another chain if a port or a NAT action needs it there, or none."""
     known = transports(apply.tests)
     wanted = any(map(needs_transport, apply.actions)) or (
         part is not None and part.field in (PORTS | CT_PORTS)

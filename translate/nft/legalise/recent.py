@@ -1,12 +1,11 @@
 """Lists of ``-m recent`` as sets that packets fill.
 
-A set has the timeout of the checks that ask it, so that an address is in it exactly as long as
-``--seconds`` says (to a jiffy: ``xt_recent`` counts the last one in, a set does not). A list has one set
-for each different ``--seconds`` of its checks. ``update`` puts an address in or starts its time anew, which
-is what ``--set`` and ``--update`` do; ``add`` would leave the old time running (``nft_dynset_eval``).
-
-What differs is what happens when there are too many addresses. ``xt_recent`` forgets the oldest; a
-set takes no more until one has timed out. So sets are much larger, and a note says so.
+A set has the timeout of the checks that use it, so that an address is in it as long as ``--seconds`` says
+(to a jiffy: ``xt_recent`` includes the last one, a set does not). A list has one set for each different
+``--seconds`` of its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and
+``--update`` do; ``add`` would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent``
+list forgets the oldest address; a full set takes no more until one has timed out. So the sets are much
+larger, and a note says so.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from translate.passes.recents import RecentList, changes_list, inexact
 __all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "refreshed_where_it_fails", "sets_of"]
 
 SIZE: Final = 65535
-"""Addresses that a set holds: what nft gives dynamic sets that name no size."""
+"""The number of addresses that a set holds: nft's default for dynamic sets."""
 
 KEYED_SIZE: Final = 1 << 20
-"""Addresses that a set holds which stands for many lists. The kernel's table grows as it fills."""
+"""The number of addresses in a set that stands for many lists. The kernel's table grows as it fills."""
 
 
 def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, int | None], FilledSet]:
-    """Return the sets that stand for lists, by the list's name and the timeout."""
+    """Return the sets for lists, by the list's name and the timeout."""
     return {
         (known.name, seconds): FilledSet(
             name=names.give(f"recent_{known.name}"),
@@ -47,19 +46,19 @@ def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class RecentSets:
-    """The lists of a Program, and the sets that stand for them."""
+    """The lists of a Program and their sets."""
 
     family: Family
     lists: Mapping[str, RecentList]
     sets: Mapping[tuple[str, int | None], FilledSet]
 
     def seen(self, test: Recent) -> InSet:
-        """Return the match that asks whether an address is in a list. Raises CannotSay."""
+        """Return the match of a test on a list. Raises CannotSay."""
         self.check(test)
         return InSet(self.sets[test.name, test.seconds].name, self._key(test), test.negated)
 
     def changes(self, test: Recent) -> list[SetChange]:
-        """Return what a test does to each set of its list. Raises CannotSay."""
+        """Return the changes that a test makes to each set of its list. Raises CannotSay."""
         self.check(test)
         key, delete = self._key(test), test.mode is RecentMode.REMOVE
         return [
@@ -68,7 +67,7 @@ class RecentSets:
         ]
 
     def check(self, test: Recent) -> None:
-        """Raise CannotSay where sets cannot stand for the list."""
+        """Raise CannotSay if sets cannot stand for the list."""
         problem = inexact(test, self.lists[test.name])
         if problem is not None:
             raise CannotSay(*problem)
@@ -79,20 +78,21 @@ class RecentSets:
         return (address if test.mask == whole else Masked(address, test.mask), *test.key)
 
     def stands_alone(self, test: Recent) -> bool:
-        """Whether each change of a list stands in a rule of its own, before the rule that goes on.
+        """Return whether each change of a list needs a rule of its own, before the rule itself.
 
-        Where a set is full ``update`` ends the rule, which must not keep the packet from its action: so it is
-        with ``--set``. What is in a set already is updated in the rule itself, if it is one set.
+        If the set is full ``update`` ends the rule. For ``--set`` this must not keep the packet from the
+        rule's action. An address that is in the set already is updated in the rule itself, if the list has
+        one set.
         """
         return test.mode is RecentMode.SET or (
             test.mode is RecentMode.UPDATE and len(self.lists[test.name].seconds) > 1
         )
 
     def cut(self, tests: Sequence[Test]) -> int | None:
-        """Return the first test on a list that must stand in a rule without those before it, or None.
+        """Return the first test on a list that needs a rule without the tests before it, or None.
 
-        It changes its list in rules of its own, and these would ask them again; or one before it changes a
-        list.
+        Either it changes its list in rules of its own, which would evaluate the tests before it twice, or
+        one of these changes a list.
         """
         changed = False
         for index, test in enumerate(tests):
@@ -108,10 +108,10 @@ class RecentSets:
 
 
 def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
-    """Return the test that holds where a negated ``--update`` or ``--remove`` fails, and what is done then.
+    """Return the test that holds where a negated ``--update`` or ``--remove`` fails, and its effect there.
 
-    ``--remove`` takes out what is there. ``--update`` fails for what is there and young enough, and
-    makes what is there but too old as new again: the second test, which decides nothing (``recent_mt``).
+    ``--remove`` removes the address. ``--update`` fails for an address that is young enough, and refreshes
+    one that is too old: the second test, which decides nothing (``recent_mt``).
     """
     if test.mode is RecentMode.REMOVE:
         return replace(test, negated=False), None
@@ -120,5 +120,5 @@ def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
 
 
 def _says_it_again(test: Test, written: str) -> bool:
-    """Whether a test says the same when it is asked again, after the list ``written`` has changed."""
+    """Return whether a test has the same result after the list ``written`` has changed."""
     return isinstance(test, FieldTest | SetTest) or (isinstance(test, Recent) and test.name != written)

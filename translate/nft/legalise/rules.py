@@ -1,12 +1,10 @@
-"""Statements each of whose tests is one match, as rules.
+"""Rules of which every test is one match.
 
-*Effects on the connection's mark* that would end the rule for some packets, or that take several rules
-(``connmarks``): the tests jump to a chain in which each action has rules of its own.
-
-*A NAT target that binds a port* beside no protocol is bound in a chain of its own (``natports``).
-
-*A rule that writes into a list of* ``-m recent`` (``recent``): ``--set`` is written apart, behind the tests
-before it, and then the rule without it. That is the same, because those tests say the same again.
+*Effects on the connection's mark* that would end the rule for some packets, or that need several rules
+(``connmarks``): the tests jump to a chain in which each action has rules of its own. *A NAT target that
+binds a port* without a protocol is bound in a chain of its own (``natports``). *A rule that writes into a
+list of* ``-m recent`` (``recent``): ``--set`` is written as a rule after the tests before it, and then
+comes the rule without it. Those tests have the same result again, so the meaning stays.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ __all__ = ["negated_recent", "statements", "write_rule"]
 
 
 def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
-    """Write a rule each of whose tests is one match. Raises CannotSay."""
+    """Write a rule of which every test is one match. Raises CannotSay."""
     if stands_apart(apply.actions):
         apply = _effects_aside(draft, chain, apply)
     writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
@@ -51,7 +49,7 @@ def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
 
 
 def statements(actions: tuple[Action, ...]) -> list[Part]:
-    """Return the statements that actions are; those on the connection's mark are one rule each here."""
+    """Return the actions as statements; each action on the connection's mark is one statement here."""
     parts: list[Part] = []
     for action in actions:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
@@ -63,9 +61,9 @@ def statements(actions: tuple[Action, ...]) -> list[Part]:
 
 
 def negated_recent(draft: Draft, chain: LegalChain, apply: Apply) -> None:
-    """Write what a negated ``--update`` or ``--remove``, the only test of a rule, does where it fails.
+    """Write the effect of a negated ``--update`` or ``--remove``, the only test of a rule, where it fails.
 
-    That is the rule's action. Behind these rules are the packets that pass the test.
+    That is the rule's action. The packets that pass the test come to the rules after these.
     """
     (test,) = apply.tests
     assert isinstance(test, Recent)
@@ -93,7 +91,7 @@ def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
 
 
 def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
-    """Put a target that binds a port of whatever protocol into a chain; return the rule that goes there."""
+    """Put a target that binds a port for any protocol into a chain; return the rule that goes there."""
     aside = draft.aside(chain, apply.origin)
     for each in bindings(apply, draft.family):
         write_rule(draft, aside, each)

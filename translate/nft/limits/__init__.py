@@ -1,1 +1,1 @@
-"""What nftables cannot do as iptables does it: refused, with the rule's place and the reason."""
+"""Features that nftables lacks or has otherwise: refused, with the rule's place and the reason."""

@@ -40,7 +40,7 @@ _ADDRESS_TYPES: Final = frozenset(field for field in Field if field.name.startsw
 
 
 def check_test(test: FieldTest, family: Family) -> None:
-    """Raise CannotSay for a test that nft cannot make."""
+    """Raise CannotSay for a test that nft cannot express."""
     check_field(test.field, family)
     for value in test.values:
         check_value(test.field, value, family)

@@ -1,4 +1,4 @@
-"""Refusals of the nftables translation: raised where a statement is made legal, collected rule by rule."""
+"""Refusals of the nftables translation: raised for a test or action, collected rule by rule."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ REFUSED: Final = {
     "unknown": "a rule of which the input hides something",
     "unmodelled": "a match, target or option that is not modelled (`-m limit`): kept as written",
 }
-"""By the feature that a :class:`~translate.errors.Refusal` names: what is refused, for people.
+"""Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`.
 
-``ipset`` and ``unknown`` are refused by every translation, before there is one.
+Every translation refuses ``ipset`` and ``unknown`` before it begins.
 """
 
 

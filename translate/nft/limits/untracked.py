@@ -46,11 +46,11 @@ _ICMP_ERRORS: Final = {
     Family.IP: (Protocol.ICMP, (Interval(3, 5), Interval(11, 12))),
     Family.IP6: (Protocol.ICMPV6, (Interval(1, 4), Interval.point(137))),
 }
-"""What the stack says about other packets: the protocol, and the types."""
+"""The errors that the stack sends about other packets: the protocol, and the types."""
 
 
 class _Way(NamedTuple):
-    """What a rule does to packets that pass tests, of which ``known`` is true."""
+    """The actions of a rule for packets that pass tests; ``known`` are facts about packets that reach it."""
 
     origin: Origin
     known: Facts
@@ -92,7 +92,7 @@ def _refusal(origin: Origin, seen: Origin) -> Refusal:
 
 
 def _ways(program: Program, hook: Hook, *, raw: bool) -> Iterator[_Way]:
-    """What rules do at a hook: those of the raw table, or those behind conntrack that see any packet."""
+    """Yield the rules at a hook: those of the raw table, or those after conntrack that see any packet."""
     tables = {TableName.RAW} if raw else {TableName.MANGLE, TableName.FILTER, TableName.SECURITY}
     starts = [chain for chain in program.chains if chain.hook is hook and chain.table in tables]
     facts = entry_facts(program)
@@ -141,7 +141,7 @@ def _meets(way: _Way, answer: Iterable[FieldTest], family: Family) -> bool:
 
 
 def _tells(way: _Way) -> bool:
-    """Whether the rule asks for a state that one of INVALID and UNTRACKED is, and the other is not."""
+    """Return whether the rule distinguishes the states INVALID and UNTRACKED."""
     return any(
         _has(test, ConnectionState.INVALID) != _has(test, ConnectionState.UNTRACKED)
         for test in flat(way.tests)
@@ -154,7 +154,7 @@ def _has(test: FieldTest, state: ConnectionState) -> bool:
 
 
 def _may_use(tests: Iterable[Test], field: Field) -> bool:
-    """Whether the tests let packets pass that have ``lo`` there."""
+    """Return whether packets pass the tests that have ``lo`` in this field."""
     for test in tests:
         if isinstance(test, FieldTest) and test.field is field:
             named = any(value.matches(_LOOPBACK) for value in test.values if isinstance(value, Name))

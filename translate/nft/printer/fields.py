@@ -1,4 +1,4 @@
-"""Fields and their values as nft spells them."""
+"""Fields and their values in nft's spelling."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def expression(field: Field, family: Family) -> str:
 
 
 def protocol(number: int) -> str:
-    """Return a transport protocol as nft reads it."""
+    """Return a transport protocol in nft's spelling."""
     return _PROTOCOLS.get(number) or str(number)
 
 
@@ -134,14 +134,14 @@ _STATUS_NAMES: Final = {
 
 
 def keys(field: Field, value: Value, family: Family) -> list[str]:
-    """Return ``value`` as the keys that stand for it: one, or one each for symbols without an order."""
+    """Return the keys for ``value``: one, or one for each symbol of an unordered type."""
     if field in _SYMBOLS and isinstance(value, Interval):
         return [_number(field, n, family) for n in range(value.low, value.high + 1)]
     return [_key(field, value, family)]
 
 
 def _key(field: Field, value: Value, family: Family) -> str:
-    """Return one value of ``field`` as nft reads it."""
+    """Return one value of ``field`` in nft's spelling."""
     if isinstance(value, Name):
         return f'"{value.text}{"*" if value.wildcard else ""}"'
     if value.is_point:

@@ -1,8 +1,8 @@
-"""``-j LOG`` and ``-j NFLOG`` as nft's ``log``: both write by the loggers of ``nf_log_packet``.
+"""``-j LOG`` and ``-j NFLOG`` as nft's ``log``: both use the loggers of ``nf_log_packet``.
 
-A string of nft has no escapes: it ends at the next quote, and a backslash in it is a backslash. In the prefix
-of a log alone nft also reads variables (``$name``), though it is quoted. So a dollar sign, with the letters
-behind it, is put into a variable itself, whose value nft takes as it is.
+A string of nft has no escapes: it ends at the next quote, and a backslash is a plain character. In the
+prefix of a log nft also expands variables (``$name``), even between quotes. So a dollar sign and the
+letters after it are put into a variable, whose value nft does not expand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DEFINED: Final = re.compile(r"\$(dollar_([A-Za-z0-9_]*))")
 
 
 def log_statement(action: Log | NfLog) -> str:
-    """Return the statement; its prefix is one that nft can quote."""
+    """Return the statement. The prefix can be quoted; others were refused."""
     words = ["log"]
     if action.prefix:
         words[0] = _PREFIX + _VARIABLE.sub(r"$dollar_\1", action.prefix) + '"'

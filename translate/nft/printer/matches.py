@@ -18,7 +18,7 @@ from translate.nft.printer.fields import expression, keys, protocol, status
 __all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match"]
 
 ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
-"""The match that every packet passes; see :class:`~translate.nft.legal.AnyProtocol`."""
+"""The match that every packet passes (:class:`~translate.nft.legal.AnyProtocol`)."""
 
 _BRIDGE: Final = '"bridge"'
 _NO_BROADCAST: Final = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
@@ -47,7 +47,7 @@ def transport_byte_match(test: FieldTest, family: Family) -> str:
 
 
 def key_text(key: Key, family: Family) -> str:
-    """Return the expression that makes a key."""
+    """Return the expression of a key."""
     return " . ".join(_key_part(part, family) for part in key)
 
 

@@ -63,7 +63,7 @@ _REJECTS: Final = {
 
 
 def verdict(action: Accept | Drop | Return | Jump | Goto, chains: Mapping[str, str]) -> str:
-    """Return the verdict as rules spell it, and as a map holds it."""
+    """Return the verdict in the spelling of rules and maps."""
     match action:
         case Accept():
             return "accept"
@@ -119,7 +119,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
 
 
 def _marked(name: str, value: int, mask: int) -> str:
-    """Return ``(name & ~mask) ^ value`` as nft reads it."""
+    """Return ``(name & ~mask) ^ value`` in nft's spelling."""
     keep = ~mask & _ALL
     if keep == 0:
         return hex(value)
@@ -146,7 +146,7 @@ def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family)
 
 
 def nat_flags(ports: NatPorts) -> str:
-    """Return the flags behind a NAT statement, with the blank before them."""
+    """Return the flags of a NAT statement, with the blank before them."""
     flags = [
         flag
         for flag, wanted in (

@@ -56,11 +56,11 @@ from translate.nft.printer.statements import nat_flags, statement, verdict
 __all__ = ["TABLE", "printed"]
 
 TABLE: Final = "nfparity"
-"""The table that nfparity owns, one per family; it touches no other."""
+"""The name of the table that nfparity owns in each family; it changes no other."""
 
 
 def printed(program: LegalProgram) -> NftTable:
-    """Return the table that a legal Program is."""
+    """Return the table of a legal Program."""
     return NftTable(
         family=program.family.value,
         name=TABLE,
@@ -138,7 +138,7 @@ def _map(each: LegalMap, program: LegalProgram) -> NftMap:
 
 
 def _data_type(data: str | Target | None, family: Family) -> str | None:
-    """The expression whose type the map's data have."""
+    """Return the expression whose type the map's data have."""
     match data:
         case Target(ported=ported):
             return f"{family.value} daddr" + (" . th dport" if ported else "")
@@ -147,7 +147,7 @@ def _data_type(data: str | Target | None, family: Family) -> str | None:
 
 
 def _keys(each: LegalMap, element: Element, family: Family) -> list[str]:
-    """The element's key; several where it has symbols without an order."""
+    """Return the element's keys: several if it has symbols of an unordered type."""
     parts = [
         _key_values(part, value, family) for part, value in zip(each.key, element.entry.key, strict=True)
     ]

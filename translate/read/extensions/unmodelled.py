@@ -126,7 +126,7 @@ _REASONS: Final = {
     "RATEEST": "nftables has no estimators of rates",
     "ULOG": "Linux has had no ULOG since 3.17; NFLOG took its place",
 }
-"""Why no translation can do what a target does, besides that it is not modelled."""
+"""Reasons why no translation can do what a target does, besides that it is not modelled."""
 
 
 def _declared(text: str) -> dict[str, tuple[OptionSpec, ...]]:

@@ -50,7 +50,7 @@ def inlined(program: Program, chain: str, caller: str) -> Program:
 
 
 def outcome(given: str, steps: str, path: Path) -> str:
-    """What stands behind the arrow of a case."""
+    """Return the output of a case, which is compared with the text after its arrow."""
     try:
         if steps == "flatten":
             return print_program(verify(flatten(read_ruleset(given.encode(), name=path.name))))

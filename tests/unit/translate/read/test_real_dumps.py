@@ -45,7 +45,10 @@ READ = {
     "tum-net-lab-2015-09-macfilled": (4973, {"-m limit": 3, "-m mac": 1653}),
     "ufw-server2": (68, {"-m limit": 7}),
 }
-"""How many rules each dump has that is read whole, and with which extensions that are not modelled."""
+"""The dumps that are read in full.
+
+For each, the number of rules, and the extensions that are not modelled with the number of their rules.
+"""
 
 REFUSED = {
     "hidekiai-home-router": {"option --reject-with": 3},
