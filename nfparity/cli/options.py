@@ -60,7 +60,7 @@ def add_rules(
         choices=tuple(Family),
         metavar="ip|ip6",
         help="family of the rules; default: by their addresses, else by their first comment, "
-        "else by the file's name, else ip",
+        "else by the file's name, else ip; of a snapshot: ip, unless it has no such rules",
     )
     group.add_argument(
         "--input",

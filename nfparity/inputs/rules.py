@@ -9,7 +9,7 @@ from harness.corpus.rulefile import AS_FOUND, InputOptions, give_ipsets, insist_
 from harness.files.userfiles import STDIN_NAME, read_bytes
 from nfparity.snapshot.archive import is_snapshot
 from translate.errors import InputError
-from translate.ir import Family, Rules, Ruleset
+from translate.ir import Rules, Ruleset
 from translate.read import read_pieces
 
 __all__ = ["load_large_rules", "load_pieces", "load_rules"]
@@ -77,7 +77,16 @@ def _of_snapshot(path: str, options: InputOptions) -> Rules:
         raise InputError(
             f"{path}: --input, --table, --extract and --ruleset are for files of rules, not snapshots"
         )
-    return load_snapshot(path).rules_in_force(options.family or Family.IP, options.variant)
+    snapshot = load_snapshot(path)
+    rules = snapshot.rules_in_force(options.family or snapshot.main_family, options.variant)
+    others = " and ".join(
+        f"IPv{f.version} rules (--family {f})" for f in snapshot.families if f is not rules.family
+    )
+    if options.family is not None or not others:
+        return rules
+    return rules.noted(
+        f"these are the IPv{rules.family.version} rules of the snapshot, which has {others}, too"
+    )
 
 
 def _line(ruleset: Ruleset) -> int:

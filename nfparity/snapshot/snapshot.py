@@ -36,6 +36,14 @@ class Snapshot:
         """The families of which there are rules."""
         return tuple(f for f in Family if any(family is f for _, family in self.rules))
 
+    @property
+    def main_family(self) -> Family:
+        """The family whose rules are meant where nobody chose: IPv4, unless it has none and IPv6 has."""
+        for family in self.families:
+            if any(holds_rules(one) for (_, f), one in self.rules.items() if f is family):
+                return family
+        return Family.IP
+
     def ruleset(self, family: Family, variant: Variant | None = None) -> Ruleset:
         """Return :meth:`rules_in_force` with every rule."""
         return self.rules_in_force(family, variant).whole()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from threading import Lock
 
@@ -51,10 +51,15 @@ class CondensedRuleset:
                 self._whole.ruleset = self._read()
             return self._whole.ruleset
 
+    def noted(self, note: str) -> CondensedRuleset:
+        """Return the ruleset with one more note."""
+        return replace(self, sample=self.sample.noted(note))
+
     @collector_paused()
     def _read(self) -> Ruleset:
         numbered = enumerate(self.lines, 1)
-        return read_lines(numbered, name=self.sample.source, family=self.sample.family)
+        ruleset = read_lines(numbered, name=self.sample.source, family=self.sample.family)
+        return replace(ruleset, notes=self.sample.notes)
 
     def origin(self, line: int) -> Origin:
         """Return the place of the rule in a line."""

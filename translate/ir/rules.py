@@ -29,3 +29,7 @@ class Rules(Protocol):
     def whole(self) -> Ruleset:
         """Return the ruleset with every rule, read once. Raises ParseError where a rule cannot be read."""
         ...
+
+    def noted(self, note: str) -> Rules:
+        """Return the rules with one more of :attr:`Ruleset.notes`."""
+        ...

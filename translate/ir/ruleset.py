@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from translate.ir.actions import Action, Goto, Jump
@@ -211,6 +211,10 @@ class Ruleset:
     def whole(self) -> Ruleset:
         """Return the ruleset, which has every rule; see :class:`translate.ir.Rules`."""
         return self
+
+    def noted(self, note: str) -> Ruleset:
+        """Return the ruleset with one more note."""
+        return replace(self, notes=(*self.notes, note))
 
     @property
     def is_empty(self) -> bool:

@@ -24,7 +24,7 @@ from translate.read.rule.base import (
     parse_counter,
     parse_protocol,
 )
-from translate.read.rule.shapes import Arguments, Template
+from translate.read.rule.shapes import UNPRINTED, Arguments, Template
 from translate.read.spelling.errors import OptionError
 
 __all__ = ["Draft", "Loaded", "collect"]
@@ -208,6 +208,10 @@ def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
 def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
     """Take any other option at word ``at``, or a base option by its beginning; return the next index."""
     words = draft.words
+    if words[at : at + 2] == UNPRINTED.split() and draft.loaded and draft.loaded[-1].word == at - 1:
+        draft.loaded[-1].options.append((UNPRINTED, (), False))
+        draft.loaded[-1].words.append(at)
+        return at + 2
     attached = word[:2] if word[:2] in BASE_ATTACHED and len(word) > 2 else None
     if attached is not None or (word.startswith("--") and "=" in word):
         word, inline = (attached, words[at][2:]) if attached is not None else word.split("=", 1)

@@ -18,7 +18,6 @@ from translate.ir import (
     Action,
     Counters,
     Family,
-    Field,
     FieldTest,
     Goto,
     Jump,
@@ -34,13 +33,26 @@ from translate.read.extensions.declaration import Context, Given, MatchExtension
 from translate.read.rule.base import RuleError, base_meaning
 from translate.read.spelling.errors import OptionError
 
-__all__ = ["Arguments", "BasePart", "JumpPart", "MatchPart", "Place", "Shape", "TargetPart", "Template"]
+__all__ = [
+    "UNPRINTED",
+    "Arguments",
+    "BasePart",
+    "JumpPart",
+    "MatchPart",
+    "Place",
+    "Shape",
+    "TargetPart",
+    "Template",
+]
 
 Arguments = str | tuple[str, ...]
 """The arguments of all options of one extension: the argument itself if there is just one."""
 
 Template = tuple[tuple[str, int, bool], ...]
 """Options without their arguments: name, number of arguments, whether negated."""
+
+UNPRINTED: Final = "[unsupported revision]"
+"""Printed in the place of options of a revision that iptables-save does not know (``print_match_save``)."""
 
 Place = Callable[[list[str]], Arguments]
 """Takes the arguments of one part out of the words of a rule."""
@@ -145,14 +157,14 @@ class JumpPart:
 def _unknown(
     spelled: str, extension: MatchExtension | TargetExtension, template: Template
 ) -> tuple[Unknown, ...]:
-    """Return the parts of an extension with these options that are not modelled."""
+    """Return the parts of an extension with these options that are not modelled, or not shown."""
+    fields = extension.fields if isinstance(extension, MatchExtension) else ()
+    if template == ((UNPRINTED, 0, False),):
+        reason = f"iptables-save could not print the options of {spelled} ({UNPRINTED.strip('[]')})"
+        return (Unknown(reason, extension.hides, fields),)
     if extension.meaning is None:
-        fields: tuple[Field, ...] = ()
-        reason = ""
-        if isinstance(extension, MatchExtension):
-            fields = extension.fields
-        elif extension.reason:
-            reason = f": {extension.reason}"
+        known = isinstance(extension, TargetExtension) and extension.reason
+        reason = f": {known}" if known else ""
         return (Unknown(f"{spelled} is not modelled{reason}", extension.hides, fields, extension=spelled),)
     given = {name for name, _, _ in template}
     return tuple(

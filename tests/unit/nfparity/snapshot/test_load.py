@@ -85,6 +85,19 @@ def test_the_stack_is_what_meta_says_else_what_the_rules_say(make: Make) -> None
     ]
 
 
+def test_the_family_is_ipv4_unless_it_has_no_rules(make: Make) -> None:
+    only = load_rules(make(**{"ip6tables-save": SIX, "iptables-save": None}))
+    assert (only.family, only.notes) == (Family.IP6, ())
+    empty = load_rules(make(**{"ip6tables-save": SIX, "iptables-save": EMPTY}))
+    assert empty.family is Family.IP6
+    both = make(**{"ip6tables-save": SIX})
+    assert load_rules(both).family is Family.IP
+    assert load_rules(both).notes == (
+        "these are the IPv4 rules of the snapshot, which has IPv6 rules (--family ip6), too",
+    )
+    assert load_rules(both, InputOptions(family=Family.IP)).notes == ()
+
+
 def test_when_both_stacks_hold_rules_somebody_must_choose(make: Make) -> None:
     path = make(**{"iptables-save": None, "iptables-legacy-save": LEGACY, "iptables-nft-save": NFT})
     with pytest.raises(InputError, match="--variant legacy or --variant nft"):

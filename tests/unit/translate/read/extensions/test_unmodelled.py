@@ -76,6 +76,33 @@ def test_only_what_may_move_a_packet_leaves_a_rule_undecided(words: str, *, unde
 
 
 @pytest.mark.parametrize(
+    ("words", "spelled", "hides"),
+    [
+        ("-j DNAT [unsupported revision]", "-j DNAT", Hidden.ACTION),
+        (
+            "-p tcp -m tcp --dport 5 -m conntrack [unsupported revision] -j RETURN",
+            "-m conntrack",
+            Hidden.TESTS,
+        ),
+    ],
+)
+def test_options_that_iptables_save_could_not_print(words: str, spelled: str, hides: Hidden) -> None:
+    text = f"*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {words}\nCOMMIT\n"
+    ruleset = read_ruleset(text.encode(), name="rules", family=Family.IP)
+    reason = f"iptables-save could not print the options of {spelled} (unsupported revision)"
+    assert [unknown for _, unknown in ruleset.unknowns()] == [Unknown(reason, hides)]
+    with pytest.raises(UnsupportedError, match="could not print"):
+        lower(ruleset, level=0)
+    with pytest.raises(UnsupportedError, match="could not print"):
+        write_save(ruleset)
+
+
+def test_options_that_could_not_be_printed_stand_behind_the_name() -> None:
+    with pytest.raises(ParseError, match="an option was expected here"):
+        read("-m conntrack --ctstate NEW [unsupported revision] -j DROP")
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         ("-m limmit --limit 5/min", 'unknown match "limmit"; did you mean limit'),
