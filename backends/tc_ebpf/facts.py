@@ -19,6 +19,7 @@ from backends.model.node import Node
 from backends.model.timeouts import timeouts_of
 from backends.tc_ebpf.direct import direct_devices
 from backends.tc_ebpf.sources import OwnAddress, select4, sources
+from backends.wire.checksums import CRC_TABLE
 from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError
 from translate.ir import Family
@@ -99,7 +100,7 @@ def read_facts(
         "routes": list(reader.routes(main)),
         "primary": list(reader.primary()),
         "settings": [(_U32.pack(0), settings_of(node, family))],
-        "crc_tables": [(_U32.pack(0), _crc_table())],
+        "crc_tables": [(_U32.pack(0), struct.pack("=256I", *CRC_TABLE))],
     }
     return Facts(entries, tuple(_attached(links)), names)
 
@@ -290,17 +291,6 @@ def settings_of(node: Node, family: Family) -> bytes:
             dccp_open=t.dccp_open,
         )
     )
-
-
-def _crc_table() -> bytes:
-    """Castagnoli's CRC of every byte, bit-reversed (RFC 9260, appendix A)."""
-    after = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        after.append(value)
-    return struct.pack("=256I", *after)
 
 
 def _number(text: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["crc32c", "ones_sum"]
+__all__ = ["CRC_TABLE", "crc32c", "ones_sum"]
 
 
 def ones_sum(data: bytes) -> int:
@@ -18,22 +18,19 @@ def ones_sum(data: bytes) -> int:
     return number << 8 if len(data) & 1 else number
 
 
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for n in range(256):
-        value = n
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
 
 
-_CRC_TABLE: Final = _crc_table()
+CRC_TABLE: Final = tuple(map(_crc_of, range(256)))
+"""Castagnoli's CRC of every byte, bit-reversed (RFC 9260, appendix A)."""
 
 
 def crc32c(data: bytes) -> int:
     """Return the Castagnoli CRC (RFC 9260, appendix A)."""
     value = 0xFFFFFFFF
     for byte in data:
-        value = value >> 8 ^ _CRC_TABLE[(value ^ byte) & 0xFF]
+        value = value >> 8 ^ CRC_TABLE[(value ^ byte) & 0xFF]
     return value ^ 0xFFFFFFFF

@@ -8,13 +8,12 @@ reference says is called unfair with at most the stated probability, whatever n 
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["FALSE_ALARM_RATE", "Tally", "Unfair", "binomial_tail", "detection_power", "unfair_shares"]
+__all__ = ["FALSE_ALARM_RATE", "Tally", "Unfair", "binomial_tail", "log_choose", "unfair_shares"]
 
 FALSE_ALARM_RATE = 1e-6
 """The chance that a whole run calls a fair backend unfair, unless told otherwise."""
@@ -59,34 +58,12 @@ def binomial_tail(count: int, runs: int, probability: Fraction) -> float:
         return 1.0 if possible else 0.0
     log_p, log_q = math.log(probability), math.log1p(-float(probability))
     lower = range(count + 1) if count <= runs * probability else range(count, runs + 1)
-    total = math.fsum(math.exp(_log_choose(runs, k) + k * log_p + (runs - k) * log_q) for k in lower)
+    total = math.fsum(math.exp(log_choose(runs, k) + k * log_p + (runs - k) * log_q) for k in lower)
     return min(1.0, 2 * total)
 
 
-def detection_power(
-    runs: int, probability: Fraction, real: float, *, false_alarm_rate: float, tests: int
-) -> float:
-    """Return how likely the test is to call a share unfair that is ``real`` instead of ``probability``.
-
-    Exact: the chance that a binomial count of ``runs`` falls outside of the counts that pass. ``tests``
-    is among how many ways ``false_alarm_rate`` is divided.
-    """
-    threshold = false_alarm_rate / tests
-    mean = math.floor(runs * probability)
-    # Outwards from the mean tails only shrink, so that the ends of what passes can be bisected.
-    low = bisect.bisect_left(
-        range(mean + 1), 1, key=lambda k: binomial_tail(k, runs, probability) >= threshold
-    )
-    above = range(mean, runs + 1)
-    high = mean + bisect.bisect_left(above, 1, key=lambda k: binomial_tail(k, runs, probability) < threshold)
-    log_p, log_q = math.log(real), math.log1p(-real)
-    passing = math.fsum(
-        math.exp(_log_choose(runs, k) + k * log_p + (runs - k) * log_q) for k in range(low, high)
-    )
-    return max(0.0, 1 - passing)
-
-
-def _log_choose(n: int, k: int) -> float:
+def log_choose(n: int, k: int) -> float:
+    """Return the logarithm of the number of ways to choose ``k`` out of ``n``."""
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 

@@ -129,11 +129,6 @@ class Service:
         """The endpoints for traffic that may go to any node."""
         return tuple(e for e in self.endpoints if not e.draining)
 
-    @property
-    def local_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints that are known to be on this node."""
-        return tuple(e for e in self.endpoints if e.local)
-
     def lines_for(self, *parts: Part) -> Iterator[Line]:
         """Yield its rules that are for any of ``parts``."""
         return (line for line in self.lines if line.part in parts)

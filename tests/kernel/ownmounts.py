@@ -9,7 +9,7 @@ from typing import Final
 _PROGRAM: Final = f"""
 import os, sys
 sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
-from backends.testbed.mountnamespace import enter_mount_namespace
+from tests.lab.mountnamespace import enter_mount_namespace
 enter_mount_namespace()
 os.execvp(sys.argv[1], sys.argv[1:])
 """

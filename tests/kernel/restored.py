@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.testbed.command import own_xtables_lock
-from backends.testbed.mountnamespace import MS_BIND, mount
 from backends.testbed.netlink import Accounting
 from tests.kernel.ownmounts import IN_OWN_MOUNTS
+from tests.lab.mountnamespace import MS_BIND, mount
 from translate.ir import Family
 from translate.read.spelling.names import PROTOCOLS
 from translate.read.spelling.services import SERVICES

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from backends.replay.worker import Worker
-from backends.testbed.mountnamespace import enter_mount_namespace, mount
 from nfparity.tc import Installed, Rules
 from nfparity.tc.record import Record
 from nfparity.tc.status import status_of
+from tests.lab.mountnamespace import enter_mount_namespace, mount
 from tests.lab.traffic.host import Host, Ip, Request, Start, ToolSaid
 from translate.bpf import emit
 from translate.ir import Family

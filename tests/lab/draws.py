@@ -8,6 +8,8 @@ first must pass the exact test of :mod:`harness.diff.shares`, the second must no
 from __future__ import annotations
 
 import argparse
+import bisect
+import math
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ from backends.replay.session import KernelSession, open_session
 from backends.simulator import simulate
 from backends.tc_ebpf.loader import TcEbpfLoader
 from harness.diff.backends import backend
-from harness.diff.shares import FALSE_ALARM_RATE, Tally, binomial_tail, detection_power, unfair_shares
+from harness.diff.shares import FALSE_ALARM_RATE, Tally, binomial_tail, log_choose, unfair_shares
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.mutation.bpf_faults import output_of
 from tests.lab.mutation.skew import skewed
@@ -36,7 +38,7 @@ from translate.passes import lower
 from translate.read import read_ruleset
 from translate.write import write_save
 
-__all__ = ["SUBJECTS", "Drawn", "draw", "one_service"]
+__all__ = ["SUBJECTS", "Drawn", "detection_power", "draw", "one_service"]
 
 SUBJECTS: Final = {
     "iptables-legacy": ("iptables-legacy", 0),
@@ -140,6 +142,29 @@ def _opened(name: str, level: int, job: Job, shift: float) -> AbstractContextMan
     if shift:
         raise InputError(f"{name} takes the rules as they are; there is no translation to change")
     return open_session(job.node, IptablesLoader(name, write_save(job.ruleset), family))
+
+
+def detection_power(
+    runs: int, probability: Fraction, real: float, *, false_alarm_rate: float, tests: int
+) -> float:
+    """Return the chance that the test finds a share unfair that is ``real`` instead of ``probability``.
+
+    Exact: the chance that a binomial count of ``runs`` falls outside of the counts that pass. ``tests``
+    is the number of branches among which ``false_alarm_rate`` is divided.
+    """
+    threshold = false_alarm_rate / tests
+    mean = math.floor(runs * probability)
+    # Outwards from the mean tails only shrink, so that the ends of what passes can be bisected.
+    low = bisect.bisect_left(
+        range(mean + 1), 1, key=lambda k: binomial_tail(k, runs, probability) >= threshold
+    )
+    above = range(mean, runs + 1)
+    high = mean + bisect.bisect_left(above, 1, key=lambda k: binomial_tail(k, runs, probability) < threshold)
+    log_p, log_q = math.log(real), math.log1p(-real)
+    passing = math.fsum(
+        math.exp(log_choose(runs, k) + k * log_p + (runs - k) * log_q) for k in range(low, high)
+    )
+    return max(0.0, 1 - passing)
 
 
 def _chances(connections: int, shift: float) -> str:

@@ -18,7 +18,6 @@ __all__ = ["FIREWALL"]
 
 _HOLES = (Part.ACCEPT_MARKED, Part.ACCEPT_RELATED, Part.HEALTH_CHECK)
 _KUBE_PROXY_METRICS = 10249
-_BLOCKED = (Fate.DROPPED, Fate.REJECTED)
 
 
 def _invalid(facts: Facts) -> Iterator[Flow]:

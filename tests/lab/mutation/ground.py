@@ -15,7 +15,7 @@ from backends.model.flow import Flow
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.packet import PortClass
 from harness.diff.batch import Batch
-from harness.diff.repeat import repetitions
+from tests.lab.mutation.repeat import repetitions
 
 __all__ = ["Ground", "prepare"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from backends.testbed.command import die_with_parent, find_tool, run
-from backends.testbed.mountnamespace import enter_mount_namespace, mount
 from backends.testbed.offloads import Offload, switch_off
+from tests.lab.mountnamespace import enter_mount_namespace, mount
 from translate.errors import MachineError
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Action, Field, FieldTest, Interval, RestoreMark, SaveMark, SetConnmark, Test
+from translate.ir import Action, Field, RestoreMark, SaveMark, SetConnmark, Test
 from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
@@ -12,6 +12,7 @@ from translate.read.extensions.declaration import (
     MatchExtension,
     OptionSpec,
     TargetExtension,
+    mark_test,
     parse_mark,
     parse_value_mask,
 )
@@ -23,16 +24,7 @@ _MASKS: Final = ("--nfmask", "--ctmask", "--mask")
 
 
 def _match(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--mark", "connmark")
-    value, mask = parse_value_mask(option, index=index)
-    return (
-        FieldTest(
-            field=Field.CT_MARK,
-            values=(Interval.point(value),),
-            mask=None if mask == MARK_BITS else mask,
-            negated=option.negated,
-        ),
-    )
+    return (mark_test(given, Field.CT_MARK, "connmark"),)
 
 
 def _target(given: Given, _context: Context) -> Action:

@@ -38,6 +38,7 @@ __all__ = [
     "TargetExtension",
     "between",
     "first_named",
+    "mark_test",
     "parse_mark",
     "parse_value_mask",
 ]
@@ -187,6 +188,14 @@ def parse_value_mask(option: Option, *, index: int) -> tuple[int, int]:
     value = parse_mark(value_text, option=index)
     mask = parse_mark(mask_text, option=index, offset=len(value_text) + 1) if slash else MARK_BITS
     return value, mask
+
+
+def mark_test(given: Given, where: Field, name: str) -> FieldTest:
+    """Return the test that ``--mark`` of the match ``name`` makes of a mark. Raises OptionError."""
+    index, option = given.need("--mark", name)
+    value, mask = parse_value_mask(option, index=index)
+    bits = None if mask == MARK_BITS else mask
+    return FieldTest(field=where, values=(Interval.point(value),), mask=bits, negated=option.negated)
 
 
 def between(where: Field, low: int, high: int, *, negated: bool, family: Family) -> FieldTest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Field, FieldTest, Interval, SetMark, Test
+from translate.ir import Field, SetMark, Test
 from translate.read.extensions.declaration import (
     MARK_BITS,
     Context,
@@ -12,6 +12,7 @@ from translate.read.extensions.declaration import (
     MatchExtension,
     OptionSpec,
     TargetExtension,
+    mark_test,
     parse_mark,
     parse_value_mask,
 )
@@ -21,16 +22,7 @@ __all__ = ["MARK_MATCH", "MARK_TARGET"]
 
 
 def _match(given: Given, _context: Context) -> tuple[Test, ...]:
-    index, option = given.need("--mark", "mark")
-    value, mask = parse_value_mask(option, index=index)
-    return (
-        FieldTest(
-            field=Field.MARK,
-            values=(Interval.point(value),),
-            mask=None if mask == MARK_BITS else mask,
-            negated=option.negated,
-        ),
-    )
+    return (mark_test(given, Field.MARK, "mark"),)
 
 
 def _target(given: Given, _context: Context) -> SetMark:

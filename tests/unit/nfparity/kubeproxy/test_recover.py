@@ -44,7 +44,7 @@ def real(family: Family, *, comments: bool = True) -> Ruleset:
 
 def shown(told: Service) -> Service:
     """What rules can show of a service: its endpoints as far as any rule leads to them."""
-    near = told.local_endpoints
+    near = tuple(endpoint for endpoint in told.endpoints if endpoint.local)
     everywhere = not told.internal_local or told.external
     return replace(
         told,

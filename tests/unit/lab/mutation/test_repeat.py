@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from backends.model.flow import Flow, Reply, Send
 from backends.model.packet import Packet
-from harness.diff.repeat import repetitions
+from tests.lab.mutation.repeat import repetitions
 from translate.ir import Family
 
 
