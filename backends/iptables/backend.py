@@ -31,6 +31,11 @@ __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_c
 VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
+_TABLE: Final = re.compile(r"^\*(\S+)$.*?^COMMIT$", re.MULTILINE | re.DOTALL)
+
+_LIMITED: Final = re.compile(r"^-A .* -m limit (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE)
+"""A rule with a bucket on which it depends where a packet goes."""
+
 _LISTS: Final = Path("/proc/self/net/xt_recent")
 """The lists of this network namespace, a file each; there once the kernel's ``xt_recent`` is."""
 
@@ -56,6 +61,8 @@ class IptablesLoader(Loader):
         self._accounts = accounts
         self._ipsets = ipsets
         self._lists: list[int] = []
+        self._listed = False
+        self._limited = tuple(found[1] for found in _TABLE.finditer(text) if _LIMITED.search(found[0]))
 
     def load(self, tap: TapNode) -> None:
         """Load the ipsets and the rules; raises MachineError with what the command said."""
@@ -68,14 +75,21 @@ class IptablesLoader(Loader):
             if done.returncode:
                 raise MachineError(f"ipset does not take the sets: {done.stderr.strip()}")
         self._run(f"{self._variant}-restore", self._text)
-        self.lists = _LISTS.is_dir() and any(_LISTS.iterdir())
+        self._listed = _LISTS.is_dir() and any(_LISTS.iterdir())
+        self.lists = self._listed or bool(self._limited)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``."""
-        if not self._lists:
+        """Empty the lists of ``-m recent``; fill the buckets of ``-m limit`` by loading their tables anew.
+
+        The counters of rules stay as they are.
+        """
+        if self._listed and not self._lists:
             self._lists = [os.open(name, os.O_WRONLY | os.O_CLOEXEC) for name in _LISTS.iterdir()]
         for file in self._lists:
             os.write(file, b"/")  # recent_mt_proc_write
+        for table in self._limited:
+            saved = self._run(f"{self._variant}-save", "", "-c", "-t", table)
+            self._run(f"{self._variant}-restore", saved, "-c")
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the packet counter of every rule, read back with ``-c``."""

@@ -103,7 +103,7 @@ class Simulation:
             nonlocal lists, dependent
             node.begin(chooser)
             outcomes = outcomes_of(chooser)
-            lists = lists or node.memory.lists.holds_any
+            lists = lists or node.memory.holds_any
             dependent = dependent or bool(node.memory.counters)
             return outcomes, tuple(chooser.assuming)
 

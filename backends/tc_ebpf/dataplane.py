@@ -20,7 +20,7 @@ from backends.tc_ebpf.facts import Facts, read_facts
 from backends.tc_ebpf.filters import Filters, Side
 from backends.tc_ebpf.program import LoadedProgram
 from backends.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
-from translate.bpf import BpfOutput, MapChange
+from translate.bpf import BpfOutput, MapChange, RuntimePart
 from translate.collector import collector_paused
 from translate.ir import Family
 
@@ -84,9 +84,12 @@ class Dataplane:
             self.map(name).clear()
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``, if there are any."""
-        if self._output.lists:
+        """Empty the lists of ``-m recent`` and fill the buckets of ``-m limit``, if there are any."""
+        if RuntimePart.RECENT in self._output.parts:
             self.map("recents").clear()
+        if RuntimePart.LIMIT in self._output.parts:
+            full = bytes(self.map("buckets").info.value_size)
+            self.map("buckets").update([(struct.pack("=I", n), full) for n in range(self._output.buckets)])
 
     def map(self, name: str) -> BpfMap:
         """Return one of the program's maps. Raises KeyError, ValueError when nothing is loaded."""

@@ -6,7 +6,7 @@ meaning (tests, actions), not from names of chains or comments.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from harness.corpus.packets import flags_to_text, protocol_name
 from translate.ir import (
@@ -29,6 +29,7 @@ from translate.ir import (
     Hidden,
     Interval,
     Jump,
+    Limit,
     Log,
     Masquerade,
     Name,
@@ -123,6 +124,8 @@ def test_text(test: Test, family: Family) -> str:
             return f"chance of {1 - share if test.negated else share:.11g}"
         case Nth():
             return f"packet {test.packet + 1} of every {test.every}{' not' if test.negated else ''}"
+        case Limit():
+            return limit_text(test)
         case SetTest():
             sides = ",".join(test.directions)
             return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"
@@ -132,6 +135,17 @@ def test_text(test: Test, family: Family) -> str:
             return f"{'not ' if test.negated else ''}recent {test.mode} in list {test.name}"
         case _:
             assert_never(test)
+
+
+def limit_text(test: Limit) -> str:
+    """Return a description of a token bucket, such as ``at most 3 packets a minute after a burst of 10``."""
+    rates = ((seconds * 10**9 / test.interval, unit) for unit, seconds in _UNITS.items())
+    rate, unit = next((one for one in rates if one[0] >= 0.999), (86400e9 / test.interval, "day"))
+    packets = f"{rate:.4g} packet{'' if f'{rate:.4g}' == '1' else 's'}"
+    return f"at most {packets} a {unit} after a burst of {test.burst}"
+
+
+_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def _to(addresses: Interval | None, ports: NatPorts, family: Family) -> str:

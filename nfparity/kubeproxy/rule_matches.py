@@ -12,6 +12,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    Limit,
     Name,
     Nth,
     Random,
@@ -33,10 +34,19 @@ __all__ = [
     "protocol",
 ]
 
-Key = Field | type[AnyOf] | type[Random] | type[Nth] | type[SetTest] | type[Recent] | type[Account]
+Key = (
+    Field
+    | type[AnyOf]
+    | type[Random]
+    | type[Nth]
+    | type[Limit]
+    | type[SetTest]
+    | type[Recent]
+    | type[Account]
+)
 """Return the subject of a test: its field, or its type if it has no single field."""
 
-Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account
+Test = FieldTest | AnyOf | Random | Nth | Limit | SetTest | Recent | Account
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 """The requirements of a rule that matches an address, a protocol and a port."""

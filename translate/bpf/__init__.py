@@ -14,7 +14,7 @@ from translate.bpf.output import BpfOutput
 from translate.bpf.programs import PROGRAMS
 from translate.bpf.refusals import REFUSED
 from translate.bpf.structures import DeclaredMap, Structure
-from translate.bpf.tables import CONNECTIONS, U32, DeviceFlag, runtime_maps, runtime_types
+from translate.bpf.tables import CONNECTIONS, U32, DeviceFlag, RuntimePart, runtime_maps, runtime_types
 
 __all__ = [
     "BACKEND",
@@ -31,6 +31,7 @@ __all__ = [
     "MapChange",
     "MapContents",
     "MapEntry",
+    "RuntimePart",
     "SetContents",
     "SetEntry",
     "Structure",

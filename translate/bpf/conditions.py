@@ -18,6 +18,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    Limit,
     Name,
     Nth,
     Random,
@@ -122,6 +123,9 @@ def _test(test: Test, context: Context) -> Condition:
         case Nth():
             due = f"count_up({context.counters}, {test.every:#x}) == {test.packet:#x}"
             return Condition(f"!({due})" if test.negated else due, _COUNTER)
+        case Limit():
+            number = context.buckets[test.bucket]
+            return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
         case Account():
             return Condition("1")  # see untranslated_effects
         case Recent():
@@ -133,6 +137,7 @@ def _test(test: Test, context: Context) -> Condition:
 
 
 _COUNTER: Final = Needs(parts=frozenset({RuntimePart.NTH}), counters=1)
+_BUCKET: Final = Needs(parts=frozenset({RuntimePart.LIMIT}))
 _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
 
 

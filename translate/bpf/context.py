@@ -18,6 +18,7 @@ class Context:
     """The names that a statement can refer to, and the next free numbers for its declarations.
 
     ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent`` with their numbers,
+    ``buckets`` the numbers of those of ``-m limit``,
     ``sets`` the ipsets. The next map of a lookup has the number ``lookups``, the next counter of
     ``statistic --mode nth`` the number ``counters``.
     """
@@ -25,6 +26,7 @@ class Context:
     family: Family
     functions: Mapping[str, str]
     lists: Mapping[str, tuple[int, RecentList]]
+    buckets: Mapping[str, int]
     sets: Mapping[str, SetMap]
     lookups: int = 0
     counters: int = 0

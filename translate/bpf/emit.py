@@ -36,6 +36,7 @@ from translate.ir import (
     SetTest,
     TableName,
 )
+from translate.passes.buckets import buckets
 from translate.passes.calls import callees_first
 from translate.passes.recents import CAPACITY, RecentList, recent_lists
 
@@ -69,8 +70,9 @@ def emit(program: Program) -> BpfOutput:
     needs = body.needs
     declared = [line for declaration in needs.declarations for line in declaration.lines]
     text = "\n".join((*_PRELUDE, *declared, "", *body.lines, *_absent(bases)))
+    runtime = before_chains(program.family, needs.parts, needs.counters, len(context.buckets))
     return BpfOutput(
-        before="\n".join((*_macros(needs), before_chains(program.family, needs.parts, needs.counters))),
+        before="\n".join((*_macros(needs), runtime)),
         chains=f"{text}\n",
         after="\n".join((after_chains(program.family), program_entries())),
         maps=needs.maps,
@@ -78,6 +80,7 @@ def emit(program: Program) -> BpfOutput:
         family=program.family,
         parts=needs.parts,
         counters=needs.counters,
+        buckets=len(context.buckets),
         notes=(*(_note(known) for known in lists.values() if known.limited), *untranslated_effects(program)),
     )
 
@@ -94,6 +97,7 @@ def _context(program: Program, order: Iterable[LoweredChain], lists: Mapping[str
         family=program.family,
         functions={chain.name: _function(i, chain) for i, chain in enumerate(order)},
         lists={name: (number, known) for number, (name, known) in enumerate(lists.items())},
+        buckets={name: number for number, name in enumerate(buckets(program))},
         sets=set_maps(tested, {known.name: known for known in program.sets}, program.family),
     )
 

@@ -32,9 +32,9 @@ class BpfOutput:
 
     ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` but for its optional
     ``parts``; ``chains`` is generated, with comments that name the lines of the rules. ``sets`` are the
-    ipsets; ``counters`` is the number of counters of ``statistic --mode nth``. At most ``connections`` are
-    remembered, then the least recently used are forgotten; as many ``processors`` have slots of their own
-    for packets under way; ``notes`` describe limits that iptables does not have.
+    ipsets; ``counters`` and ``buckets`` say how many ``statistic --mode nth`` and ``-m limit`` have.
+    At most ``connections`` are remembered, then the least recently used are forgotten; as many ``processors``
+    have slots of their own for packets under way; ``notes`` describe limits that iptables does not have.
     """
 
     before: str
@@ -45,14 +45,15 @@ class BpfOutput:
     family: Family = Family.IP
     parts: frozenset[RuntimePart] = frozenset()
     counters: int = 0
+    buckets: int = 0
     notes: tuple[Note, ...] = ()
     connections: int = CONNECTIONS
     processors: int = PROCESSORS
 
     @property
     def lists(self) -> bool:
-        """True if rules use lists of ``-m recent``, which the map ``recents`` holds."""
-        return RuntimePart.RECENT in self.parts
+        """Whether rules keep lists of ``-m recent`` (the map ``recents``) or take from ``buckets``."""
+        return not self.parts.isdisjoint({RuntimePart.RECENT, RuntimePart.LIMIT})
 
     @property
     def declared(self) -> dict[str, DeclaredMap]:
@@ -61,6 +62,7 @@ class BpfOutput:
             self.family,
             self.parts,
             counters=self.counters,
+            buckets=self.buckets,
             connections=self.connections,
             slots=slot_sizes(self.processors)["SLOTS"],
         )

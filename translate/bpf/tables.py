@@ -67,6 +67,7 @@ class RuntimePart(Enum):
     RECENT = "recent"
     IPSET = "ipset"
     NTH = "nth"
+    LIMIT = "limit"
 
 
 class DeviceFlag(IntFlag):
@@ -107,7 +108,7 @@ class RuntimeTypes:
         return "\n".join(("".join(heads), device_flags(), *bodies))
 
 
-_OPTIONAL: Final = {"recent_key": RuntimePart.RECENT, "turn": RuntimePart.NTH}
+_OPTIONAL: Final = {"recent_key": RuntimePart.RECENT, "turn": RuntimePart.NTH, "bucket": RuntimePart.LIMIT}
 
 
 @cache
@@ -237,6 +238,14 @@ def runtime_types(family: Family) -> RuntimeTypes:
         ENTRY,
         recent_key,
         Structure("turn", (Declarator(_SPIN_LOCK, "lock"), Declarator(U32, "next"))),
+        Structure(
+            "bucket",
+            (
+                Declarator(_SPIN_LOCK, "lock"),
+                Declarator(U32, "spare"),
+                Declarator(U64, "full", comment="when it is full again, as bpf_ktime_get_ns()"),
+            ),
+        ),
     )
     return RuntimeTypes(words, numbers, {structure.name: structure for structure in structures})
 
@@ -259,12 +268,14 @@ def runtime_maps(
     parts: Collection[RuntimePart] = (),
     *,
     counters: int = 0,
+    buckets: int = 0,
     connections: int = CONNECTIONS,
     slots: int = _MOST_SLOTS,
 ) -> tuple[DeclaredMap, ...]:
     """Return the maps of the runtime with these optional parts.
 
-    There are as many ``connections``, ``slots`` and ``counters`` of ``statistic --mode nth`` as given.
+    There are as many ``connections``, ``slots``, ``counters`` of ``statistic --mode nth`` and ``buckets`` of
+    ``-m limit`` as given.
     """
     types = runtime_types(family)
     addr, s = types.numbers[0], types.structures
@@ -309,4 +320,6 @@ def runtime_maps(
         maps.append(DeclaredMap(name="recents", kind="lru_hash", key=key, value=U64, size=RECENT_SIZE))
     if RuntimePart.NTH in parts:
         maps.append(table("turns", "array", s["turn"], counters))
+    if RuntimePart.LIMIT in parts:
+        maps.append(table("buckets", "array", s["bucket"], buckets))
     return tuple(maps)

@@ -2,7 +2,7 @@
 
 The extensions of iptables are syntax; their meaning is a few kinds of test over the table of fields.
 A rule matches when *all* its tests hold. They are evaluated in order, which matters only to tests with
-state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`.
+state or chance: :class:`Random`, :class:`Nth`, :class:`Recent`, :class:`Limit`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "Account",
     "AnyOf",
     "FieldTest",
+    "Limit",
     "Nth",
     "Random",
     "Recent",
@@ -79,6 +80,25 @@ class Nth:
     negated: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """True while a token bucket holds a packet's worth, which is then taken out of it (``xt_limit``).
+
+    The bucket fills with time, up to ``capacity``, and is full at first. ``interval`` is the time in
+    which a packet's worth flows in; both are in nanoseconds. The bucket belongs to the rule, whoever calls
+    its chain. Lowering, which may write a rule in several places, gives it a name, ``bucket``.
+    """
+
+    interval: int
+    capacity: int
+    bucket: str = ""
+
+    @property
+    def burst(self) -> int:
+        """The packets that pass a full bucket at once."""
+        return self.capacity // self.interval
+
+
 class SetDirection(StrEnum):
     """The side of the packet that a dimension of an ipset is compared with."""
 
@@ -132,10 +152,10 @@ class Account:
     name: str
 
 
-Test = FieldTest | AnyOf | Random | Nth | SetTest | Recent | Account
+Test = FieldTest | AnyOf | Random | Nth | Limit | SetTest | Recent | Account
 
 
-def flat(tests: Iterable[Test]) -> Iterator[FieldTest | Random | Nth | SetTest | Recent | Account]:
+def flat(tests: Iterable[Test]) -> Iterator[FieldTest | Random | Nth | Limit | SetTest | Recent | Account]:
     """Yield the tests in order, each :class:`AnyOf` as its parts."""
     for test in tests:
         if isinstance(test, AnyOf):

@@ -11,6 +11,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    Limit,
     Nth,
     Random,
     Recent,
@@ -38,6 +39,9 @@ def format_test(test: Test, family: Family) -> str:
             return f"{_not(test.negated)}random {test.numerator}/2^31"
         case Nth():
             return f"{_not(test.negated)}nth {test.packet} every {test.every}"
+        case Limit():
+            bucket = f" bucket {word(test.bucket)}" if test.bucket else ""
+            return f"limit interval {test.interval} capacity {test.capacity}{bucket}"
         case SetTest():
             return f"{_not(test.negated)}set {word(test.name)}({', '.join(test.directions)})"
         case Recent():
@@ -104,6 +108,8 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         raise cursor.fault("expected any, random, nth, set or recent")
     if cursor.take("account"):
         return Account(name=cursor.next("the name of an object").text)
+    if cursor.take("limit"):
+        return _take_limit(cursor)
     return _take_field_test(cursor, family)
 
 
@@ -138,6 +144,15 @@ def _take_field_test(cursor: Cursor, family: Family) -> FieldTest:
             cursor.expect(",")
         values.append(take_value(cursor, field, family))
     return FieldTest(field=field, values=tuple(values), mask=mask, negated=negated)
+
+
+def _take_limit(cursor: Cursor) -> Limit:
+    cursor.expect("interval")
+    interval = cursor.number("nanoseconds")
+    cursor.expect("capacity")
+    capacity = cursor.number("nanoseconds")
+    bucket = cursor.next("the name of a bucket").text if cursor.take("bucket") else ""
+    return Limit(interval=interval, capacity=capacity, bucket=bucket)
 
 
 def _take_set_test(cursor: Cursor, *, negated: bool) -> SetTest:

@@ -31,8 +31,9 @@ class NftOutput:
     """A Program as nftables text.
 
     ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it. ``flush``
-    empties the sets that packets fill. ``notes`` describe limits that iptables does not have. ``structure``
-    is the table that ``text`` declares, for :meth:`change_from`.
+    empties the sets that packets fill, and fills the limits on which it depends where a packet goes.
+    ``notes`` describe limits that iptables does not have. ``structure`` is the table that ``text`` declares,
+    for :meth:`change_from`.
     """
 
     family: str

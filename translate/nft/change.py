@@ -6,8 +6,8 @@ refused as a whole (``delete element`` of a missing element), and nothing change
 *The order of the commands.* nf_tables checks every command against the state after the commands before it.
 A chain or a map can be deleted once nothing refers to it. An element can be added once the chain that it
 jumps to exists. A key that gets other data must lose its old element first. Hence: declare new counters,
-sets and chains; empty the chains that change or go; delete elements, then maps, then chains; declare new
-maps; add elements; add rules. Packets see the tables as before the transaction or as after it.
+limits, sets and chains; empty the chains that change or go; delete elements, then maps, then chains;
+declare new maps; add elements; add rules. Packets see the tables as before the transaction or as after it.
 
 *A map that outgrows its size* (:mod:`translate.nft.room`) is deleted and declared again under its name in
 the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size.
@@ -18,7 +18,7 @@ Comments are not compared: an element of which only the line number has changed 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from translate.nft.elements import NftElement, element_text
@@ -26,8 +26,9 @@ from translate.nft.model import NftChain, NftMap, NftTable
 from translate.nft.printer.logging import definitions
 from translate.nft.render import (
     chain_head,
-    counter_lines,
     map_head,
+    object_kind,
+    object_lines,
     rule_text,
     set_lines,
     structure_text,
@@ -104,6 +105,7 @@ def _types(table: NftTable) -> dict[tuple[str, str], object]:
     Sets and maps share their names.
     """
     types: dict[tuple[str, str], object] = {("set", s.name): (s.key, s.size, s.timeout) for s in table.sets}
+    types |= {(object_kind(o), o.name): replace(o, note="") for o in table.objects}
     types |= {("set", m.name): (m.key, m.data, m.interval) for m in table.maps}
     return types | {("chain", c.name): c.base for c in table.chains}
 
@@ -122,8 +124,8 @@ class _Change:
         self.new_chains = {c.name: c for c in new.chains}
         self.old_sets = {s.name for s in old.sets}
         self.new_sets = {s.name for s in new.sets}
-        self.old_counters = {c.name for c in old.counters}
-        self.new_counters = {c.name for c in new.counters}
+        self.old_objects = {(object_kind(o), o.name) for o in old.objects}
+        self.new_objects = {(object_kind(o), o.name) for o in new.objects}
         self.changed = [
             c
             for c in new.chains
@@ -142,9 +144,13 @@ class _Change:
         return (self.new_maps[map_.name].size or 0) > (map_.size or 0)
 
     def declared(self) -> Iterator[str]:
-        """New counters, sets and chains, the latter empty."""
+        """New counters, limits, sets and chains, the latter empty."""
         blocks: list[Sequence[str]] = []
-        blocks += [tuple(counter_lines(c)) for c in self.new.counters if c.name not in self.old_counters]
+        blocks += [
+            tuple(object_lines(o))
+            for o in self.new.objects
+            if (object_kind(o), o.name) not in self.old_objects
+        ]
         blocks += [tuple(set_lines(s)) for s in self.new.sets if s.name not in self.old_sets]
         blocks += [(*chain_head(c), "}") for c in self.new.chains if c.name not in self.old_chains]
         yield from self._table(blocks)
@@ -176,10 +182,9 @@ class _Change:
                 yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
 
     def gone(self) -> Iterator[str]:
-        """Counters, maps and sets that go, and then the chains that they may have jumped to."""
-        for counter in self.old.counters:
-            if counter.name not in self.new_counters:
-                yield f"delete counter {self.where} {counter.name}"
+        """Counters, limits, maps and sets that go, and then the chains that they may have jumped to."""
+        for kind, name in sorted(self.old_objects - self.new_objects):
+            yield f"delete {kind} {self.where} {name}"
         for map_ in self.gone_maps:
             yield f"delete {'set' if map_.data is None else 'map'} {self.where} {map_.name}"
         for set_ in self.old.sets:

@@ -46,9 +46,12 @@ __all__ = [
     "PortOf",
     "SetChange",
     "SharedCounter",
+    "SharedLimit",
+    "SharedObject",
     "Target",
     "TransportByte",
     "VerdictOf",
+    "WithinLimit",
 ]
 
 
@@ -128,6 +131,13 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinLimit:
+    """Take a packet's worth out of a shared bucket; go on where it holds that (``nft_limit_eval``)."""
+
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictOf:
     """Do what a verdict map holds for the packet's key; without an element, continue after it."""
 
@@ -154,6 +164,7 @@ Part = (
     | InSet
     | SetChange
     | Count
+    | WithinLimit
     | VerdictOf
     | DnatTo
     | Action
@@ -249,6 +260,21 @@ class SharedCounter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLimit:
+    """A bucket that rules share, full at first: ``rate`` packets flow in per ``unit``, ``burst`` fit in."""
+
+    name: str
+    rate: int
+    unit: str
+    burst: int
+    note: str
+
+
+SharedObject = SharedCounter | SharedLimit
+"""A named object with state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LegalProgram:
     """A Program in legal form. ``called`` maps qualified names of chains to nft's."""
 
@@ -257,5 +283,5 @@ class LegalProgram:
     called: Mapping[str, str]
     maps: tuple[LegalMap, ...]
     sets: tuple[FilledSet, ...]
-    counters: tuple[SharedCounter, ...]
+    objects: tuple[SharedObject, ...]
     notes: tuple[Note, ...] = ()

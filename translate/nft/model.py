@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from translate.ir import Origin
 from translate.nft.elements import Elements
-from translate.nft.legal import BaseHook, SharedCounter
+from translate.nft.legal import BaseHook, SharedObject
 from translate.nft.room import room_for
 
 __all__ = ["NftChain", "NftMap", "NftRule", "NftSet", "NftTable"]
@@ -76,6 +76,6 @@ class NftTable:
     family: str
     name: str
     sets: Sequence[NftSet]
-    counters: Sequence[SharedCounter]
+    objects: Sequence[SharedObject]
     maps: Sequence[NftMap]
     chains: Sequence[NftChain]

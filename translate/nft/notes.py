@@ -12,6 +12,7 @@ from translate.errors import Note
 from translate.ir import (
     Field,
     FieldTest,
+    Limit,
     Origin,
     Program,
     alternatives,
@@ -20,7 +21,7 @@ from translate.ir import (
 from translate.nft.limits.refusal import BACKEND
 from translate.passes.recents import CAPACITY, RecentList
 
-__all__ = ["notes_on_accounts", "notes_on_bridges", "notes_on_lists"]
+__all__ = ["notes_on_accounts", "notes_on_bridges", "notes_on_limits", "notes_on_lists"]
 
 _BRIDGES: Final = (
     "what comes in by a bridge is taken to have passed br_netfilter: the same while"
@@ -66,6 +67,25 @@ def _lists(known: RecentList) -> str:
 
 def _set(known: RecentList, size: int, keyed_size: int) -> str:
     return f"the set that stands for them holds {keyed_size}" if known.key else f"the set holds {size}"
+
+
+def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:
+    """Return a note for each bucket with a part that is too small for a packet; a limit of nft has none.
+
+    The first burst is the same. After it, that part lets xt_limit's next packet pass earlier.
+    """
+    return tuple(
+        Note(
+            origin,
+            BACKEND,
+            "limit-burst",
+            f"the bucket of xt_limit holds {test.capacity / test.interval:.2f} packets; a limit of nft holds"
+            f" whole ones, {test.burst} here: the next one after a burst passes up to"
+            f" {test.capacity % test.interval / 1e9:.3g} s later",
+        )
+        for test, origin in buckets
+        if test.capacity % test.interval * 100 > test.interval
+    )
 
 
 def notes_on_bridges(program: Program) -> tuple[Note, ...]:

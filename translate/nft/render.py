@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from translate.nft.comments import comment
 from translate.nft.elements import place_text
-from translate.nft.legal import SharedCounter
+from translate.nft.legal import SharedCounter, SharedLimit, SharedObject
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
 
 __all__ = [
     "chain_head",
-    "counter_lines",
     "delete_text",
     "flush_text",
     "map_head",
+    "object_kind",
+    "object_lines",
     "rule_text",
     "set_lines",
     "structure_text",
@@ -32,7 +34,7 @@ def structure_text(table: NftTable) -> str:
     lines.append(delete_text(table.family, table.name).rstrip())
     lines.append(f"table {table.family} {table.name} {{")
     blocks = [
-        *map(counter_lines, table.counters),
+        *map(object_lines, table.objects),
         *map(set_lines, table.sets),
         *map(_map_lines, table.maps),
         *map(_chain_lines, table.chains),
@@ -51,14 +53,56 @@ def delete_text(family: str, name: str) -> str:
 
 
 def flush_text(table: NftTable) -> str:
-    """Return the text that empties every set that packets fill; empty when there is none."""
-    return "".join(f"flush set {table.family} {table.name} {s.name}\n" for s in table.sets)
+    """Return the text that empties every set that packets fill, and fills every bucket that they take from.
+
+    It is empty when there is none. A limit cannot be reset, and not be deleted while a rule uses it, so that
+    the rules of such chains are written again. Limits that only decide whether a packet is logged stay.
+    """
+    where = f"{table.family} {table.name}"
+    lines = [f"flush set {where} {s.name}" for s in table.sets]
+    used = {part for chain in table.chains for rule in chain.rules for part in _taken(rule)}
+    limits = [
+        each
+        for each in table.objects
+        if isinstance(each, SharedLimit) and f'limit name "{each.name}"' in used
+    ]
+    if limits:
+        asked = {f'limit name "{limit.name}"' for limit in limits}
+        chains = [c for c in table.chains if any(not asked.isdisjoint(r.parts) for r in c.rules)]
+        parts = [part for chain in chains for rule in chain.rules for part in rule.parts]
+        lines += definitions(parts)
+        lines += [f"flush chain {where} {chain.name}" for chain in chains]
+        lines += [f"delete limit {where} {limit.name}" for limit in limits]
+        lines += [f"table {where} {{", *(line for limit in limits for line in object_lines(limit)), "}"]
+        lines += [
+            f"add rule {where} {chain.name} {rule_text(rule)}" for chain in chains for rule in chain.rules
+        ]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def counter_lines(counter: SharedCounter) -> Iterator[str]:
-    """Yield the lines that declare a named counter."""
-    yield f"counter {counter.name} {{"
-    yield f"\tcomment {comment(counter.note)}"
+def _taken(rule: NftRule) -> tuple[str, ...]:
+    """Return the parts that take from a limit on which it depends where a packet goes."""
+    logs = rule.parts[-1].startswith("log ") or rule.parts[-1] == "log"
+    return () if logs else tuple(part for part in rule.parts if part.startswith("limit name "))
+
+
+def object_kind(each: SharedObject) -> str:
+    """Return the word that nft has for the kind of a named object."""
+    match each:
+        case SharedCounter():
+            return "counter"
+        case SharedLimit():
+            return "limit"
+        case _:
+            assert_never(each)
+
+
+def object_lines(each: SharedObject) -> Iterator[str]:
+    """Yield the lines that declare a named object."""
+    yield f"{object_kind(each)} {each.name} {{"
+    if isinstance(each, SharedLimit):
+        yield f"\trate {each.rate}/{each.unit} burst {each.burst} packets"
+    yield f"\tcomment {comment(each.note)}"
     yield "}"
 
 

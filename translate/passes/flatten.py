@@ -4,7 +4,8 @@
 reaches itself (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
 *After*: one chain per chain, one :class:`Apply` per rule, in the same order; jumps carry qualified
-names; a built-in chain knows its hook, priority and policy. Tables come in the order of
+names; a built-in chain knows its hook, priority and policy. A bucket of ``-m limit`` has the name of its
+chain and a number, so that copies of its rule share it. Tables come in the order of
 ``TABLE_HOOKS``, whatever the order of the input.
 
 *Why the meaning is preserved*: nothing is merged or moved, and nothing dropped but where a dead chain
@@ -14,8 +15,9 @@ in the input means nothing to the kernel, which runs built-in chains by hook pri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import assert_never
 
 from translate.errors import Refusal, UnsupportedError
@@ -26,6 +28,7 @@ from translate.ir import (
     Chain,
     Goto,
     Jump,
+    Limit,
     LoweredChain,
     Policy,
     Program,
@@ -33,6 +36,7 @@ from translate.ir import (
     Ruleset,
     Table,
     TableName,
+    Test,
     has_loop,
     live_chains,
     qualified,
@@ -93,10 +97,12 @@ def _without_loops(table: Table) -> Sequence[Chain]:
 
 def _chain(table: TableName, chain: Chain) -> LoweredChain:
     hook = chain.hook
+    name = qualified(table, chain.name)
+    buckets = (f"{name} {number}" for number in count(1))
     return LoweredChain(
-        name=qualified(table, chain.name),
+        name=name,
         table=table,
-        statements=tuple([_apply(table, rule) for rule in chain.rules]),
+        statements=tuple([_apply(table, rule, buckets) for rule in chain.rules]),
         hook=hook,
         priority=None if hook is None else TABLE_HOOKS[table][hook],
         policy=None if hook is None else chain.policy or Policy.ACCEPT,
@@ -104,11 +110,17 @@ def _chain(table: TableName, chain: Chain) -> LoweredChain:
     )
 
 
-def _apply(table: TableName, rule: Rule) -> Apply:
-    actions = rule.actions
+def _apply(table: TableName, rule: Rule, buckets: Iterator[str]) -> Apply:
+    tests, actions = rule.tests, rule.actions
+    if any(isinstance(test, Limit) for test in tests):
+        tests = tuple(_with_bucket(test, buckets) for test in tests)
     if actions and isinstance(actions[-1], CALLS):
         actions = (*actions[:-1], _action(table, actions[-1]))
-    return Apply(tests=rule.tests, actions=actions, origin=rule.origin)
+    return Apply(tests=tests, actions=actions, origin=rule.origin)
+
+
+def _with_bucket(test: Test, buckets: Iterator[str]) -> Test:
+    return replace(test, bucket=next(buckets)) if isinstance(test, Limit) else test
 
 
 def _action(table: TableName, action: Action) -> Action:

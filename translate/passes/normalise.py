@@ -36,6 +36,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Limit,
     Lookup,
     LoweredChain,
     Name,
@@ -152,7 +153,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
         if simplified is True or (flat and isinstance(simplified, _REPEATABLE) and simplified in flat):
             continue
         flat.append(simplified)
-    if len(flat) > 1 and not any(isinstance(test, Nth) for test in flat):
+    if len(flat) > 1 and not any(isinstance(test, Nth | Limit) for test in flat):
         merged = _merge(flat, family)
         if merged is not None and _headers(merged):
             merged = _consistent(merged, family)
@@ -218,7 +219,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
             return Random(numerator=share) if test.negated else test
-        case Nth() | Recent() | SetTest() | Account():
+        case Nth() | Limit() | Recent() | SetTest() | Account():
             return test
         case _:
             assert_never(test)

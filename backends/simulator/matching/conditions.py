@@ -21,6 +21,7 @@ from translate.ir import (
     AnyOf,
     FieldTest,
     Interval,
+    Limit,
     Name,
     Nth,
     Random,
@@ -45,6 +46,8 @@ class Memory:
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
     """The counter of each Nth, by the rule and test that it belongs to."""
+    buckets: dict[object, int] = field(default_factory=dict)
+    """The time, in nanoseconds, at which the bucket of each Limit that packets took from is full again."""
 
     def begin(self, chance: Chance) -> None:
         """Forget everything, for another run."""
@@ -53,11 +56,17 @@ class Memory:
         self.lists.begin()
         self.assumptions.begin(chance)
         self.counters.clear()
+        self.buckets.clear()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except the choices made."""
-        known = self.counters or self.ports.picked or self.lists.known or self.assumptions.made
-        return not known
+        known = self.counters or self.buckets or self.ports.picked or self.lists.known
+        return not (known or self.assumptions.made)
+
+    @property
+    def holds_any(self) -> bool:
+        """Return whether something is left that the packets of another flow could meet."""
+        return bool(self.buckets) or self.lists.holds_any
 
 
 Condition = Callable[[View, Memory], bool]
@@ -82,6 +91,8 @@ def condition(test: Test, place: object) -> Condition:
             return _random(test)
         case Nth():
             return _nth(test, place)
+        case Limit():
+            return _limit(test, place)
         case Recent():
             return _recent(test)
         case Account():
@@ -172,6 +183,25 @@ def _nth(test: Nth, place: object) -> Condition:
             count = memory.chance.choose(weights)
         memory.counters[place] = (count + 1) % test.every
         return (count == test.packet) != test.negated
+
+    return holds
+
+
+def _limit(test: Limit, place: object) -> Condition:
+    """``limit_mt``: what is missing from the bucket is the time until it is full again.
+
+    The kernel counts time in jiffies. Here it is exact, so the kernel may decide otherwise about a packet
+    within a jiffy of the time at which a packet's worth has flowed in.
+    """
+    interval, capacity = test.interval, test.capacity
+
+    def holds(_view: View, memory: Memory) -> bool:
+        now = round(memory.lists.now * 10**9)
+        full = max(now, memory.buckets.get(place, 0)) + interval
+        if full - now > capacity:
+            return False
+        memory.buckets[place] = full
+        return True
 
     return holds
 

@@ -64,11 +64,12 @@ class Candidates:
     def __post_init__(self) -> None:
         self._values = Values(places=self.places, family=self.family, constants=self.constants)
 
-    def of(self, wants: Wants, hook: Hook, around: Sequence[Sighting], *, twice: bool) -> Iterator[Steps]:
+    def of(self, wants: Wants, hook: Hook, around: Sequence[Sighting], *, times: int) -> Iterator[Steps]:
         """Yield candidates without end being a promise: some wants allow none.
 
         ``around`` are sightings at the hook for which :func:`was_changed` holds.
-        ``twice`` asks for a second connection of the same client (``-m recent``).
+        ``times`` asks for so many connections of the same client, one after the other (``-m recent``,
+        ``-m limit``).
         """
         states = [s for s in ConnectionState if wants.allows(Field.CT_STATE, int(s))]
         firsts = self._firsts(wants, hook, around)
@@ -81,7 +82,7 @@ class Candidates:
         abouts = () if error is None else self._firsts(free, _answered(hook), ())
         for first, answer, about in itertools.zip_longest(firsts, answers, abouts):
             if ConnectionState.NEW in states and first is not None:
-                yield self._shape(first, twice=twice)
+                yield _shape(first, times)
             if first is not None and (ConnectionState.UNTRACKED in states):
                 yield (first,)
             if ConnectionState.ESTABLISHED in states:
@@ -95,16 +96,6 @@ class Candidates:
                 yield (about, error)
             if ConnectionState.INVALID in states and first is not None:
                 yield from self._invalid(first)
-
-    def _shape(self, first: Send, *, twice: bool) -> Steps:
-        if not twice:
-            return (first,)
-        packet = first.packet
-        if isinstance(packet.sport, int):
-            packet = with_fields(packet, sport=packet.sport + 1)
-        elif isinstance(packet.icmp_id, int):
-            packet = with_fields(packet, icmp_id=packet.icmp_id + 1)
-        return (first, Send(packet=packet, entry=first.entry))
 
     def _error(self, wants: Wants) -> IcmpError | None:
         """The ICMP error that is asked for by its type, if one is."""
@@ -265,6 +256,18 @@ def _pick(draw: random.Random, values: Sequence[_T], n: int) -> _T:
     if n == 0:
         return values[0]
     return values[min(int(draw.random() * draw.random() * len(values)), len(values) - 1)]
+
+
+def _shape(first: Send, times: int) -> Steps:
+    return (first, *(Send(packet=_from_port(first.packet, n), entry=first.entry) for n in range(1, times)))
+
+
+def _from_port(packet: Packet, distance: int) -> Packet:
+    if isinstance(packet.sport, int):
+        return with_fields(packet, sport=packet.sport + distance)
+    if isinstance(packet.icmp_id, int):
+        return with_fields(packet, icmp_id=packet.icmp_id + distance)
+    return packet
 
 
 def _answered(hook: Hook) -> Hook:

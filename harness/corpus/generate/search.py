@@ -25,9 +25,11 @@ from translate.ir import (
     FieldTest,
     Hook,
     Interval,
+    Limit,
     Recent,
     Rule,
     Ruleset,
+    Table,
     TableName,
     Test,
 )
@@ -37,6 +39,8 @@ __all__ = ["Found", "Search"]
 _TRIES_TO_HIT: Final = 48
 _TRIES_TO_MISS: Final = 12
 _MOST_SIGHTINGS: Final = 400
+_LONGEST_BURST: Final = 50
+"""Longer ones are not exhausted: each packet is a step of the flow."""
 _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTER, TableName.SECURITY)
 
 
@@ -70,12 +74,15 @@ class Search:
     _changed: dict[Hook, list[Sighting]] = field(default_factory=dict)
     """Those of ``_around`` that rules have changed before."""
     _tried: set[Steps] = field(default_factory=set)
+    _bursts: dict[TableName, tuple[int, ...]] = field(default_factory=dict)
+    """The numbers of packets, one more than a burst, that show rules behind a ``-m limit`` of a table."""
     _skipped: SkippedGoals = field(default_factory=SkippedGoals)
 
     def __post_init__(self) -> None:
         ruleset = self.job.ruleset
         self.places = Places.of(ruleset, self.job.node)
         self._simulation = Simulation(self.job)
+        self._bursts = {table.name: _bursts(table) for table in ruleset.tables}
         draw = random.Random(self.seed)
         self._candidates = Candidates(self.places, draw, ruleset.family, _constants(ruleset))
 
@@ -128,7 +135,7 @@ class Search:
     def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
         """Yield flows that may bring a packet which passes the tests to the hook."""
         for wants in self._wants(tests, None):
-            for steps in self._stream(wants, hook, twice=False):
+            for steps in self._stream(wants, hook, times=1):
                 if steps is not None:
                     yield steps
 
@@ -171,12 +178,17 @@ class Search:
         streams: list[Iterator[Steps | None]] = []
         for way in into:
             twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
+            lengths = (2 if twice else 1, *self._bursts[goal.table])
+            if isinstance(broken, Limit):
+                lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
             # What a rule before this one may do to the mark is for the simulator to say.
             everything = list(self._wants((*way.tests, *tests), broken))
             if not everything:
                 fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
                 everything = list(self._wants(fewer, broken))
-            streams += [self._stream(wants, goal.hook, twice=twice) for wants in everything]
+            streams += [
+                self._stream(wants, goal.hook, times=times) for times in lengths for wants in everything
+            ]
         while streams:
             for stream in list(streams):
                 try:
@@ -190,9 +202,9 @@ class Search:
         for chosen in without_sets(tests, sets, family, broken=broken):
             yield from wants_of(chosen, family)
 
-    def _stream(self, wants: Wants, hook: Hook, *, twice: bool) -> Iterator[Steps | None]:
+    def _stream(self, wants: Wants, hook: Hook, *, times: int) -> Iterator[Steps | None]:
         yield None
-        yield from self._candidates.of(wants, hook, self._changed.get(hook, ()), twice=twice)
+        yield from self._candidates.of(wants, hook, self._changed.get(hook, ()), times=times)
         yield from self._longer(self._around.get(hook, ()))
 
     def _longer(self, around: Sequence[Sighting]) -> Iterator[Steps]:
@@ -217,6 +229,12 @@ def _asked(rule: Rule, side: int) -> tuple[Test, ...] | None:
     if isinstance(broken, FieldTest | AnyOf):
         return (*others, opposite(broken))
     return others
+
+
+def _bursts(table: Table) -> tuple[int, ...]:
+    tests = (test for chain in table.chains for rule in chain.rules for test in rule.tests)
+    bursts = {test.burst for test in tests if isinstance(test, Limit)}
+    return tuple(sorted(burst + 1 for burst in bursts if burst <= _LONGEST_BURST))
 
 
 def _may_change(test: Test) -> bool:

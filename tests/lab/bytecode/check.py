@@ -21,7 +21,9 @@ from tests.lab.bytecode.meaning import World, perform
 from tests.lab.bytecode.samples import Sample, State
 from translate.errors import Refusal
 from translate.ir import Apply, Field, Jump, Lookup, LoweredChain, Program, Statement, TableName
+from translate.nft.legal import SharedCounter, SharedLimit
 from translate.nft.model import NftChain, NftTable
+from translate.passes.buckets import buckets
 from translate.passes.recents import recent_lists
 
 __all__ = ["Checked", "Difference", "check"]
@@ -158,6 +160,7 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
         sets={one.name: one for one in program.sets},
         lists={name: known.seconds for name, known in lists.items()},
     )
+    limits = [one.name for one in table.objects if isinstance(one, SharedLimit)]
     sets = {}
     for one in table.sets:
         name = re.sub(r", line \d+$", "", one.note.removeprefix("recent "))
@@ -168,7 +171,10 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
             for made, chain in zip(table.chains, program.chains, strict=False)
             if not chain.statements
         },
-        counters={counter.name: counter.note.removeprefix("nfacct ") for counter in table.counters},
+        counters={
+            c.name: c.note.removeprefix("nfacct ") for c in table.objects if isinstance(c, SharedCounter)
+        },
+        limits=dict(zip(limits, buckets(program), strict=True)),
         sets=sets,
         lists=tuple(world.lists),
     )

@@ -26,6 +26,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    Limit,
     Lookup,
     Name,
     Nth,
@@ -232,6 +233,8 @@ class _Drawer:
         for drawn in sorted(draws):
             if 0 <= drawn < RANDOM_RANGE:
                 yield replace(witness, draw=drawn)
+        if self._asks(Limit):
+            yield replace(witness, within=False)
         if self._asks(Recent):
             for ages in _AGES:
                 yield replace(witness, ages=ages)

@@ -33,6 +33,7 @@ __all__ = [
     "Reject",
     "SetCtMark",
     "SetMeta",
+    "Take",
     "UpdateSet",
     "Verdict",
     "data_of",
@@ -177,6 +178,13 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Take:
+    """``objref`` to a named limit."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetMeta:
     """``meta KEY set``: the key as nft spells it."""
 
@@ -241,6 +249,7 @@ Instruction = (
     | LookUp
     | UpdateSet
     | Count
+    | Take
     | SetMeta
     | SetCtMark
     | Nat
@@ -279,6 +288,7 @@ _BASES: Final = {1: "network", 2: "transport"}
 _FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
 _FIB_PRESENT: Final = 32
 _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
+_OBJECT_LIMIT: Final = 4
 _UPDATES: Final = ("add", "update", "delete")
 _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
 
@@ -387,7 +397,7 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
         number(a[4]), number(a[2]), number(a[3]) if 3 in a else None, bool(number(a.get(5)))
     ),
     "dynset": lambda a: UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4])),
-    "objref": lambda a: Count(text(a[2])),
+    "objref": lambda a: (Take if number(a[1]) == _OBJECT_LIMIT else Count)(text(a[2])),
     "nat": lambda a: Nat(("snat", "dnat")[number(a[1])], _ends(a, 3), _ends(a, 5), number(a.get(7))),
     "masq": lambda a: Nat("masq", None, _ends(a, 2), number(a.get(1))),
     "redir": lambda a: Nat("redir", None, _ends(a, 1), number(a.get(3))),

@@ -29,6 +29,7 @@ from tests.lab.bytecode.instructions import (
     Reject,
     SetCtMark,
     SetMeta,
+    Take,
     UpdateSet,
     Verdict,
 )
@@ -54,13 +55,14 @@ class RecentSet:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What nft's names stand for: chains whose rules are not run, counters, and sets of ``-m recent``.
+    """What nft's names stand for: chains whose rules are not run, counters, limits, sets of ``-m recent``.
 
     ``lists`` are the names of all lists, in order.
     """
 
     chains: Mapping[str, str]
     counters: Mapping[str, str]
+    limits: Mapping[str, str]
     sets: Mapping[str, RecentSet]
     lists: tuple[str, ...]
 
@@ -163,6 +165,10 @@ class _Rule:
                 self._update(instruction)
             case Count(name=name):
                 self._state.note("count", self._whole.names.counters[name])
+            case Take(name=name):
+                self._state.note("take", self._whole.names.limits[name])
+                if not self._state.sample.within:
+                    raise _Break
             case SetMeta(key="nftrace", register=register):
                 self._state.note("nftrace", self._get(register, 1)[0])
             case SetMeta(key="priority", register=register):

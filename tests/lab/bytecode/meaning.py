@@ -36,6 +36,7 @@ from translate.ir import (
     Interval,
     IpSet,
     Jump,
+    Limit,
     Log,
     LogDetail,
     Lookup,
@@ -133,6 +134,9 @@ def _holds(test: Test, state: State, world: World) -> bool:
         case Nth(every=every, packet=packet, negated=negated):
             state.note("count up", every)
             return (state.sample.count % every == packet) is not negated
+        case Limit(bucket=bucket):
+            state.note("take", bucket)
+            return state.sample.within
         case SetTest():
             return _member(test, state, world) is not test.negated
         case Recent():

@@ -31,7 +31,8 @@ class Sample:
     """A packet as a rule first sees it.
 
     ``values`` has every field but those of ICMP, which are the two bytes of the source port. ``draw`` is what
-    every random number is made of (0 to 2**31 - 1) and ``count`` where every counter stands. ``ages`` are the
+    every random number is made of (0 to 2**31 - 1) and ``count`` where every counter stands; ``within``
+    says that every bucket holds a packet's worth. ``ages`` are the
     seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
     the in-device (``rtnl_link_ops``), None where it has none.
@@ -41,6 +42,7 @@ class Sample:
     values: Mapping[Field, int | str]
     draw: int = 0
     count: int = 0
+    within: bool = True
     ages: tuple[int, ...] = (NEVER_SEEN,)
     broadcast_back: bool = False
     kind: str | None = None

@@ -226,6 +226,14 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "object": (_NAMES, ("", "a" * 31, "a" * 32)),
         "set": (("nets", "pairs"), ("", "a" * 32)),
         "seconds": (("1", "60", "3600"), _ODD_NUMBERS),
+        "rate": (
+            ("3/min", "1/second", "10/hour", "7/m", "100", "1000/DAY"),
+            (
+                *("5/", "0/s", "1/seconds", "2/M", "x", "10001/s", "9999/s", "10000", "1/d", "/s"),
+                *("+3/s", " 3/s", "3x/s", "03/s", "0x3/s", "-1/s", "1/s/s", ""),
+            ),
+        ),
+        "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
     }
@@ -253,6 +261,7 @@ KINDS: Final = {
     "icmp": {"--icmp-type": "icmp"},
     "icmp6": {"--icmpv6-type": "icmp6"},
     "iprange": {"--src-range": "span", "--dst-range": "span"},
+    "limit": {"--limit": "rate", "--limit-burst": "burst"},
     "mark": {"--mark": "mark"},
     "multiport": dict.fromkeys(("--sports", "--dports", "--ports"), "multi"),
     "nfacct": {"--nfacct-name": "object"},

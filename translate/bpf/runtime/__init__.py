@@ -2,9 +2,9 @@
 
 The order of its parts: ``base``, the structures of :mod:`translate.bpf.tables`, ``ipv4/address``, ``types``,
 the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``, ``conntrack``, ``nat``,
-``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``), then the
-generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``. For
-IPv6, ``ipv6/`` has the same parts with the same names in them; everything else serves both families.
+``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``),
+then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
+For IPv6, ``ipv6/`` has the same parts with the same names in them; everything else serves both families.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["after_chains", "before_chains", "runtime_text"]
 _FOLDERS: Final = {Family.IP: "ipv4", Family.IP6: "ipv6"}
 
 
-def before_chains(family: Family, parts: Collection[RuntimePart], counters: int) -> str:
+def before_chains(family: Family, parts: Collection[RuntimePart], counters: int, buckets: int) -> str:
     """Return the runtime that the chains of a family use, with these optional parts."""
     own = _FOLDERS[family]
     common = ("sctp", "packet", "tcp", "conntrack", "nat", "route")
     optional = (part.value for part in RuntimePart if part in parts)
-    maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters))
+    maps = (table.declaration() for table in runtime_maps(family, parts, counters=counters, buckets=buckets))
     return "\n".join(
         (
             runtime_text("base"),

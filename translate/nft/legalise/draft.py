@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from translate.errors import Note, Refusal, UnsupportedError
 from translate.ir import (
@@ -13,6 +14,7 @@ from translate.ir import (
     Hook,
     IpSet,
     Jump,
+    Limit,
     LoweredChain,
     Origin,
     Program,
@@ -30,16 +32,20 @@ from translate.nft.legal import (
     LegalRule,
     Part,
     SharedCounter,
+    SharedLimit,
+    WithinLimit,
 )
 from translate.nft.legalise.apart import kept_apart
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
+from translate.nft.legalise.rates import limit_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, sets_of
 from translate.nft.limits.inexpressible import check_statement
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
-from translate.nft.notes import notes_on_accounts, notes_on_bridges, notes_on_lists
+from translate.nft.notes import notes_on_accounts, notes_on_bridges, notes_on_limits, notes_on_lists
 from translate.passes.accounts import account_origins
+from translate.passes.buckets import buckets
 from translate.passes.recents import recent_lists
 
 __all__ = ["Draft"]
@@ -63,6 +69,7 @@ class Draft:
     chains: list[LegalChain] = field(default_factory=list)
     recent: RecentSets = field(init=False)
     counters: dict[str, SharedCounter] = field(init=False)
+    buckets: dict[str, SharedLimit] = field(init=False)
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
@@ -79,6 +86,9 @@ class Draft:
         self.counters = {
             name: SharedCounter(name=self.names.give(f"nfacct_{name}"), note=f"nfacct {name}")
             for name in account_origins(program)
+        }
+        self.buckets = {
+            name: limit_of(test, origin, self.names) for name, (test, origin) in buckets(program).items()
         }
 
     def _declare(self, chain: LoweredChain) -> None:
@@ -111,14 +121,22 @@ class Draft:
         start = len(before)
         tests = kept_apart((*before, *tests))
         for index, test in enumerate(tests):
-            if index >= start and isinstance(test, Recent | Account):
+            if index >= start and isinstance(test, Recent | Account | Limit):
                 parts += matches(tests[start:index], self.family, self.named.asked, tests[:start])
                 parts.append(self._asked(test))
                 start = index + 1
         return parts + matches(tests[start:], self.family, self.named.asked, tests[:start])
 
-    def _asked(self, test: Recent | Account) -> InSet | Count:
-        return self.recent.seen(test) if isinstance(test, Recent) else Count(self.counters[test.name].name)
+    def _asked(self, test: Recent | Account | Limit) -> InSet | Count | WithinLimit:
+        match test:
+            case Recent():
+                return self.recent.seen(test)
+            case Account(name=name):
+                return Count(self.counters[name].name)
+            case Limit(bucket=bucket):
+                return WithinLimit(self.buckets[bucket].name)
+            case _:
+                assert_never(test)
 
     def write(
         self, chain: LegalChain, parts: Sequence[Part], origin: Origin, calls: Iterable[str] = ()
@@ -143,7 +161,7 @@ class Draft:
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
             sets=tuple(self.recent.sets.values()),
-            counters=tuple(self.counters.values()),
+            objects=(*self.counters.values(), *self.buckets.values()),
             notes=self._notes(),
         )
 
@@ -152,6 +170,7 @@ class Draft:
         return (
             *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
+            *notes_on_limits(buckets(self.program).values()),
             *notes_on_bridges(self.program),
         )
 

@@ -26,6 +26,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    Limit,
     Name,
     Nth,
     Protocol,
@@ -76,8 +77,8 @@ def matches(
 ) -> list[Part]:
     """Return the matches of a rule with these tests, in order; ``before`` are those already written.
 
-    The tests have no :class:`AnyOf`, no list and no counter. Ports without a protocol get the guard that
-    they need. Raises CannotSay.
+    The tests have no :class:`AnyOf`, no list, no bucket and no counter. Ports without a protocol get the
+    guard that they need. Raises CannotSay.
     """
     known = transports((*before, *tests))
     apart = any(map(_is_ct_port, before))
@@ -101,7 +102,7 @@ def matches(
                 parts.append(in_set(test))
             case Random() | Nth():
                 parts.append(test)
-            case AnyOf() | Recent() | Account():
+            case AnyOf() | Limit() | Recent() | Account():
                 raise AssertionError(f"{test} is no match")
             case _:
                 assert_never(test)

@@ -29,7 +29,7 @@ REFUSED: Final = {
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
     "unknown": "a rule of which the input hides something",
-    "unmodelled": "a match, target or option that is not modelled (`-m limit`): kept as written",
+    "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`.
 

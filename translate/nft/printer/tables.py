@@ -41,6 +41,7 @@ from translate.nft.legal import (
     Target,
     TransportByte,
     VerdictOf,
+    WithinLimit,
 )
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.fields import keys
@@ -74,7 +75,7 @@ def printed(program: LegalProgram) -> NftTable:
             )
             for each in program.sets
         ],
-        counters=program.counters,
+        objects=program.objects,
         maps=[_map(each, program) for each in program.maps],
         chains=[_chain(each, program) for each in program.chains],
     )
@@ -111,6 +112,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return f"{'delete' if delete else 'update'} @{name} {{ {key_text(key, family)} }}"
         case Count(counter=name):
             return f"counter name {name}"
+        case WithinLimit(limit=name):
+            return f'limit name "{name}"'
         case VerdictOf(map=name, key=key):
             return f"{key_text(key, family)} vmap @{name}"
         case DnatTo(map=name, key=key, ports=ports):

@@ -19,6 +19,7 @@ from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipset import SET
+from translate.read.extensions.limit import LIMIT
 from translate.read.extensions.log import LOG, NFLOG
 from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
@@ -45,6 +46,7 @@ MATCHES: Final = MappingProxyType(
             ICMP,
             ICMP6,
             IPRANGE,
+            LIMIT,
             MARK_MATCH,
             MULTIPORT,
             NFACCT,

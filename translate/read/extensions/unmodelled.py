@@ -42,7 +42,6 @@ ipcomp: !--ipcompspi=1 --compres=0
 ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
 length: !--length=1
-limit: !--limit=1 --limit-burst=1
 mac: !--mac-source=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1

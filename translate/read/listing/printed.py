@@ -174,6 +174,10 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         ),
         (r"statistic mode nth( !)? every (\d+)(?: packet (\d+))?", _nth),
         (
+            r"limit: avg (\S+) burst (\d+)",
+            lambda f: ["-m", "limit", "--limit", f[1], "--limit-burst", f[2]],
+        ),
+        (
             r"(! )?recent: (SET|CHECK|UPDATE|REMOVE)"
             r"((?: (?:seconds|hit_count|name|side|mask): \S+| reap| TTL-Match)*)",
             _recent,

@@ -11,7 +11,7 @@ from nfparity.cli import main
 RULES = """\
 *filter
 :FORWARD ACCEPT [0:0]
--A FORWARD -s 10.0.0.1/32 -m limit --limit 1/s -j ACCEPT
+-A FORWARD -s 10.0.0.1/32 -m osf --genre Linux -j ACCEPT
 -A FORWARD -m recent --rcheck --hitcount 3 --name a --rsource -j DROP
 -A FORWARD -m recent --set --name a --rsource
 -A FORWARD -p tcp -m tcp --dport 22 -j DROP
@@ -39,7 +39,7 @@ def test_a_counter_stands_in_the_place_of_each(
     assert counting[0].startswith("ip saddr 10.0.0.1 counter name nfacct_gap_line_3")
     assert counting[1].startswith("counter name nfacct_gap_line_4")
     assert any("dport 22" in line and "drop" in line for line in lines)
-    assert "-m limit is not modelled" in shown.err
+    assert "-m osf is not modelled" in shown.err
     assert "nfacct object" not in shown.err
 
 

@@ -46,6 +46,7 @@ CONTEXT = Context(
     ),
     lookups=4,
     counters=7,
+    buckets={},
 )
 LOOKUP = Lookup(
     fields=(Field.DPORT,), entries=(Entry(key=(Interval.point(80),), actions=(Jump("called"), NoTrack())),)

@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "recent-reap": (rules(RECENT.format("rcheck --seconds 5 --reap"), f"-m {LONG}"), 3),
     "recent-rttl": (rules(RECENT.format("rcheck --rttl")), 3),
     "unknown": (listing, 3),
-    "unmodelled": (rules("-m limit --limit 1/s -j DROP"), 3),
+    "unmodelled": (rules("-m osf --genre Linux -j DROP"), 3),
     "classify": (does(Classify(priority=1)), 3),
     "checksum": (does(FillChecksum()), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),

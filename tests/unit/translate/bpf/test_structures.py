@@ -91,15 +91,15 @@ def test_a_program_declares_every_map_and_structure_once(family: Family) -> None
         assert output.source.count(declared.declaration()) == 1
     assert output.source.count("BPF_TABLE(") + output.source.count("BPF_F_TABLE(") == len(output.declared)
     for name, structure in runtime_types(family).structures.items():
-        assert output.source.count(structure.declaration()) == (name not in ("recent_key", "turn"))
+        assert output.source.count(structure.declaration()) == (name not in ("recent_key", "turn", "bucket"))
 
 
 @pytest.mark.parametrize("family", Family)
 def test_parts_bring_their_maps(family: Family) -> None:
     names = {one.name for one in runtime_maps(family)}
-    more = {one.name: one for one in runtime_maps(family, tuple(RuntimePart), counters=3)}
-    assert more.keys() - names == {"recents", "turns"}
-    assert more["turns"].size == 3
+    more = {one.name: one for one in runtime_maps(family, tuple(RuntimePart), counters=3, buckets=2)}
+    assert more.keys() - names == {"recents", "turns", "buckets"}
+    assert (more["turns"].size, more["buckets"].size) == (3, 2)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from translate.ir import (
     Interval,
     IpSet,
     Jump,
+    Limit,
     Log,
     LogDetail,
     Lookup,
@@ -201,6 +202,12 @@ def kinds_of_tests(family: Family) -> dict[object, st.SearchStrategy[Test]]:
         AnyOf: st.builds(AnyOf, tests=some(field_tests(family)), negated=st.booleans()),
         Random: st.builds(Random, numerator=SHARES, negated=st.booleans()),
         Nth: st.builds(Nth, every=PORTS, packet=PORTS, negated=st.booleans()),
+        Limit: st.builds(
+            Limit,
+            interval=st.integers(1, 10**15),
+            capacity=st.integers(1, 10**18),
+            bucket=NAMES | st.just(""),
+        ),
         SetTest: st.builds(SetTest, name=NAMES, directions=some(directions, 1), negated=st.booleans()),
         Recent: st.builds(
             Recent,

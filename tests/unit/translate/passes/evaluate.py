@@ -27,6 +27,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    Limit,
     Lookup,
     Masquerade,
     Name,
@@ -114,6 +115,12 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
                 )
                 for n in stands
             ]
+        case Limit():
+            # No time passes between the packets.
+            left = state.recall(test.bucket)
+            left = test.burst if left is None else left
+            assert isinstance(left, int)
+            return [(Fraction(1), state.remember(test.bucket, max(0, left - 1)), left > 0)]
         case Recent():
             side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
             address = state.get(side)

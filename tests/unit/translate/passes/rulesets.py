@@ -22,6 +22,7 @@ from translate.ir import (
     Hook,
     Interval,
     Jump,
+    Limit,
     Name,
     NatPorts,
     Policy,
@@ -105,6 +106,7 @@ TESTS: st.SearchStrategy[Test] = st.one_of(
         st.booleans(),
     ),
     st.builds(Random, numerator=NUMERATORS, negated=st.booleans()),
+    st.builds(Limit, interval=st.just(1), capacity=st.integers(1, 3)),
 )
 
 

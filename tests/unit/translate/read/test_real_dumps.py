@@ -35,15 +35,15 @@ READ = {
     "kuma-rhel9-multi-ip6": (31, {"-m owner": 9, "-j CT": 4}),
     "libvirt-testbed-dnat": (67, {}),
     "medium-sized-company": (598, {}),
-    "memphis-testbed": (34, {"-m limit": 3}),
-    "openwrt-aa": (48, {"-m limit": 1}),
-    "pastebin-bbWXHaTn": (40, {"-m limit": 2}),
+    "memphis-testbed": (34, {}),
+    "openwrt-aa": (48, {}),
+    "pastebin-bbWXHaTn": (40, {}),
     "sargon": (81, {}),
     "shorewall-sqrl-2014": (404, {"-j CT": 22}),
-    "synology-ip6-2016": (47, {"-m limit": 4}),
+    "synology-ip6-2016": (47, {}),
     "tor-transparent-onionrouter": (3, {}),
-    "tum-net-lab-2015-09-macfilled": (4973, {"-m limit": 3, "-m mac": 1653}),
-    "ufw-server2": (68, {"-m limit": 7}),
+    "tum-net-lab-2015-09-macfilled": (4973, {"-m mac": 1653}),
+    "ufw-server2": (68, {}),
 }
 """The dumps that are read in full.
 

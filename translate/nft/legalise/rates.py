@@ -1,0 +1,46 @@
+"""Token buckets as named limits of nftables.
+
+A limit inside a rule would be one bucket per copy of the rule. A named one is shared by all copies, and by
+all hooks from which the rule's chain is called, as the bucket of ``xt_limit`` is.
+
+nft takes a rate as packets per unit, whose quotient in nanoseconds is a packet's worth, and room for whole
+packets (``nft_limit_init``). So the unit is the first in which a whole number is within 0.01 % of the rate,
+or the week.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Limit, Origin
+from translate.nft.legal import SharedLimit
+from translate.nft.names import NameGiver
+
+__all__ = ["limit_of"]
+
+_SECOND: Final = 10**9
+_UNITS: Final = {
+    "second": _SECOND,
+    "minute": 60 * _SECOND,
+    "hour": 3600 * _SECOND,
+    "day": 86400 * _SECOND,
+    "week": 604800 * _SECOND,
+}
+"""Nanoseconds by the name that nft has for them."""
+
+_CLOSE: Final = 10_000
+
+
+def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
+    """Return the bucket of a test that the rule at ``origin`` makes."""
+    name = names.give(f"limit_{test.bucket.replace('/', '_', 1)}")
+    rate, unit = _rate(test.interval)
+    note = f"-m limit, line {origin.line}" if origin.line else "-m limit"
+    return SharedLimit(name=name, rate=rate, unit=unit, burst=test.burst, note=note)
+
+
+def _rate(interval: int) -> tuple[int, str]:
+    rates = [(max(1, round(size / interval)), unit, size) for unit, size in _UNITS.items()]
+    close = (one for one in rates if abs(one[0] * interval - one[2]) * _CLOSE <= one[2])
+    rate, unit, _ = next(close, rates[-1])
+    return rate, unit
