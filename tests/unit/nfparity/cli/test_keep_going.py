@@ -78,7 +78,7 @@ def test_a_change_leaves_refused_rules_out_of_both(
     assert main(["translate", rules, "--to", form, "--against", str(old), "--keep-going"]) == 1
     shown = capsys.readouterr()
     assert shown.out.startswith(f"{sign} INCOMPLETE: 2 rules are not translated")
-    assert "-m limit is not modelled" in shown.err
+    assert "-m osf is not modelled" in shown.err
     assert "nfparity: change:" in shown.err
 
 
