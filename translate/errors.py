@@ -121,12 +121,12 @@ class UnsupportedError(InputError):
 def _grouped(refusals: tuple[Refusal, ...]) -> Iterator[str]:
     """Yield the first refusal for each reason in full, with the lines of all other rules that it concerns."""
     groups: dict[tuple[str, str, str], list[Refusal]] = {}
-    for one in refusals:
-        groups.setdefault((one.backend, one.feature, one.reason), []).append(one)
+    for refusal in refusals:
+        groups.setdefault((refusal.backend, refusal.feature, refusal.reason), []).append(refusal)
     for first, *more in groups.values():
         yield first.render()
         if more:
-            lines = ", ".join(str(one.origin.line) for one in more[:_MOST_LINES])
+            lines = ", ".join(str(refusal.origin.line) for refusal in more[:_MOST_LINES])
             rest = f" and {len(more) - _MOST_LINES} others" if len(more) > _MOST_LINES else ""
             rules = "1 more rule: line" if len(more) == 1 else f"{len(more)} more rules: lines"
             yield f"    and {rules} {lines}{rest}"

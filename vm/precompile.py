@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         programs = [NO_RULES]
         rulesets = {c.rules_path.resolve(): c.ruleset for f in options.cases for c in read_cases(Path(f))}
-        programs += [lower(one, level=level) for one in rulesets.values() for level in options.levels]
+        programs += [lower(ruleset, level=level) for ruleset in rulesets.values() for level in options.levels]
         cache = Cache(cache_folder())
         for program in programs:
             try:

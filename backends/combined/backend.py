@@ -32,42 +32,42 @@ class BesideLoader(Loader):
 
     def load(self, tap: TapNode) -> None:
         """Load one after the other; raises MachineError with what either's tool said."""
-        for one in self._loaders:
-            one.load(tap)
-        self.lists = any(one.lists for one in self._loaders)
-        self.watches = any(one.watches for one in self._loaders)
+        for loader in self._loaders:
+            loader.load(tap)
+        self.lists = any(loader.lists for loader in self._loaders)
+        self.watches = any(loader.watches for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
         """Forget every connection, as both do."""
-        for one in self._loaders:
-            one.forget_connections(tap)
+        for loader in self._loaders:
+            loader.forget_connections(tap)
 
     def forget_lists(self) -> None:
         """Empty the lists of both."""
-        for one in self._loaders:
-            if one.lists:
-                one.forget_lists()
+        for loader in self._loaders:
+            if loader.lists:
+                loader.forget_lists()
 
     def watch(self) -> None:
         """Begin to look at what the rules do that are watched."""
-        for one in self._loaders:
-            if one.watches:
-                one.watch()
+        for loader in self._loaders:
+            if loader.watches:
+                loader.watch()
 
     def watched(self) -> Watched:
         """Return what was seen in both."""
-        seen = [one.watched() for one in self._loaders if one.watches]
+        seen = [loader.watched() for loader in self._loaders if loader.watches]
         return Watched(
-            prod((one.rarest for one in seen), start=_ONE),
-            any(one.lists for one in seen),
-            any(one.dependent for one in seen),
+            prod((watched.rarest for watched in seen), start=_ONE),
+            any(watched.lists for watched in seen),
+            any(watched.dependent for watched in seen),
         )
 
     def counters(self) -> Mapping[RuleId, int]:
         """Return the counters of the first that counts."""
-        return next((found for one in self._loaders if (found := one.counters())), {})
+        return next((found for loader in self._loaders if (found := loader.counters())), {})
 
     def close(self) -> None:
         """Let go of what both keep."""
-        for one in self._loaders:
-            one.close()
+        for loader in self._loaders:
+            loader.close()

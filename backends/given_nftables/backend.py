@@ -58,7 +58,7 @@ class GivenNftLoader(Loader):
         with bounded(sum(len(script.text) for script in self._scripts)):
             for script in self._scripts:
                 self._load(self._handle, script)
-        self._own = tuple(one for one in self._handle.run("list tables").splitlines() if one not in before)
+        self._own = tuple(line for line in self._handle.run("list tables").splitlines() if line not in before)
         if self._flush or any(_CHANCE.search(script.text) for script in self._scripts):
             # As the kernel lists it, text and JSON are the same.
             self._chains = read_chains("".join(self._handle.run(f"list {table}\n") for table in self._own))
@@ -232,7 +232,7 @@ def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseEr
         said = [
             (o, f"{what}the kernel does not take this: {text.removeprefix(_KERNEL)}") for o, text in placed
         ]
-        return MachineError("\n".join(Diagnostic(*one).render() for one in said))
+        return MachineError("\n".join(Diagnostic(*fault).render() for fault in said))
     return ParseError(
         tuple(Diagnostic(o, f"{what}nft does not understand this: {text}") for o, text in placed)
     )

@@ -152,7 +152,7 @@ class Tracer:
         for place in met:
             rarest *= self._chains[place].rarest
         found = [self._chains[place] for place in met]
-        return Watched(rarest, any(one.fills for one in found), any(one.dependent for one in found))
+        return Watched(rarest, any(chain.fills for chain in found), any(chain.dependent for chain in found))
 
     def _visited(self) -> Iterator[_Place]:
         """The chains that packets were in, all of them where the kernel had more to tell than room."""

@@ -133,7 +133,7 @@ def node_from_json(text: str | bytes, *, name: str) -> Node:
         problems.raise_if_any()
     assert listed is not None
     interfaces = [Interface(dev, tuple(_addresses(listed, dev))) for dev in listed.data]
-    routes = [route for one in data.objects("routes") for route in _route(one, listed.data)]
+    routes = [route for given_route in data.objects("routes") for route in _route(given_route, listed.data)]
     sysctls = data.object("sysctls")
     values = {} if sysctls is None else {key: _sysctl(sysctls, key) for key in sysctls.data}
     data.finish()

@@ -43,7 +43,7 @@ def bounded(size: int) -> Iterator[None]:
     before = {kind: resource.getrlimit(kind) for kind in wanted}
     for kind, value in wanted.items():
         soft, hard = before[kind]
-        bounds = [value, *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+        bounds = [value, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
         resource.setrlimit(kind, (min(bounds), hard))
     handler = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds * _PATIENCE)

@@ -32,12 +32,12 @@ _VERDICTS: Final = {v.value: v for v in Verdict}
 
 def pack_flows(flows: Iterable[Flow | Repeated], family: Family) -> bytes:
     """Return the flows as bytes for a node of ``family``; what they say about themselves (``why``) stays."""
-    return marshal.dumps([_from_flow(one, family) for one in flows])
+    return marshal.dumps([_from_flow(flow, family) for flow in flows])
 
 
 def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
     """Return the flows of :func:`pack_flows`, those that are datagrams as such."""
-    return [one if type(one) is tuple else _to_flow(*one) for one in marshal.loads(data)]
+    return [packed if type(packed) is tuple else _to_flow(*packed) for packed in marshal.loads(data)]
 
 
 def _from_flow(one: Flow | Repeated, family: Family) -> list[Any] | Datagram:
@@ -58,7 +58,9 @@ def pack_results(results: Iterable[FlowResult | Passed]) -> bytes:
 
 def unpack_results(data: bytes) -> list[FlowResult]:
     """Return the results of :func:`pack_results`."""
-    return [result_of(one) if type(one) is tuple else _to_result(*one) for one in marshal.loads(data)]
+    return [
+        result_of(packed) if type(packed) is tuple else _to_result(*packed) for packed in marshal.loads(data)
+    ]
 
 
 def _from_result(result: FlowResult) -> list[Any]:

@@ -197,7 +197,7 @@ class Replayer:
                     crowding.append(emission.packet)
             self._remember(emission.packet)
             outcomes.append(outcome)
-            notes.extend(f"step {number}: {one}" for one in said)
+            notes.extend(f"step {number}: {note}" for note in said)
         for packet in crowding:
             self._crowded |= not self.loader.forget_one(self.tap, packet)
         return tuple(outcomes), notes
@@ -238,19 +238,19 @@ class Replayer:
         reject: str | None = None
         # What crosses lo from the stack to the node never gets a checksum (CHECKSUM_PARTIAL), so
         # that nothing can be said about an answer's that was delivered here.
-        for one in seen:
-            kind = _answer(sent, wanted, one.packet)
+        for sighting in seen:
+            kind = _answer(sent, wanted, sighting.packet)
             if kind is not None and reject is None:
                 reject = kind
-                if one.sighting.out is not None:
-                    faults = _faults(one)
+                if sighting.sighting.out is not None:
+                    faults = _faults(sighting)
                     if sent.bad_checksum:  # as asked for, and quoted so
                         faults = tuple(
                             f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
                         )
                     notes.extend(f"{f}, in the answer" for f in faults)
-            elif (kind is None or kind != reject) and not _answers_reset(sent, one.packet):
-                notes.extend(_stray(one))
+            elif (kind is None or kind != reject) and not _answers_reset(sent, sighting.packet):
+                notes.extend(_stray(sighting))
         if reject is not None:
             return Outcome(verdict=Verdict.REJECT, reject_with=reject), None
         return _DROP, None
@@ -266,10 +266,10 @@ class Replayer:
             faults = tuple(f for f in faults if not _is_transport_checksum(f))
         notes.extend(faults)
         local = place.out is None
-        for one in seen:
-            if one is found or (local and _stack_answers(sent, one.packet)):
+        for sighting in seen:
+            if sighting is found or (local and _stack_answers(sent, sighting.packet)):
                 continue
-            notes.extend(_stray(one))
+            notes.extend(_stray(sighting))
         if place.mark is None:
             notes.append(f"no mark seen on {place.out}")
         got = with_fields(got, mark=place.mark or 0)
@@ -308,7 +308,7 @@ def _key(packet: Packet) -> _Key:
 
 
 def _arrivals(seen: list[_Seen], wanted: Identity) -> list[_Seen]:
-    return [one for one in seen if identity(one.packet) == wanted]
+    return [sighting for sighting in seen if identity(sighting.packet) == wanted]
 
 
 def _answer(sent: Packet, wanted: Identity, got: Packet) -> str | None:

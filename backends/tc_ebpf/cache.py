@@ -126,11 +126,11 @@ def _is_ours(status: os.stat_result) -> bool:
 
 def encode(program: CompiledProgram) -> bytes:
     """Return a program as bytes with a checksum."""
-    blobs = [one.instructions for one in program.functions] + [program.types]
+    blobs = [function.instructions for function in program.functions] + [program.types]
     head = {
         "format": _FORMAT,
-        "functions": [one.name for one in program.functions],
-        "maps": [[one.name, asdict(one.info)] for one in program.maps],
+        "functions": [function.name for function in program.functions],
+        "maps": [[declared.name, asdict(declared.info)] for declared in program.maps],
         "sizes": [len(blob) for blob in blobs],
     }
     body = b"".join((json.dumps(head).encode(), b"\n", *blobs))
@@ -151,7 +151,9 @@ def decode(data: bytes) -> CompiledProgram | None:
         blobs.append(rest[:size])
         rest = rest[size:]
     return CompiledProgram(
-        functions=tuple(CompiledFunction(*one) for one in zip(head["functions"], blobs, strict=False)),
+        functions=tuple(
+            CompiledFunction(*function) for function in zip(head["functions"], blobs, strict=False)
+        ),
         maps=tuple(CompiledMap(name, MapInfo(**info)) for name, info in head["maps"]),
         types=blobs[-1],
     )

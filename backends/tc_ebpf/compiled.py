@@ -69,9 +69,9 @@ class CompiledProgram:
                 opened.callback(os.close, types)
             with ExitStack() as made:
                 maps: dict[str, int] = {}
-                for one in self.maps:
-                    maps[one.name] = _map(one, sizes, kept, types)
-                    made.callback(os.close, maps[one.name])
+                for declared in self.maps:
+                    maps[declared.name] = _map(declared, sizes, kept, types)
+                    made.callback(os.close, maps[declared.name])
                 descriptors = list(maps.values())
                 functions: dict[str, int] = {}
                 for function in self.functions:

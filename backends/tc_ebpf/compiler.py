@@ -38,12 +38,15 @@ def compile_program(
         compiled = [
             CompiledFunction(name, with_maps(bpf.dump_func(name.encode()), numbers)) for name in functions
         ]
-        described = {one.info.types for one in made} - {0}
+        described = {made_map.info.types for made_map in made} - {0}
         if len(described) > 1:
             raise MachineError(f"the maps have {len(described)} BTF objects, where BCC makes one")
         types = bpfcall.types_of(described.pop()) if described else b""
     # Without the numbers that the kernel gave to these maps, the same text makes the same program.
-    declared = [replace(one, info=replace(one.info, number=0, types=int(one.info.types > 0))) for one in made]
+    declared = [
+        replace(made_map, info=replace(made_map.info, number=0, types=int(made_map.info.types > 0)))
+        for made_map in made
+    ]
     return CompiledProgram(tuple(compiled), tuple(declared), types)
 
 

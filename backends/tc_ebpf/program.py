@@ -45,8 +45,8 @@ def compiled(output: BpfOutput, log: Path | None = None, *, cache: Cache | None)
 
 
 def _fits(program: CompiledProgram, output: BpfOutput) -> bool:
-    maps = tuple(one.name for one in program.maps)
-    functions = tuple(one.name for one in program.functions)
+    maps = tuple(declared.name for declared in program.maps)
+    functions = tuple(function.name for function in program.functions)
     return (maps, functions) == (tuple(output.declared), _FUNCTIONS)
 
 

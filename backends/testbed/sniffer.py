@@ -121,7 +121,9 @@ def _address(buffer: bytearray) -> int:
 
 
 def _attach_filter(sock: socket.socket, program: tuple[tuple[int, int, int, int], ...]) -> None:
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in program))
+    code = ctypes.create_string_buffer(
+        b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    )
     sock.setsockopt(
         socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
     )

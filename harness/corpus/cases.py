@@ -82,14 +82,14 @@ def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
     ]
     cases: list[Case] = []
     rulesets: dict[tuple[Path, str | None], Ruleset] = {}
-    for one in folders:
+    for case_folder in folders:
         try:
-            case = _read(one, rulesets, with_expected=with_expected)
+            case = _read(case_folder, rulesets, with_expected=with_expected)
         except ParseError as e:
             diagnostics.extend(e.diagnostics)
             continue
         except InputError as e:
-            diagnostics.append(Diagnostic(Origin(str(one)), str(e)))
+            diagnostics.append(Diagnostic(Origin(str(case_folder)), str(e)))
             continue
         cases.append(case)
     if diagnostics:

@@ -85,8 +85,8 @@ def coverage(
 ) -> CoverageReport:
     """Return the report for one ruleset from one or more counts."""
     total: dict[RuleId, tuple[int, int | None]] = {}
-    for one in counts:
-        for key, (yes, no) in one.items():
+    for count in counts:
+        for key, (yes, no) in count.items():
             before, missed = total.get(key, (0, 0))
             total[key] = (before + yes, None if no is None or missed is None else missed + no)
     proofs, idle = unreachable_rules(ruleset), dead_ends(ruleset)

@@ -56,11 +56,11 @@ def _read_flow(obj: JsonObject, node: Node | None) -> Flow | None:
     first = _read_send(obj, node)
     steps: list[Step] = [] if first is None else [first]
     family = Family.IP if first is None else first.packet.family
-    for one in obj.objects("then"):
-        step = _read_step(one, node, family)
+    for given_step in obj.objects("then"):
+        step = _read_step(given_step, node, family)
         if step is not None:
             steps.append(step)
-        one.finish()
+        given_step.finish()
     obj.finish()
     if not obj.ok or flow_id is None:
         return None

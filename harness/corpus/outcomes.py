@@ -120,7 +120,7 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
         flow_id = obj.text("id", None)
         if not flow_id:
             obj.problem("id" if obj.has("id") else None, "id is missing or empty")
-        branches = [_read_branch(one) for one in obj.objects("outcomes")]
+        branches = [_read_branch(branch) for branch in obj.objects("outcomes")]
         if not branches and obj.ok:
             obj.problem("outcomes" if obj.has("outcomes") else None, "outcomes are missing")
         notes = obj.take("notes")
@@ -144,9 +144,9 @@ def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
 def _read_branch(obj: JsonObject) -> OutcomeBranch:
     probability = _read_probability(obj)
     outcomes = [_read_outcome(obj)]
-    for one in obj.objects("then"):
-        outcomes.append(_read_outcome(one))
-        one.finish()
+    for later in obj.objects("then"):
+        outcomes.append(_read_outcome(later))
+        later.finish()
     obj.finish()
     return OutcomeBranch(probability, tuple(outcomes))
 
@@ -174,7 +174,7 @@ def _read_outcome(obj: JsonObject) -> Outcome:
         verdict = Verdict(text)
     else:
         obj.problem("verdict" if obj.has("verdict") else None, f"expected one of {', '.join(known)}")
-    values = {one.field: one.read(obj, one.key) for one in _FORMS if one.field not in _READ_APART}
+    values = {form.field: form.read(obj, form.key) for form in _FORMS if form.field not in _READ_APART}
     return Outcome(verdict=verdict, **values)
 
 
@@ -258,5 +258,7 @@ _TYPES: Final[tuple[tuple[Any, _Write, _Read], ...]] = (
     (int, None, _read_number),
 )
 _HINTS: Final = get_type_hints(Outcome, include_extras=True)
-_FORMS: Final = tuple(_form(one.name, _HINTS[one.name]) for one in fields(Outcome))
-_VALUES: Final = attrgetter(*(one.field for one in _FORMS))
+_FORMS: Final = tuple(
+    _form(outcome_field.name, _HINTS[outcome_field.name]) for outcome_field in fields(Outcome)
+)
+_VALUES: Final = attrgetter(*(form.field for form in _FORMS))

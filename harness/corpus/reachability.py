@@ -67,7 +67,7 @@ _Takers = tuple[_Taker, ...]
 
 def unreachable_rules(ruleset: Ruleset) -> dict[RuleId, str]:
     """Return every rule that provably no packet matches, with the reason."""
-    empty = frozenset(one.name for one in ruleset.sets if all(e.nomatch for e in one.elements))
+    empty = frozenset(ipset.name for ipset in ruleset.sets if all(e.nomatch for e in ipset.elements))
     found: dict[RuleId, str] = {}
     for table in ruleset.tables:
         found.update(_Table(table, ruleset.family, empty).unreachable())
@@ -194,12 +194,12 @@ class _Table:
         for test in rule.tests:
             if isinstance(test, SetTest) and not test.negated and test.name in self.empty_sets:
                 return f"ipset {test.name} is empty"
-        for one in {t.field for t in known}:
-            if passing(known, one, self.family):
+        for tested in {t.field for t in known}:
+            if passing(known, tested, self.family):
                 continue
-            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, one)]
-            given = [test_text(t, self.family) for t in context if t.field is one]
-            if not passing(tuple(t for t in known if t not in context), one, self.family):
+            own = [test_text(t, self.family) for t in rule.tests if t in known and _on(t, tested)]
+            given = [test_text(t, self.family) for t in context if t.field is tested]
+            if not passing(tuple(t for t in known if t not in context), tested, self.family):
                 return f"its own tests contradict each other: {' and '.join(own)}"
             return f"{' and '.join(own)}, but it is only reached where {' and '.join(given)}"
         return None
@@ -240,7 +240,7 @@ class WalkEnds:
     def _asked(self, name: str) -> list[str]:
         chain = self._table.chain(name)
         called = (rule.callee for rule in (() if chain is None else chain.rules) if not rule.tests)
-        return [one for one in called if one is not None and one not in self._never_returns]
+        return [callee for callee in called if callee is not None and callee not in self._never_returns]
 
     def _takes_all(self, name: str) -> bool:
         chain = self._table.chain(name)

@@ -22,14 +22,14 @@ from backends.model.flow import Again, Flow, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Port, PortClass
 from harness.corpus.outcomes import outcome_to_json
-from harness.diff.paths import told_ways
+from harness.diff.paths import normal_paths
 from translate.ir import Family, TcpFlag
 
 __all__ = [
-    "DifferentWay",
+    "DifferentPath",
     "Mismatch",
     "compare",
-    "differing_ways",
+    "differing_paths",
     "matching_branches",
     "mismatches",
     "step_text",
@@ -57,10 +57,10 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferentWay:
-    """A path that the reference does not allow; with ``way`` None, another difference."""
+class DifferentPath:
+    """A path that the reference does not allow; with ``path`` None, another difference."""
 
-    way: OutcomeBranch | None
+    path: OutcomeBranch | None
     mismatches: tuple[Mismatch, ...]
 
 
@@ -73,21 +73,21 @@ def compare(
     mismatch if the chance of that is at most ``miss``. Notes of a backend (a wrong checksum, a stray frame)
     are mismatches, too.
     """
-    return mismatches(differing_ways(flow, expected, observed, miss=miss))
+    return mismatches(differing_paths(flow, expected, observed, miss=miss))
 
 
-def mismatches(ways: Iterable[DifferentWay]) -> tuple[Mismatch, ...]:
+def mismatches(paths: Iterable[DifferentPath]) -> tuple[Mismatch, ...]:
     """Return the mismatches of some paths; one that several share is reported for the first."""
     found: dict[str, Mismatch] = {}
-    for one in ways:
-        for mismatch in one.mismatches:
+    for path in paths:
+        for mismatch in path.mismatches:
             found.setdefault(repr(replace(mismatch, branch=None)), mismatch)
     return tuple(found.values())
 
 
-def differing_ways(
+def differing_paths(
     flow: Flow, expected: FlowResult, observed: FlowResult, *, miss: float = 0.0
-) -> Iterator[DifferentWay]:
+) -> Iterator[DifferentPath]:
     """Yield the mismatches of :func:`compare` by path, in an order that does not depend on random choices."""
     seen: set[int] = set()
     strange: list[OutcomeBranch] = []
@@ -98,7 +98,7 @@ def differing_ways(
     for branch in observed.branches:
         if len(branch.outcomes) != wanted:
             cut = Mismatch(step=None, field="outcomes", expected=wanted, observed=len(branch.outcomes))
-            yield DifferentWay(None, (cut,))
+            yield DifferentPath(None, (cut,))
             return
         matching = known.matching(branch) or matching_branches(flow, expected, branch)
         seen.update(matching)
@@ -107,22 +107,22 @@ def differing_ways(
         elif comes_again:
             likeliest = min(matching, key=lambda i: (-expected.branches[i].probability, i))
             found = _moved_ports(flow, expected.branches[likeliest], branch, likeliest)
-            moved.update((repr(one), one) for one in found)
-    for branch in told_ways(flow, strange, runs=observed.runs, expected=expected):
+            moved.update((repr(mismatch), mismatch) for mismatch in found)
+    for branch in normal_paths(flow, strange, runs=observed.runs, expected=expected):
         closest = _closest(flow, expected, branch)
         if closest is None:
             none = Mismatch(step=None, field="branches", expected=0, observed=1)
-            yield DifferentWay(branch, (none,))
+            yield DifferentPath(branch, (none,))
             continue
-        yield DifferentWay(branch, tuple(_differences(flow, expected.branches[closest], branch, closest)))
+        yield DifferentPath(branch, tuple(_differences(flow, expected.branches[closest], branch, closest)))
     for key in sorted(moved):
-        yield DifferentWay(None, (moved[key],))
+        yield DifferentPath(None, (moved[key],))
     if not strange:
         # Else they may be what has become of it.
-        for one in _never_seen(flow, expected, observed, seen, miss):
-            yield DifferentWay(None, (one,))
+        for missing in _never_seen(flow, expected, observed, seen, miss):
+            yield DifferentPath(None, (missing,))
     for note in observed.notes:
-        yield DifferentWay(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
+        yield DifferentPath(None, (Mismatch(step=None, field="note", expected=None, observed=note),))
 
 
 class _Known:

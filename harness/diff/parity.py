@@ -131,7 +131,7 @@ def run_parity(
     done = 0
     for bench in benches:
         report = _shifted(progress, done, total)
-        for one in replay(
+        for replayed in replay(
             backends,
             bench.job,
             bench.flows,
@@ -139,10 +139,10 @@ def run_parity(
             expected=bench.expected,
             sampling=plan.sampling,
         ):
-            if one.refusal is not None and requested:
-                raise one.refusal
-            seen[one.backend].append((bench, one))
-            notes.update(dict.fromkeys(one.limits))
+            if replayed.refusal is not None and requested:
+                raise replayed.refusal
+            seen[replayed.backend].append((bench, replayed))
+            notes.update(dict.fromkeys(replayed.limits))
         done += len(bench.flows)
     differences: list[Difference] = []
     reports: list[BackendReport] = []
@@ -159,7 +159,7 @@ def run_parity(
         chancy=sum(n > 1 for n in times),
         repeated=sum(times) - total,
         miss=plan.miss,
-        left_open=sum(one.is_open for bench in benches for one in bench.expected),
+        left_open=sum(result.is_open for bench in benches for result in bench.expected),
         open_rules=_open_rules(benches),
         share_tests=tests,
         false_alarm_rate=plan.false_alarm_rate,
@@ -174,7 +174,7 @@ def _open_rules(benches: Iterable[_Bench]) -> tuple[str, ...]:
     """Return the rules that leave open what becomes of some flow, each with the reason."""
     found: dict[str, None] = {}
     for bench in benches:
-        if any(one.is_open for one in bench.expected):
+        if any(result.is_open for result in bench.expected):
             rules = ((rule, unknown) for rule, unknown in bench.job.ruleset.unknowns() if rule.is_undecided)
             found |= {f"{rule.origin.place}: {unknown.reason}": None for rule, unknown in rules}
     return tuple(found)
@@ -195,7 +195,7 @@ def _reported(
     return BackendReport(
         name=name,
         flows=sum(case.untested is None for case in cases),
-        differing=len({one.flow_id for one in differences}),
+        differing=len({difference.flow_id for difference in differences}),
         untested=tuple(untested),
         cases=tuple(cases),
     )
@@ -231,8 +231,8 @@ def _judge(
     for bench, one in runs:
         if one.refusal is not None:
             continue
-        for flow, ways in zip(bench.flows, one.differing, strict=True):
-            for mismatch in mismatches(ways):
+        for flow, paths in zip(bench.flows, one.differing, strict=True):
+            for mismatch in mismatches(paths):
                 deciding: tuple[Rule | str, ...] = ()
                 if explained + len(found) < _EXPLAINED and mismatch.branch is not None:
                     deciding = rules(bench.job, flow, mismatch)
@@ -277,10 +277,10 @@ def _difference(
         field=mismatch.field,
         expected=mismatch.expected,
         observed=mismatch.observed,
-        rules=tuple(one if isinstance(one, str) else place(one) for one in rules),
+        rules=tuple(rule if isinstance(rule, str) else place(rule) for rule in rules),
         command=_command(name, bench.batch, flow.id, plan),
         rules_path=bench.batch.rules_path,
-        origins=tuple(one.origin for one in rules if isinstance(one, Rule)),
+        origins=tuple(rule.origin for rule in rules if isinstance(rule, Rule)),
     )
 
 
@@ -293,7 +293,7 @@ def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> D
         flow_id=flow.id,
         flow_source=flow.source,
         step=None,
-        step_text=f"{unfair.what} {unfair.way + 1}",
+        step_text=f"{unfair.what} {unfair.branch + 1}",
         field="share",
         expected=probability_text(unfair.expected),
         observed=f"{'less' if seldom else 'more'} often, at p < {unfair.threshold:.1e}",

@@ -20,7 +20,7 @@ from backends.model.packet import Packet, Port, PortClass
 from backends.model.withfields import with_fields
 from harness.corpus.outcomes import outcome_to_json
 
-__all__ = ["PICKED", "told_ways", "way_key"]
+__all__ = ["PICKED", "normal_paths", "path_key"]
 
 PICKED: Final = PortClass(1024, 65535)
 """The range that the kernel picks a source port from in the place of one from it, if no rule decides."""
@@ -31,11 +31,11 @@ _ALL: Final = PortClass(0, 65535)
 _Ports = dict[Port | None, Port]
 """The text in place of a port."""
 
-_Ways = dict[tuple[Outcome, ...], list["_Way"]]
+_Paths = dict[tuple[Outcome, ...], list["_Path"]]
 """Paths by shape: their outcomes with placeholders for picked ports."""
 
 
-def told_ways(
+def normal_paths(
     flow: Flow, branches: Iterable[OutcomeBranch], *, runs: int, expected: FlowResult | None = None
 ) -> tuple[OutcomeBranch, ...]:
     """Return the normal form of ``branches``, the paths that ``runs`` runs have shown.
@@ -45,28 +45,28 @@ def told_ways(
     """
     known = frozenset(_sent_ports(flow))
     ranges = _ranges(expected)
-    groups: _Ways = {}
+    groups: _Paths = {}
     for branch in branches:
-        way = _Way.of(branch, known)
-        groups.setdefault(way.shape, []).append(way)
+        path = _Path.of(branch, known)
+        groups.setdefault(path.shape, []).append(path)
     told: dict[tuple[Outcome, ...], OutcomeBranch] = {}
-    for shape, ways in _without_coincidences(groups).items():
-        columns = zip(*(one.picks for one in ways), strict=True)
-        alone = sum(int(way.branch.probability * runs) for way in ways) == 1
-        ports = (_told(flow, ways, values, ranges, alone=alone) for values in columns)
+    for shape, paths in _without_coincidences(groups).items():
+        columns = zip(*(path.picks for path in paths), strict=True)
+        alone = sum(int(path.branch.probability * runs) for path in paths) == 1
+        ports = (_told(flow, paths, values, ranges, alone=alone) for values in columns)
         shown: _Ports = {_mark(number): port for number, port in enumerate(ports)}
         outcomes = tuple(_with_ports(outcome, shown) for outcome in shape)
-        told.setdefault(outcomes, replace(ways[0].branch, outcomes=outcomes))
-    return tuple(sorted(told.values(), key=lambda branch: way_key(flow, branch.outcomes)))
+        told.setdefault(outcomes, replace(paths[0].branch, outcomes=outcomes))
+    return tuple(sorted(told.values(), key=lambda branch: path_key(flow, branch.outcomes)))
 
 
-def way_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
+def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
     """Return the sort key of a path."""
-    return json.dumps([outcome_to_json(one, flow.family) for one in outcomes])
+    return json.dumps([outcome_to_json(outcome, flow.family) for outcome in outcomes])
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Path:
     """A path without the source ports that no sender used: ``picks``, in order of appearance."""
 
     branch: OutcomeBranch
@@ -74,7 +74,7 @@ class _Way:
     picks: tuple[int, ...]
 
     @classmethod
-    def of(cls, branch: OutcomeBranch, known: frozenset[int]) -> _Way:
+    def of(cls, branch: OutcomeBranch, known: frozenset[int]) -> _Path:
         picks: dict[int, None] = {}
         for outcome in branch.outcomes:
             for port in (outcome.sport, None if outcome.quoted is None else outcome.quoted.sport):
@@ -90,19 +90,19 @@ def _mark(number: int) -> PortClass:
     return PortClass(-1 - number, -1)
 
 
-def _without_coincidences(groups: _Ways) -> _Ways:
+def _without_coincidences(groups: _Paths) -> _Paths:
     """Merge paths that seem to keep a port with paths that differ only in picking it.
 
     A pick that is equal to the port that was sent from the same address has changed nothing.
     """
-    found: _Ways = {}
+    found: _Paths = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
     for shape in sorted(groups, key=lambda one: -len(groups[one][0].picks)):
         others = alike.setdefault(tuple(map(_but_ports, shape)), [])
-        for way in groups[shape]:
-            fitting = ((one, _picks(one, way.branch.outcomes)) for one in others)
-            like, picks = next(((one, picks) for one, picks in fitting if picks), (shape, way.picks))
-            found.setdefault(like, []).append(replace(way, picks=picks))
+        for path in groups[shape]:
+            fitting = ((other, _picks(other, path.branch.outcomes)) for other in others)
+            like, picks = next(((one, picks) for one, picks in fitting if picks), (shape, path.picks))
+            found.setdefault(like, []).append(replace(path, picks=picks))
         others.append(shape)
     return found
 
@@ -125,21 +125,21 @@ def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, 
 
 def _told(
     flow: Flow,
-    ways: Sequence[_Way],
+    paths: Sequence[_Path],
     values: Sequence[int],
     ranges: Sequence[PortClass],
     *,
     alone: bool,
 ) -> Port:
     """Return the text for a port with a value on each path: the number if it is always the same."""
-    candidates = (_range_of(flow, way.branch, port) for way, port in zip(ways, values, strict=True))
-    own = next((one for one in candidates if one is not None), None)
+    candidates = (_range_of(flow, path.branch, port) for path, port in zip(paths, values, strict=True))
+    own = next((candidate for candidate in candidates if candidate is not None), None)
     if alone and own is not None and values[0] in own:
         return own
     if len(set(values)) == 1:
         return values[0]
     known = (*ranges, _ALL if own is None else own, _ALL)
-    fitting = [one for one in known if all(value in one for value in values)]
+    fitting = [range_ for range_ in known if all(value in range_ for value in values)]
     return min(fitting, key=lambda one: (one.high - one.low, one))
 
 

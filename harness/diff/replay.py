@@ -15,7 +15,7 @@ from backends.model.contract import Backend, Job, Session
 from backends.model.flow import Flow, Repeated
 from backends.model.outcome import FlowResult
 from backends.replay.worker import end_workers
-from harness.diff.compare import DifferentWay
+from harness.diff.compare import DifferentPath
 from harness.diff.sampling import ONCE, Sampling
 from translate.errors import MachineError, Note, UnsupportedError
 
@@ -39,7 +39,7 @@ class Replayed:
 
     backend: str
     results: tuple[FlowResult, ...] = ()
-    differing: tuple[tuple[DifferentWay, ...], ...] = ()
+    differing: tuple[tuple[DifferentPath, ...], ...] = ()
     refusal: UnsupportedError | None = None
     limits: tuple[Note, ...] = ()
 
@@ -106,7 +106,7 @@ class _Asked:
         for flow, expected in zip(self.flows, self.expected, strict=True):
             yield flow if expected is None else self.sampling.repeated(flow, expected)
 
-    def differing(self, place: int, seen: FlowResult) -> tuple[DifferentWay, ...]:
+    def differing(self, place: int, seen: FlowResult) -> tuple[DifferentPath, ...]:
         """The differences of the flow at an index."""
         expected = self.expected[place]
         return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
@@ -122,7 +122,7 @@ class _Asked:
 
 def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: threading.Event) -> Replayed:
     results: list[FlowResult] = []
-    differing: list[tuple[DifferentWay, ...]] = []
+    differing: list[tuple[DifferentPath, ...]] = []
     limits: tuple[Note, ...] = ()
     total = len(asked.flows)
     if stop.is_set():
@@ -143,7 +143,7 @@ def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: th
                 for place in places
                 if (more := asked.again(place, results[place], differs=bool(differing[place])))
             }:
-                flows = [one.flow for one in again.values()]
+                flows = [repeated.flow for repeated in again.values()]
                 answers = _answers(backend, session, flows, again.values())
                 for place, result in zip(again, answers, strict=True):
                     results[place] = results[place].joined(result)

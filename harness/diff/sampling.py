@@ -21,8 +21,8 @@ from typing import Final
 
 from backends.model.flow import Flow, Pause, Repeated
 from backends.model.outcome import FlowResult
-from harness.diff.compare import DifferentWay, differing_ways
-from harness.diff.paths import told_ways
+from harness.diff.compare import DifferentPath, differing_paths
+from harness.diff.paths import normal_paths
 
 __all__ = ["CERTAIN", "MISS", "MOST_PACKETS", "ONCE", "RAREST", "Sampling", "runs_needed"]
 
@@ -58,9 +58,9 @@ class Sampling:
         times = self.first(flow, expected)
         return flow if times == 1 else Repeated(flow, times, expected.lists)
 
-    def differing(self, flow: Flow, expected: FlowResult, seen: FlowResult) -> tuple[DifferentWay, ...]:
+    def differing(self, flow: Flow, expected: FlowResult, seen: FlowResult) -> tuple[DifferentPath, ...]:
         """Return by what a flow that was run differs from what is expected of it."""
-        return tuple(differing_ways(flow, expected, seen, miss=self.miss if self.miss < 1 else 0.0))
+        return tuple(differing_paths(flow, expected, seen, miss=self.miss if self.miss < 1 else 0.0))
 
     def more(self, flow: Flow, expected: FlowResult, seen: FlowResult, *, differs: bool) -> int:
         """Return how often to run it again after what was seen of it; 0 when that is enough."""
@@ -70,9 +70,9 @@ class Sampling:
         if seen.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / seen.rarest)), self.miss))
         if differs:
-            # Twice as often, so that each way is seen more than once: what differs between two is chance.
-            ways = told_ways(flow, seen.branches, runs=seen.runs, expected=expected)
-            wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(ways))), self.miss))
+            # Twice as often, so that each path is seen more than once: what differs between two is chance.
+            paths = normal_paths(flow, seen.branches, runs=seen.runs, expected=expected)
+            wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
             odds = (branch.probability for branch in expected.branches)
             wanted = max(wanted, 2 * runs_needed(tuple(sorted(odds)), self.miss))
         return max(0, self._bounded(flow, wanted) - seen.runs)
@@ -91,8 +91,8 @@ def _waits(flow: Flow) -> bool:
     return any(isinstance(step, Pause) for step in flow.steps)
 
 
-def _alike(ways: int) -> tuple[Fraction, ...]:
-    return (Fraction(1, ways),) * ways
+def _alike(paths: int) -> tuple[Fraction, ...]:
+    return (Fraction(1, paths),) * paths
 
 
 @lru_cache(maxsize=1024)
@@ -102,9 +102,9 @@ def runs_needed(odds: tuple[Fraction, ...], miss: float) -> int:
     ``odds`` are the probabilities of the paths. Those below :data:`RAREST` count as :data:`RAREST`, or not
     at all if their sum is below it.
     """
-    if sum(one for one in odds if one < RAREST) < RAREST:
-        odds = tuple(one for one in odds if one >= RAREST)
-    left = [float(1 - max(one, RAREST)) for one in odds if one < 1]
+    if sum(chance for chance in odds if chance < RAREST) < RAREST:
+        odds = tuple(chance for chance in odds if chance >= RAREST)
+    left = [float(1 - max(chance, RAREST)) for chance in odds if chance < 1]
     if not left or miss >= 1:
         return 1
     low, high = 1, math.ceil(math.log(miss / len(left)) / math.log(max(left)))

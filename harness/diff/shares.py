@@ -23,7 +23,7 @@ FALSE_ALARM_RATE = 1e-6
 class Tally:
     """The counts of each path of one flow. Probabilities sum to 1; counts are as long.
 
-    ``what`` names the ways in reports, for example ``branch``.
+    ``what`` names the branches in reports, for example ``branch``.
     """
 
     flow_id: str
@@ -39,11 +39,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfair:
-    """A way that was seen too often or too rarely; ``p_value`` is before correction."""
+    """A branch that was seen too often or too rarely; ``p_value`` is before correction."""
 
     flow_id: str
     what: str
-    way: int
+    branch: int
     expected: Fraction
     count: int
     runs: int
@@ -83,7 +83,7 @@ def unfair_shares(tallies: Sequence[Tally], *, false_alarm_rate: float) -> tuple
                     Unfair(
                         flow_id=tally.flow_id,
                         what=tally.what,
-                        way=i,
+                        branch=i,
                         expected=probability,
                         count=count,
                         runs=tally.runs,

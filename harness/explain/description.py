@@ -42,7 +42,7 @@ def describe(ruleset: Ruleset) -> Iterator[DescribedRule]:
                     tests=tuple(test_text(test, ruleset.family) for test in rule.tests),
                     action=_action(rule, ruleset.family),
                     effect=effect_text(rule, ruleset.family),
-                    unknown=tuple(one.reason for one in rule.unknown),
+                    unknown=tuple(unknown.reason for unknown in rule.unknown),
                     comment=rule.comment,
                 )
 
@@ -65,15 +65,15 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
                 yield f"{table.name} {chain.name}: unknown: {'; '.join(mine[0].unknown)}"
                 continue
             yield f"{table.name} {chain.name}{policy}{':' if mine else ': no rules'}"
-            for one in mine:
-                yield from _rule_lines(one, everywhere)
+            for described in mine:
+                yield from _rule_lines(described, everywhere)
 
 
 def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
     """Return the parts hidden of more than one rule and of every rule shown, each once."""
     shown = [rule for rule in ruleset.rules() if rule.actions or rule.tests or rule.matches]
     first = shown[0].unknown if len(shown) > 1 else ()
-    return tuple(one.reason for one in first if all(one in rule.unknown for rule in shown))
+    return tuple(unknown.reason for unknown in first if all(unknown in rule.unknown for rule in shown))
 
 
 def _rule_lines(rule: DescribedRule, everywhere: tuple[str, ...]) -> Iterator[str]:

@@ -93,7 +93,11 @@ def merge_replies(branches: tuple[ExplainedBranch, ...]) -> tuple[ExplainedBranc
     merged = []
     for group in groups.values():
         first = group[0]
-        agreed = tuple(one for one in first.assuming if all(one in other.assuming for other in group))
+        agreed = tuple(
+            assumption
+            for assumption in first.assuming
+            if all(assumption in other.assuming for other in group)
+        )
         by_assumptions: dict[tuple[Assumption, ...], Fraction] = {}
         for branch in group:
             by_assumptions[branch.assuming] = (
@@ -133,9 +137,9 @@ def _marks_below(ruleset: Ruleset, table: TableName, rule: Rule) -> tuple[Rule, 
     if not isinstance(action, Jump | Goto) or where is None:
         return None
     chain = where.chain(action.chain)
-    for one in () if chain is None else chain.rules:
-        if one.actions and isinstance(one.actions[0], SetMark) and not one.tests:
-            return one, one.actions[0]
+    for other_rule in () if chain is None else chain.rules:
+        if other_rule.actions and isinstance(other_rule.actions[0], SetMark) and not other_rule.tests:
+            return other_rule, other_rule.actions[0]
         break
     return None
 
@@ -329,7 +333,7 @@ def _without(job: Job, flow: Flow, rule: Rule, branch: TracedBranch) -> Outcome 
     """Return the outcome without the rule, on the branch with the same choices and assumptions."""
     outcome = branch.steps[0].outcome
     assert outcome is not None
-    denied = {replace(one, matches=not one.matches) for one in branch.assuming}
+    denied = {replace(assumption, matches=not assumption.matches) for assumption in branch.assuming}
     ruleset = _disarmed(job.ruleset, rule)
     others = [
         b.steps[0].outcome

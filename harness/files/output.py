@@ -136,7 +136,7 @@ class Output(io.TextIOBase):
     def abandon(self) -> None:
         """Discard buffered output: Python would try to write it again at exit, and complain."""
         stream = self._stream
-        if stream is not None and any(stream is one for one in (sys.__stdout__, sys.__stderr__)):
+        if stream is not None and any(stream is standard for standard in (sys.__stdout__, sys.__stderr__)):
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream.fileno())

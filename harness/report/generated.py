@@ -20,8 +20,8 @@ def print_generated(made: GeneratedCorpus, stream: TextIO) -> None:
         f" {made.services} services",
         file=stream,
     )
-    for one in report.unreachable:
-        print(f"  cannot be reached: {place(one.rule)}\n      {one.unreachable}", file=stream)
-    for one in report.missed:
-        doubt = made.doubts[one.table, one.chain, one.number - 1]
-        print(f"  no flow found: {place(one.rule)}\n      {doubt}", file=stream)
+    for covered in report.unreachable:
+        print(f"  cannot be reached: {place(covered.rule)}\n      {covered.unreachable}", file=stream)
+    for covered in report.missed:
+        doubt = made.doubts[covered.table, covered.chain, covered.number - 1]
+        print(f"  no flow found: {place(covered.rule)}\n      {doubt}", file=stream)

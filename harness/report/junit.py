@@ -47,14 +47,18 @@ def parity_junit(report: ParityReport, *, times: bool) -> str:
 
     What was not tested is an error, what a backend that cannot run here would have tested is skipped.
     """
-    every = max((one.cases for one in report.backends), key=len, default=())
+    every = max((backend.cases for backend in report.backends), key=len, default=())
     by_flow: dict[tuple[str, str], list[Difference]] = {}
     for difference in report.differences:
         by_flow.setdefault((difference.backend, difference.flow_id), []).append(difference)
     level = "" if report.level is None else f" -O{report.level}"
     suites = [
-        Suite(f"{one.name}{level}", one.name, tuple(_cases(one, [case.flow_id for case in every], by_flow)))
-        for one in report.backends
+        Suite(
+            f"{backend.name}{level}",
+            backend.name,
+            tuple(_cases(backend, [case.flow_id for case in every], by_flow)),
+        )
+        for backend in report.backends
     ]
     return junit_text(suites, times=times)
 

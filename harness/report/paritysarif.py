@@ -21,7 +21,7 @@ _KINDS: Final = {
     "ttl": "a packet has another time to live",
     "quoted": "the packet inside an ICMP error is another",
     "path": "an expected path is never taken",
-    "share": "chance takes a way more or less often than it should",
+    "share": "chance takes a branch more or less often than it should",
     "note": "a packet is not as it should be in itself: a checksum, a frame too many",
     "other": "a flow differs otherwise",
 }
@@ -45,24 +45,28 @@ def parity_sarif(report: ParityReport, *, version: str) -> str:
         }
         for kind, text in _KINDS.items()
     ]
-    untested = [f"{one.name}: {why}" for one in report.backends for why in one.untested]
+    untested = [f"{backend.name}: {why}" for backend in report.backends for why in backend.untested]
     return sarif_log(rules, _results(report), version=version, untested=untested)
 
 
 def _results(report: ParityReport) -> Iterator[dict[str, object]]:
-    for one in report.differences:
-        expected, observed = format_value(one.expected), format_value(one.observed)
+    for difference in report.differences:
+        expected, observed = format_value(difference.expected), format_value(difference.observed)
         text = (
-            f"{one.backend}, flow {one.flow_id}, {one.step_text}: {one.field}: expected {expected}, "
-            f"observed {observed}. Again: {one.command}"
+            f"{difference.backend}, flow {difference.flow_id}, {difference.step_text}: {difference.field}: "
+            f"expected {expected}, observed {observed}. Again: {difference.command}"
         )
         yield {
-            "ruleId": f"difference/{_kind(one)}",
+            "ruleId": f"difference/{_kind(difference)}",
             "level": "error",
             "message": {"text": text},
-            "locations": sarif_locations(one.origins, (one.rules_path,)),
-            "partialFingerprints": {"difference": f"{one.backend} {one.flow_id} {one.step} {one.field}"},
+            "locations": sarif_locations(difference.origins, (difference.rules_path,)),
+            "partialFingerprints": {"difference": _fingerprint(difference)},
         }
+
+
+def _fingerprint(difference: Difference) -> str:
+    return f"{difference.backend} {difference.flow_id} {difference.step} {difference.field}"
 
 
 def _kind(difference: Difference) -> str:

@@ -68,7 +68,7 @@ def _print_branch(
             lines += path_lines(reply, family, every_rule=every_rule)
     if branch.consequences:
         lines.append("why")
-        lines += [f"  - {one}" for one in dict.fromkeys(branch.consequences)]
+        lines += [f"  - {consequence}" for consequence in dict.fromkeys(branch.consequences)]
     print("\n".join(lines), file=stream)
 
 
@@ -155,8 +155,8 @@ class _Path:
         origin = visit.rule.origin
         text = origin.text.strip() or f"{visit.chain} rule {visit.index}"
         line = f"{origin.line}: " if origin.line else ""
-        if any(one.hides is Hidden.RULES for one in visit.rule.unknown):
-            line, text = "", f"({'; '.join(one.reason for one in visit.rule.unknown)})"
+        if any(unknown.hides is Hidden.RULES for unknown in visit.rule.unknown):
+            line, text = "", f"({'; '.join(unknown.reason for unknown in visit.rule.unknown)})"
         self.lines.append(f"{self._indent()}{line}{text}")
         self.lines.append(f"{self._indent()}{' ' * len(line)}  → {note}")
 

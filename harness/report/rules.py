@@ -22,20 +22,20 @@ def print_coverage(report: CoverageReport, stream: TextIO) -> None:
     _section("not hit", report.missed, stream)
     _section("cannot be reached", report.unreachable, stream)
     wrong = [r for r in report.unreachable if r.matched]
-    for one in wrong:
-        print(f"proof and packets disagree: {place(one.rule)} matched {one.matched} times", file=stream)
+    for rule in wrong:
+        print(f"proof and packets disagree: {place(rule.rule)} matched {rule.matched} times", file=stream)
 
 
 def _section(title: str, rules: tuple[CoveredRule, ...], stream: TextIO) -> None:
     if not rules:
         return
     print(f"\n{title}:", file=stream)
-    for one in rules:
-        print(f"  {place(one.rule)}", file=stream)
-        if one.unreachable is not None:
-            print(f"      {one.unreachable}", file=stream)
-        elif one.idle is not None:
-            print(f"      would change nothing: {one.idle}", file=stream)
+    for rule in rules:
+        print(f"  {place(rule.rule)}", file=stream)
+        if rule.unreachable is not None:
+            print(f"      {rule.unreachable}", file=stream)
+        elif rule.idle is not None:
+            print(f"      would change nothing: {rule.idle}", file=stream)
 
 
 def coverage_to_json(report: CoverageReport) -> dict[str, object]:

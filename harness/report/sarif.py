@@ -30,7 +30,7 @@ def sarif_log(
     ``rules`` are reporting descriptors, to one of which each result refers by its id.
     """
     order = {str(rule["id"]): index for index, rule in enumerate(rules)}
-    notifications = [{"level": "error", "message": {"text": f"not tested: {one}"}} for one in untested]
+    notifications = [{"level": "error", "message": {"text": f"not tested: {reason}"}} for reason in untested]
     invocation: dict[str, object] = {"executionSuccessful": not untested}
     if notifications:
         invocation["toolExecutionNotifications"] = notifications
@@ -38,7 +38,7 @@ def sarif_log(
         "tool": {"driver": {"name": "nfparity", "semanticVersion": version, "rules": list(rules)}},
         "invocations": [invocation],
         "columnKind": "utf16CodeUnits",
-        "results": [{**one, "ruleIndex": order[str(one["ruleId"])]} for one in results],
+        "results": [{**result, "ruleIndex": order[str(result["ruleId"])]} for result in results],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"

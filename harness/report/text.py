@@ -23,8 +23,8 @@ def format_value(value: object) -> str:
 
 def print_parity(report: ParityReport, stream: TextIO) -> None:
     """Print a parity report."""
-    for one in report.assumed:
-        print(f"assumed {one}", file=stream)
+    for assumption in report.assumed:
+        print(f"assumed {assumption}", file=stream)
     for line in note_lines(report.notes):
         print(line, file=stream)
     for number, difference in enumerate(report.differences[:_SHOWN], start=1):
@@ -56,7 +56,7 @@ def _print_difference(number: int, difference: Difference, total: int, stream: T
 
 
 def _print_table(report: ParityReport, stream: TextIO) -> None:
-    rows = [_row(one) for one in report.backends]
+    rows = [_row(backend) for backend in report.backends]
     if stream.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -114,7 +114,7 @@ def _left_open(report: ParityReport) -> str:
     flows = "1 flow depends" if report.left_open == 1 else f"{report.left_open} flows depend"
     rules = report.open_rules[:_MOST_RULES]
     more = len(report.open_rules) - len(rules)
-    shown = "".join(f"\n  {plain(one)}" for one in rules) + (f"\n  and {more} more" if more else "")
+    shown = "".join(f"\n  {plain(rule)}" for rule in rules) + (f"\n  and {more} more" if more else "")
     return f"{flows} on rules that are not modelled; a backend agrees with whatever those may do:{shown}"
 
 

@@ -18,8 +18,8 @@ from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
 from backends.model.outcome import FlowResult, Outcome, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
-from harness.diff.compare import DifferentWay, Mismatch, differing_ways
-from harness.diff.paths import told_ways
+from harness.diff.compare import DifferentPath, Mismatch, differing_paths
+from harness.diff.paths import normal_paths
 from harness.diff.replay import Progress, replay
 from harness.diff.sampling import CERTAIN, Sampling
 from nfparity.assess.difference import ChangedPacket, Measure, Traced
@@ -106,9 +106,9 @@ def try_flows(
             continue
         if wanted.is_open:
             # The rules do not say it, but the kernel has: what it did in iptables mode is expected.
-            ways = told_ways(flow, now.branches, runs=now.runs, expected=wanted)
+            ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
             wanted = replace(now, branches=ways)
-            other = tuple(differing_ways(flow, wanted, later))
+            other = tuple(differing_paths(flow, wanted, later))
         changed += (_changed(simulation, flow, wanted, way) for way in other)
         if any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches):
             routed.append(_routed(flow, now, later))
@@ -123,7 +123,7 @@ def try_flows(
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:
     """The first packet of a flow in both modes, changed or not; of several outcomes a routed one."""
     before, after = (
-        [branch.outcomes[0] for branch in told_ways(flow, one.branches, runs=one.runs)]
+        [branch.outcomes[0] for branch in normal_paths(flow, one.branches, runs=one.runs)]
         for one in (now, later)
     )
     return ChangedPacket(
@@ -157,7 +157,7 @@ def _measured(
 
 
 def _changed(
-    simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentWay
+    simulation: Simulation, flow: Flow, wanted: FlowResult, different: DifferentPath
 ) -> ChangedPacket:
     """The first step of an outcome that differs from the closest outcome of iptables mode."""
     placed = [m for m in different.mismatches if m.step is not None and m.branch is not None]
@@ -167,7 +167,7 @@ def _changed(
     send = flow.steps[sent]
     assert isinstance(send, Send)
     index = _outcome_index(flow, step)
-    outcomes = () if different.way is None else different.way.outcomes
+    outcomes = () if different.path is None else different.path.outcomes
     return ChangedPacket(
         flow=flow,
         step=step,
@@ -175,7 +175,7 @@ def _changed(
         entry=send.entry,
         before=wanted.branches[branch].outcomes[index],
         after=outcomes[index] if index < len(outcomes) else _NOTHING,
-        instead="" if different.way is not None else _instead(different.mismatches[0]),
+        instead="" if different.path is not None else _instead(different.mismatches[0]),
         tracing=cache(partial(_traced, simulation, flow, wanted.branches[branch].outcomes, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in different.mismatches if m.step in (step, None))),
     )

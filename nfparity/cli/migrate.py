@@ -273,7 +273,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         with progress(sys.stderr) as told:
             reports = send_packets(found, told)
         for family, report in reports.items():
-            differing = sum(one.differing for one in report.backends)
+            differing = sum(backend.differing for backend in report.backends)
             data["families"][family.value]["packets"] = {"flows": report.flows, "different": differing}
             lines.append(
                 f"{family.value}: {report.flows} flows through a copy of this node: {differing} different"
@@ -328,9 +328,9 @@ def _migration(arguments: argparse.Namespace) -> Migration:
 def _show_plan(arguments: argparse.Namespace, planned: Planned) -> None:
     from nfparity.report.migration import plan_data, plan_lines, static_lines
 
-    data = {one.plan.family.value: plan_data(one) for one in planned.families}
+    data = {family.plan.family.value: plan_data(family) for family in planned.families}
     static = list(static_lines(planned.families))
-    lines = [line for one in planned.families for line in plan_lines(one)] + static
+    lines = [line for family in planned.families for line in plan_lines(family)] + static
     if not planned.parity:
         lines.append("no plan: packets are treated differently")
     elif arguments.output is not None:

@@ -224,8 +224,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def print_assumptions(node: Node) -> None:
     """Print the assumptions about a node on standard error."""
-    for one in node.assumed:
-        print(f"nfparity: assumed {one}", file=sys.stderr)
+    for assumption in node.assumed:
+        print(f"nfparity: assumed {assumption}", file=sys.stderr)
 
 
 def print_notes(notes: Iterable[Note]) -> None:
@@ -236,7 +236,7 @@ def print_notes(notes: Iterable[Note]) -> None:
 
 def print_unknown(ruleset: Ruleset) -> None:
     """Print on standard error the facts that the input hides, and its parts that have no effect."""
-    for one in ruleset.unknown:
-        print(f"nfparity: unknown: {one}", file=sys.stderr)
-    for one in ruleset.notes:
-        print(f"nfparity: note: {one}", file=sys.stderr)
+    for unknown in ruleset.unknown:
+        print(f"nfparity: unknown: {unknown}", file=sys.stderr)
+    for note in ruleset.notes:
+        print(f"nfparity: note: {note}", file=sys.stderr)

@@ -57,14 +57,16 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unknown option {name}{meant}")
 
     def _unknown(self, rest: Sequence[str]) -> str:
-        word = next((one for one in rest if one.startswith("-") and len(one) > 1), rest[0])
+        word = next(
+            (argument for argument in rest if argument.startswith("-") and len(argument) > 1), rest[0]
+        )
         if not word.startswith("-"):
             return f"unexpected argument {word!r}"
         name = word.partition("=")[0]
         return f"unknown option {name}{_meant(name, self._options())}"
 
     def _options(self) -> list[str]:
-        return [one for action in self._actions for one in action.option_strings]
+        return [option for action in self._actions for option in action.option_strings]
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         if isinstance(action.type, type) and action.choices is not None:
@@ -72,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_value(action, arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        choices = [str(one) for one in action.choices or ()]
+        choices = [str(choice) for choice in action.choices or ()]
         if not choices or str(value) in choices:
             return
         hint = _meant(str(value), choices) or f"; choose from {', '.join(choices)}"

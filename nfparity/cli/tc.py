@@ -179,11 +179,11 @@ def _connections(arguments: argparse.Namespace) -> int:
     from nfparity.tc.connections import connections
 
     for place, record in _loaded(arguments):
-        for one in connections(place, record):
+        for connection in connections(place, record):
             if arguments.format == "json":
-                print(json.dumps({"family": place.family.value, **one.data()}))
+                print(json.dumps({"family": place.family.value, **connection.data()}))
             else:
-                print(one.line())
+                print(connection.line())
     return 0
 
 
@@ -247,9 +247,9 @@ def _status_lines(family: Family, status: Status) -> Iterator[str]:
     yield f"  rules    {record.source.rules} (-O{record.source.level}, sha256 {record.source.digest})"
     yield f"  since    {record.since}"
     yield f"  forwards {'around the stack where it can' if record.source.direct else 'through the stack'}"
-    for one in status.attached:
-        yield f"  device   {one.device}{'' if one.complete else ': one side only'}"
-        for other in one.before:
+    for attached in status.attached:
+        yield f"  device   {attached.device}{'' if attached.complete else ': one side only'}"
+        for other in attached.before:
             name = f" {other.name}" if other.name else ""
             yield f"           {other.side.word}: {other.kind}{name} runs first ({other.preference})"
     for table in status.tables:
@@ -266,10 +266,10 @@ def _warn_of_others(family: Family) -> None:
 
     place = here(family)
     record = Record.read(place.record)
-    for one in status_of(place, record).attached if record is not None else ():
-        for other in one.before:
+    for attached in status_of(place, record).attached if record is not None else ():
+        for other in attached.before:
             print(
-                f"nfparity: {one.device}: the {other.kind} filter {other.name or other.preference} runs "
+                f"nfparity: {attached.device}: the {other.kind} filter {other.name or other.preference} runs "
                 f"first at {other.side.word}; packets that it accepts or drops bypass the rules",
                 file=sys.stderr,
             )

@@ -32,15 +32,15 @@ def completed(services: Iterable[Service], objects: ApiObjects, family: Family) 
     by_place = {place: s for s in told for place in _places(s)}
     grouped: dict[tuple[str, Protocol], Service] = {}
     rest = []
-    for one in services:
-        full = None if one.name is None else by_name.get((one.name, one.protocol))
-        full = full or next((by_place[p] for p in _places(one) if p in by_place), None)
+    for service in services:
+        full = None if service.name is None else by_name.get((service.name, service.protocol))
+        full = full or next((by_place[p] for p in _places(service) if p in by_place), None)
         if full is None or full.name is None:
-            rest.append(one)
+            rest.append(service)
             continue
         key = (full.name, full.protocol)
         before = grouped.get(key)
-        grouped[key] = _filled(one if before is None else _joined(before, one), full)
+        grouped[key] = _filled(service if before is None else _joined(before, service), full)
     return sorted(grouped.values(), key=lambda s: (s.name or "", s.protocol)) + rest
 
 

@@ -40,7 +40,7 @@ class ApiObjects:
         """
         names = [n["metadata"]["name"] for n in self.nodes]
         node = names[0] if node is None and len(names) == 1 else node
-        found = [s for one in self.services for s in self._ports(one, family, node)]
+        found = [s for service in self.services for s in self._ports(service, family, node)]
         return tuple(sorted(found, key=lambda s: (s.name or "", s.protocol)))
 
     def names(self) -> Iterator[tuple[str, Protocol]]:

@@ -22,8 +22,8 @@ def assessment_json(summary: Summary) -> str:
         "kubernetes": None if summary.version is None else summary.kubernetes,
         "against": summary.against,
         "changes": summary.changes,
-        "not tested": [str(one) for one in summary.untested],
-        "families": [_family(summary, one) for one in summary.assessments],
+        "not tested": [str(untested) for untested in summary.untested],
+        "families": [_family(summary, assessment) for assessment in summary.assessments],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 

@@ -23,7 +23,7 @@ def assessment_junit(summary: Summary, *, times: bool) -> str:
     A flow fails in nftables mode if its outcome changes, and in iptables mode if simulator and kernel
     disagree. A family that was not tested is an error.
     """
-    suites = [suite for one in summary.assessments for suite in _suites(summary, one)]
+    suites = [suite for assessment in summary.assessments for suite in _suites(summary, assessment)]
     for untested in summary.untested:
         name = f"{untested.family.value}: every flow"
         cases = (TestCase(name=name, error=untested.reason),)

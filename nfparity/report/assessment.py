@@ -43,8 +43,10 @@ def _lines(summary: Summary) -> Iterator[str]:
     if summary.against is not None:
         after = summary.against
     yield f"{summary.snapshot}: before: iptables rules; after: nftables rules {after}"
-    for one in dict.fromkeys(a for assessment in summary.assessments for a in assessment.facts.assumed):
-        yield f"  assumed: {one}"
+    for assumption in dict.fromkeys(
+        a for assessment in summary.assessments for a in assessment.facts.assumed
+    ):
+        yield f"  assumed: {assumption}"
     yield ""
     for assessment in summary.assessments:
         family = assessment.facts.family
@@ -94,7 +96,7 @@ def _places(finding: Finding) -> str:
 
 
 def _told(finding: Finding) -> str:
-    told = finding.told or next((one.told for one in finding.examples if one.told), "")
+    told = finding.told or next((example.told for example in finding.examples if example.told), "")
     return f": {told}" if told else ""
 
 

@@ -28,7 +28,7 @@ _OWN: Final = {
 
 def assessment_sarif(summary: Summary, *, version: str) -> str:
     """Return the assessment as a SARIF log of one run; ``version`` is this program's."""
-    untested = [str(one) for one in summary.untested]
+    untested = [str(family) for family in summary.untested]
     return sarif_log(list(_rules()), _results(summary), version=version, untested=untested)
 
 
@@ -97,4 +97,4 @@ def _shown(summary: Summary, changed: ChangedPacket | None, family: Family) -> s
 
 def _files(summary: Summary) -> Iterator[str]:
     """The locations of findings without a line."""
-    return (one.facts.ruleset.source for one in summary.assessments)
+    return (assessment.facts.ruleset.source for assessment in summary.assessments)

@@ -49,16 +49,16 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         yield f"all {len(fleet.shared.answers)} nodes with findings"
         yield from _findings(fleet.shared)
         yield ""
-    for one in fleet.alike:
-        yield f"{_nodes(len(one.answers))}: {_named([short[path] for path in one.paths])}"
-        if one.failure is not None:
-            yield from _field("not assessed", one.failure.reason)
-        elif not one.found:
+    for group in fleet.alike:
+        yield f"{_nodes(len(group.answers))}: {_named([short[path] for path in group.paths])}"
+        if group.failure is not None:
+            yield from _field("not assessed", group.failure.reason)
+        elif not group.found:
             yield from _field("", "nothing changes")
-        yield from _findings(one, shared)
-        if one.found:
+        yield from _findings(group, shared)
+        if group.found:
             # On one line however long, to be copied.
-            words = shlex.join(["nfparity", "assess", one.paths[0], *fleet.options])
+            words = shlex.join(["nfparity", "assess", group.paths[0], *fleet.options])
             yield f"  {'reproduce':<12} {words}"
         yield ""
     if fleet.spread:
@@ -68,8 +68,8 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         of = f"{spread.subjects} subject{'s' if spread.subjects != 1 else ''}"
         yield from _field(spread.id, f"{_nodes(spread.nodes)}, {of}: {title}")
     failed = f", {fleet.failed} not assessed" if fleet.failed else ""
-    known = [one.id for one in fleet.spread if one.id not in _OWN]
-    unexplained = sum(one.nodes for one in fleet.spread if one.id == UNEXPLAINED)
+    known = [difference.id for difference in fleet.spread if difference.id not in _OWN]
+    unexplained = sum(difference.nodes for difference in fleet.spread if difference.id == UNEXPLAINED)
     yield (
         f"{_nodes(fleet.nodes)} in {len(fleet.alike)} groups{failed}: {len(known)} known differences, "
         f"{unexplained} with unexplained ones; {fleet.flows} flows"
@@ -86,7 +86,7 @@ def _findings(one: Alike, shared: frozenset[Found] = frozenset()) -> Iterator[st
 
 
 def _short(fleet: Fleet) -> dict[str, str]:
-    paths = sorted(path for one in fleet.alike for path in one.paths)
+    paths = sorted(path for group in fleet.alike for path in group.paths)
     return dict(zip(paths, labels(paths), strict=True))
 
 
@@ -123,15 +123,15 @@ def fleet_json(fleet: Fleet) -> str:
         "failed": fleet.failed,
         "changes": fleet.changes,
         "flows": fleet.flows,
-        "groups": [_alike(one) for one in fleet.alike],
+        "groups": [_alike(group) for group in fleet.alike],
         "differences": [
             {
-                "id": one.id,
-                "title": one.title or _OWN.get(one.id, ""),
-                "nodes": one.nodes,
-                "subjects": one.subjects,
+                "id": difference.id,
+                "title": difference.title or _OWN.get(difference.id, ""),
+                "nodes": difference.nodes,
+                "subjects": difference.subjects,
             }
-            for one in fleet.spread
+            for difference in fleet.spread
         ],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -78,7 +78,7 @@ def plan_lines(one: PlannedFamily) -> Iterator[str]:
 def static_lines(families: Iterable[PlannedFamily]) -> Iterator[str]:
     """Yield that the translation does not follow later changes, and what does instead."""
     yield "static: the rules are translated as they are now; later changes of them are not followed"
-    tables = dict.fromkeys(table for one in families for table in _kube_proxys(one))
+    tables = dict.fromkeys(table for family in families for table in _kube_proxys(family))
     if not tables:
         return
     leave = " ".join(f"--keep-table {table}" for table in tables)
@@ -101,21 +101,21 @@ def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
 
 def live_data(found: Found) -> dict[str, Any]:
     """Return what is loaded, against what was applied, for JSON."""
-    families = {one.family.value: one.data() for one in found.families}
+    families = {family.family.value: family.data() for family in found.families}
     return {"state": found.state.value, "since": found.record.since, "families": families}
 
 
 def live_lines(found: Found) -> list[str]:
     """Return by what it differs, a line each."""
     lines = []
-    for one in found.families:
-        name = one.family.value
-        if one.differences is None:
+    for family in found.families:
+        name = family.family.value
+        if family.differences is None:
             lines.append(f"{name}: the nftables table is missing")
             continue
-        lines += [f"{name}: {each.line()}" for each in one.differences]
-        lines += [f"{name}: iptables has rules again in table {table}" for table in one.again]
-        if not one.differences and not one.again:
+        lines += [f"{name}: {each.line()}" for each in family.differences]
+        lines += [f"{name}: iptables has rules again in table {table}" for table in family.again]
+        if not family.differences and not family.again:
             lines.append(f"{name}: no difference from what was applied")
     return lines
 

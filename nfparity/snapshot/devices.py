@@ -87,7 +87,7 @@ def read_devices(data: bytes, *, name: str) -> Devices:
         # Any device makes an address the node's own; the last one of a device is never chosen as a source.
         first = interfaces[0]
         interfaces[0] = Interface(first.name, (*first.addresses, *elsewhere))
-        notes += [f"address {one} on {first.name} (it is on lo)" for one in elsewhere]
+        notes += [f"address {address} on {first.name} (it is on lo)" for address in elsewhere]
     return Devices(
         interfaces=tuple(interfaces), routes=tuple(routes), left_out=frozenset(left_out), notes=tuple(notes)
     )

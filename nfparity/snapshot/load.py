@@ -44,7 +44,7 @@ def _inferred(snapshot: Snapshot) -> Node:
     """A node for the rules of every family: what is inferred for each, under the same names."""
     from nfparity.snapshot.inference import infer_node
 
-    nodes = [infer_node(one.whole()) for one in snapshot.rules.values()]
+    nodes = [infer_node(rules.whole()) for rules in snapshot.rules.values()]
     addresses: dict[str, tuple[Address, ...]] = {}
     for interface in (i for node in nodes for i in node.interfaces):
         before = addresses.get(interface.name, ())
@@ -53,7 +53,7 @@ def _inferred(snapshot: Snapshot) -> Node:
         tuple(Interface(n, a) for n, a in addresses.items()),
         tuple(dict.fromkeys(r for node in nodes for r in node.routes)),
         {},
-        tuple(dict.fromkeys(one for node in nodes for one in node.assumed)),
+        tuple(dict.fromkeys(assumption for node in nodes for assumption in node.assumed)),
     )
 
 

@@ -117,14 +117,14 @@ def with_networks(
     notes: list[str] = []
     for interface in interfaces:
         addresses: list[Address] = []
-        for one in interface.addresses:
-            if one.family is not family or one.prefix_length == family.bits:
-                addresses.append(one)
-            elif (interface.name, one.network) in given.connected:
-                implied.add((interface.name, one.network))
-                addresses.append(one)
+        for address in interface.addresses:
+            if address.family is not family or address.prefix_length == family.bits:
+                addresses.append(address)
+            elif (interface.name, address.network) in given.connected:
+                implied.add((interface.name, address.network))
+                addresses.append(address)
             else:
-                alone = Address(family, one.value, family.bits)
+                alone = Address(family, address.value, family.bits)
                 addresses.append(alone)
                 notes.append(f"address {alone} on {interface.name}, without its network (no route to it)")
         made.append(Interface(interface.name, tuple(addresses)))

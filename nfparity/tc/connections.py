@@ -108,7 +108,7 @@ def connections(place: Place, record: Record) -> Iterator[Connection]:
 
     Raises MachineError when the program keeps them in another form than this version knows.
     """
-    declared = next(one for one in bpf.runtime_maps(place.family) if one.name == "conns")
+    declared = next(map_ for map_ in bpf.runtime_maps(place.family) if map_.name == "conns")
     if declared.layout() != record.source.layout.get("conns"):
         raise MachineError("the loaded program keeps connections in another form; another version loaded it")
     structure = bpf.runtime_types(place.family).structures["conn"]

@@ -204,7 +204,9 @@ class Installed:
 
     def _change(self, record: Record, rules: Rules) -> bpf.BpfChange:
         loaded = {}
-        names = [one.name for one in rules.output.maps] + [one.name for one in rules.output.sets]
+        names = [contents.name for contents in rules.output.maps] + [
+            contents.name for contents in rules.output.sets
+        ]
         for name in names:
             found = self.place.map(record.generation, name)
             loaded[name] = bpf.LoadedMap(found.info.max_entries, dict(found.entries()))
@@ -221,8 +223,8 @@ class Installed:
         opened = {step.name: self.place.map(record.generation, step.name) for step in change.steps}
         change_maps(opened.__getitem__, change.steps)
         self._step("written")
-        for one in opened.values():
-            one.close()
+        for opened_map in opened.values():
+            opened_map.close()
         record.at(Phase.LOADED, source=source, since=_now()).write(self.place.record)
         return Outcome.CHANGED
 

@@ -69,10 +69,10 @@ def is_loaded(place: Place) -> bool:
         return True
     with Filters() as filters:
         return any(
-            one.ours and one.family is place.family
+            filter_.ours and filter_.family is place.family
             for index, _ in socket.if_nameindex()
             for side in Side
-            for one in filters.on(index, side)
+            for filter_ in filters.on(index, side)
         )
 
 

@@ -73,18 +73,19 @@ class Status:
             "direct": record.source.direct,
             "devices": [
                 {
-                    "device": one.device,
-                    "index": one.index,
-                    **{side.word: number or None for side, number in one.programs.items()},
+                    "device": attached.device,
+                    "index": attached.index,
+                    **{side.word: number or None for side, number in attached.programs.items()},
                     "before": [
                         {"side": f.side.word, "preference": f.preference, "kind": f.kind, "name": f.name}
-                        for f in one.before
+                        for f in attached.before
                     ],
                 }
-                for one in self.attached
+                for attached in self.attached
             ],
             "tables": {
-                one.name: {"entries": one.entries, "max_entries": one.max_entries} for one in self.tables
+                table.name: {"entries": table.entries, "max_entries": table.max_entries}
+                for table in self.tables
             },
             "counters": dict(self.counters),
             "sysctls": {f"net.ipv4.conf.{d}.{n}": value for (d, n), value in record.sysctls.items()},

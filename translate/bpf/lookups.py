@@ -76,14 +76,14 @@ def _map(statement: Lookup, net: int | None, context: Context) -> Code:
     parts = [Declarator(wire if field.is_address else U32, f"k{i}") for i, field in enumerate(fields)]
     contents = MapContents(
         name=f"lookup_{number}",
-        fields=(*(one.name for one in length), *(field.text for field in fields)),
+        fields=(*(part.name for part in length), *(field.text for field in fields)),
         key=Structure(f"key_{number}", (*length, *parts)),
         entries=entries,
         trie=net is not None,
         max_entries=max_entries_for(len(entries)),
     )
     values = (
-        *(f".{one.name} = {before + bits}" for one in length),
+        *(f".{part.name} = {before + bits}" for part in length),
         *(f".k{i} = {in_key(field)}" for i, field in enumerate(fields)),
     )
     lines = (

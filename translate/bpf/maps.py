@@ -65,7 +65,10 @@ class MapContents:
         if not self.entries:
             return []
         # All at once: a large ruleset has tens of thousands. These keys and values have no padding.
-        widths = [one.size if isinstance(one.type, Structure) else 0 for one in self.key.declarators]
+        widths = [
+            declarator.size if isinstance(declarator.type, Structure) else 0
+            for declarator in self.key.declarators
+        ]
         columns = [
             [part.to_bytes(width, "big") for part in column] if width else column
             for width, column in zip(

@@ -67,8 +67,8 @@ class BpfOutput:
             slots=slot_sizes(self.processors)["SLOTS"],
         )
         return {
-            one.name: one
-            for one in (*runtime, *(c.declared for c in self.maps), *(c.declared for c in self.sets))
+            declared.name: declared
+            for declared in (*runtime, *(c.declared for c in self.maps), *(c.declared for c in self.sets))
         }
 
     @property
@@ -102,7 +102,9 @@ class BpfOutput:
 
     def _sizes(self) -> dict[str, int]:
         """The macros for sizes of maps, and their values."""
-        macros = {one.size_macro: one.size for one in self.declared.values() if one.size_macro}
+        macros = {
+            declared.size_macro: declared.size for declared in self.declared.values() if declared.size_macro
+        }
         return {**macros, **self._slots}
 
     def _program(self, chains: str, sizes: Mapping[str, int]) -> str:

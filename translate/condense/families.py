@@ -322,9 +322,9 @@ def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
 
 def _excluded(test: FieldTest, families: Sequence[RuleFamily]) -> bool:
     """Return whether a constant is one of the addresses that a negated test leaves out."""
-    for one in families:
-        at = [number for number, where in enumerate(one.fields) if where is test.field]
-        for text in {member.constants[number] for member in one.members for number in at}:
+    for family in families:
+        at = [number for number, where in enumerate(family.fields) if where is test.field]
+        for text in {member.constants[number] for member in family.members for number in at}:
             address = parse_address(Family.IP6 if ":" in text else Family.IP, text)
             if any(address in value for value in test.values if isinstance(value, Interval)):
                 return True

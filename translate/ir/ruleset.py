@@ -134,7 +134,7 @@ class Rule:
         """
         if not self.unknown:
             return False
-        hides = {one.hides for one in self.unknown} - {Hidden.EFFECT}
+        hides = {unknown.hides for unknown in self.unknown} - {Hidden.EFFECT}
         if hides != {Hidden.TESTS}:
             return bool(hides)
         does = any(not isinstance(action, SideEffect) for action in self.actions)
@@ -248,7 +248,7 @@ class Ruleset:
 
     def sets_not_given(self) -> Iterator[tuple[Rule, str]]:
         """Yield every rule that tests an ipset whose members were not given, with the set's name."""
-        given = {one.name for one in self.sets}
+        given = {ipset.name for ipset in self.sets}
         for rule, test in self.set_tests():
             if test.name not in given:
                 yield rule, test.name

@@ -172,8 +172,8 @@ def _is_deep(value: object, text: str) -> bool:
     for _ in range(DEEPEST):
         level = [
             child
-            for one in level
-            for child in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
             if isinstance(child, dict | list)
         ]
         if not level:

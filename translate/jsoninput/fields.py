@@ -44,9 +44,9 @@ class Problems:
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Keep several problems."""
-        for one in diagnostics:
+        for diagnostic in diagnostics:
             if len(self.found) < self.limit:
-                self.found.append(one)
+                self.found.append(diagnostic)
             else:
                 self.more += 1
 

@@ -65,20 +65,20 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
     faults: list[Diagnostic] = []
     commands: list[Command] = []
     document = _document(text, name)
-    entries = [one for one in _entries(document) if one.table not in without]
+    entries = [entry for entry in _entries(document) if entry.table not in without]
     sound: list[_Entry] = []
-    for one in entries:
-        found = list(_faults(one))
-        faults += (Diagnostic(document.origin((*one.path, *path)), *said) for path, *said in found[:_MOST])
+    for entry in entries:
+        found = list(_faults(entry))
+        faults += (Diagnostic(document.origin((*entry.path, *path)), *said) for path, *said in found[:_MOST])
         if not found:
-            sound.append(one)
+            sound.append(entry)
         if len(faults) >= _MOST:
             break
     if faults:
         raise ParseError(tuple(faults))
-    filled = {given for one in sound if one.kind == "rule" for given in _fills(one.data)}
-    for one in sound:
-        commands += _commands(one, document.origin(one.path), filled)
+    filled = {given for entry in sound if entry.kind == "rule" for given in _fills(entry.data)}
+    for entry in sound:
+        commands += _commands(entry, document.origin(entry.path), filled)
     yield True, tuple(commands)
 
 
@@ -252,8 +252,8 @@ def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
     """The sets into which a rule puts what it meets; those of a statement without JSON form are refused."""
     expressions = entry.get("expr")
     found = []
-    for one in expressions if isinstance(expressions, list) else ():
-        statement = one.get("set") or one.get("map") if isinstance(one, dict) else None
+    for expression in expressions if isinstance(expressions, list) else ():
+        statement = expression.get("set") or expression.get("map") if isinstance(expression, dict) else None
         if isinstance(statement, dict) and statement.get("op") in ("add", "update"):
             name = statement.get("set") or statement.get("map")
             if isinstance(name, str):
@@ -262,17 +262,17 @@ def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
 
 
 def _counts(entry: dict[str, Any]) -> bool:
-    return any(isinstance(one, dict) and _COUNTING & one.keys() for one in _walk(entry["expr"]))
+    return any(isinstance(value, dict) and _COUNTING & value.keys() for value in _walk(entry["expr"]))
 
 
 def _walk(value: object) -> Iterator[object]:
     yield value
     if isinstance(value, list):
-        for one in value:
-            yield from _walk(one)
+        for child in value:
+            yield from _walk(child)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _walk(one)
+        for child in value.values():
+            yield from _walk(child)
 
 
 def _where(entry: dict[str, Any], key: str) -> GivenSet:

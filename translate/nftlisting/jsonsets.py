@@ -34,7 +34,10 @@ def lost(entry: Mapping[str, Any]) -> str | None:
         kind = next(iter(statement), "")
         if kind not in _STATEMENTS:
             return f"its elements have {kind}"
-    if any(one == "*" or (isinstance(one, list) and one[:1] == ["*"]) for one in entry.get("elem", ())):
+    if any(
+        element == "*" or (isinstance(element, list) and element[:1] == ["*"])
+        for element in entry.get("elem", ())
+    ):
         return "it has an element for all other keys, of which nft 1.0.6 dies in such a map"
     return None
 
@@ -58,7 +61,7 @@ def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic
         parts.append("auto-merge")
     if "comment" in entry:
         parts.append(f'comment "{entry["comment"]}"')
-    parts += [_statement(*one) for statement in entry.get("stmt", ()) for one in statement.items()]
+    parts += [_statement(*item) for statement in entry.get("stmt", ()) for item in statement.items()]
     return f"add {kind} {where} {{ {'; '.join(parts)}; }}"
 
 
@@ -75,8 +78,8 @@ def _types(value: object) -> tuple[str, ...] | None:
             return ()
         case str():
             return tuple(value.split(" . "))
-        case list() if all(isinstance(one, str) for one in value):
-            return tuple(str(one) for one in value)
+        case list() if all(isinstance(part, str) for part in value):
+            return tuple(str(part) for part in value)
     return None
 
 

@@ -39,7 +39,10 @@ _STATES: Final = Leaf(
 _POLICY: Final = Leaf(lambda value: _UNIT.test(value) or _STATES.test(value), "a policy")
 _LIST: Final = Leaf(lambda value: isinstance(value, list), "a list")
 _STATEMENTS: Final = Leaf(
-    lambda value: isinstance(value, list) and all(isinstance(one, dict) and len(one) == 1 for one in value),
+    lambda value: (
+        isinstance(value, list)
+        and all(isinstance(statement, dict) and len(statement) == 1 for statement in value)
+    ),
     "a list of statements",
 )
 

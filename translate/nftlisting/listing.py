@@ -63,7 +63,7 @@ class Listing:
     @property
     def flush(self) -> str:
         """Commands that empty the sets that packets fill."""
-        return "".join(f"flush set {one}\n" for one in self.filled)
+        return "".join(f"flush set {name}\n" for name in self.filled)
 
 
 @collector_paused()
@@ -82,7 +82,7 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
     commands: list[Command] = []
     for movable, found in read(text, name, without):
         commands += sorted(found, key=lambda c: c.kind) if movable else found
-    filled = tuple(dict.fromkeys(one for command in commands for one in command.fills))
+    filled = tuple(dict.fromkeys(fill for command in commands for fill in command.fills))
     kept = tuple(_without_state(commands, set(filled)))
     devices: dict[str, Origin] = {}
     for command in kept:

@@ -16,10 +16,10 @@ def write_ipsets(sets: Iterable[IpSet]) -> str:
     Ranges that were given to ``ipset add`` are written as the elements that they stand for.
     """
     lines: list[str] = []
-    for one in sets:
-        lines.append(" ".join(["create", one.name, one.type.value, *map(_option, one.options)]))
-        for element in one.elements:
-            words = ["add", one.name, element_text(one.type, one.family, element.key)]
+    for ipset in sets:
+        lines.append(" ".join(["create", ipset.name, ipset.type.value, *map(_option, ipset.options)]))
+        for element in ipset.elements:
+            words = ["add", ipset.name, element_text(ipset.type, ipset.family, element.key)]
             before = [o for o in element.options if o.name == "timeout"]
             behind = [o for o in element.options if o.name != "timeout"]
             words += [*map(_option, before), *(["nomatch"] if element.nomatch else []), *map(_option, behind)]

@@ -8,7 +8,7 @@ from typing import Final
 from backends.model.flow import Flow, Send
 from backends.model.outcome import FlowResult, Outcome
 from backends.model.withfields import with_fields
-from harness.diff.paths import PICKED, way_key
+from harness.diff.paths import PICKED, path_key
 from nfparity.assess.difference import ChangedPacket, Claim, Detector, Measured, evidence
 from nfparity.assess.facts import Facts
 from nfparity.kubeproxy.service import Part, Service
@@ -92,7 +92,7 @@ def _any_of(flow: Flow, result: FlowResult) -> Outcome:
             return with_fields(one, sport=PICKED if picked else sends[-1].sport)
         return with_fields(one, src=sends[-1].src, sport=sends[-1].sport)
 
-    return min(map(of_the_last, outcomes), key=lambda one: way_key(flow, (one,)))
+    return min(map(of_the_last, outcomes), key=lambda one: path_key(flow, (one,)))
 
 
 def _claim_k25(facts: Facts, changed: ChangedPacket) -> Claim | None:

@@ -167,18 +167,18 @@ class _Writing:
         return f"{kind}-{endpoint_base(self._s, endpoint, self._family)}"
 
     def _affinity_sets(self, endpoints: Iterable[Endpoint]) -> None:
-        for one in endpoints:
+        for endpoint in endpoints:
             options = f"type {self._words.address} ; flags dynamic,timeout ; timeout {self._s.affinity}s"
-            self._script.declare("set", self._endpoint("affinity", one), options)
+            self._script.declare("set", self._endpoint("affinity", endpoint), options)
 
     def _balance(self, chain: str, endpoints: tuple[Endpoint, ...]) -> None:
         if not (self._layout.endpoint_chains or self._s.affinity):
             self._balance_in_place(chain, endpoints)
             return
         if self._s.affinity:
-            for one in endpoints:
-                known = f"{self._words.ip} saddr @{self._endpoint('affinity', one)}"
-                self._script.rule(chain, known, f"goto {self._endpoint('endpoint', one)}")
+            for endpoint in endpoints:
+                known = f"{self._words.ip} saddr @{self._endpoint('affinity', endpoint)}"
+                self._script.rule(chain, known, f"goto {self._endpoint('endpoint', endpoint)}")
         ways = " , ".join(f"{n} : goto {self._endpoint('endpoint', e)}" for n, e in enumerate(endpoints))
         self._script.rule(chain, f"numgen random mod {len(endpoints)} vmap {{ {ways} }}")
 
@@ -192,18 +192,20 @@ class _Writing:
         self._script.rule(chain, protocol, f"dnat {self._words.ip} addr . port to {pick}")
 
     def _hairpins(self) -> None:
-        for one in self._near:
-            host = self._host(one.address)
-            self._script.element("hairpin-connections", f"{host} . {host} . {self._s.protocol} . {one.port}")
+        for endpoint in self._near:
+            host = self._host(endpoint.address)
+            self._script.element(
+                "hairpin-connections", f"{host} . {host} . {self._s.protocol} . {endpoint.port}"
+            )
 
     def _endpoint_chains(self, endpoints: Iterable[Endpoint]) -> None:
         s, words = self._s, self._words
-        for one in endpoints:
-            chain = self._endpoint("endpoint", one)
+        for endpoint in endpoints:
+            chain = self._endpoint("endpoint", endpoint)
             self._script.chain(chain)
             if not self._layout.hairpin_set:
-                self._script.rule(chain, f"{words.ip} saddr {self._host(one.address)}", words.mark)
+                self._script.rule(chain, f"{words.ip} saddr {self._host(endpoint.address)}", words.mark)
             if s.affinity:
-                seen = f"update @{self._endpoint('affinity', one)} {{ {words.ip} saddr }}"
+                seen = f"update @{self._endpoint('affinity', endpoint)} {{ {words.ip} saddr }}"
                 self._script.rule(chain, seen)
-            self._script.rule(chain, f"meta l4proto {s.protocol} dnat to {one.text(self._family)}")
+            self._script.rule(chain, f"meta l4proto {s.protocol} dnat to {endpoint.text(self._family)}")

@@ -77,7 +77,7 @@ class Draft:
     def __post_init__(self) -> None:
         program = self.program
         self.family = program.family
-        self.ipsets = {one.name: one for one in program.sets}
+        self.ipsets = {ipset.name: ipset for ipset in program.sets}
         self.named = NamedSets(self.ipsets, self.family, self.names)
         for chain in program.chains:
             self._declare(chain)

@@ -77,7 +77,7 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
                 later = leaving if hook is Hook.OUTPUT else []
                 if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
                     later = later + looping
-                seen = next((one for one in later if _meets(one, answer, family)), None)
+                seen = next((later_rule for later_rule in later if _meets(later_rule, answer, family)), None)
                 if seen is not None and _meets(way, answer, family):
                     yield _refusal(way.origin, seen.origin)
                     break

@@ -141,18 +141,18 @@ class _Reader:
             raise ParseError(tuple(ordered))
         sets = []
         unread = {}
-        for one in self._sets.values():
-            if one.type is None or one.reason is not None:
-                unread[one.name] = UnreadSet(one.origin, one.reason or "")
+        for ipset in self._sets.values():
+            if ipset.type is None or ipset.reason is not None:
+                unread[ipset.name] = UnreadSet(ipset.origin, ipset.reason or "")
                 continue
             sets.append(
                 IpSet(
-                    name=one.name,
-                    type=one.type,
-                    family=one.family,
-                    elements=tuple(one.elements.values()),
-                    options=one.options,
-                    origin=one.origin,
+                    name=ipset.name,
+                    type=ipset.type,
+                    family=ipset.family,
+                    elements=tuple(ipset.elements.values()),
+                    options=ipset.options,
+                    origin=ipset.origin,
                 )
             )
         return IpSets(tuple(sets), unread, self._name)

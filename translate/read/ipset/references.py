@@ -18,7 +18,7 @@ def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
     other family (which the kernel takes, and never matches), and for another number of directions
     than the set has dimensions (of which it takes more, and matches none with fewer: ``ip_set_test``).
     """
-    known = {one.name: one for one in given.sets}
+    known = {ipset.name: ipset for ipset in given.sets}
     asked: set[str] = set()
     problems: dict[tuple[int, str], Diagnostic] = {}
     for rule, test in ruleset.set_tests():
@@ -29,7 +29,7 @@ def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
             problems.setdefault((rule.origin.line, test.name), problem)
     if problems:
         raise ParseError(tuple(problems.values()))
-    return replace(ruleset, sets=tuple(one for one in given.sets if one.name in asked))
+    return replace(ruleset, sets=tuple(ipset for ipset in given.sets if ipset.name in asked))
 
 
 def _problem(

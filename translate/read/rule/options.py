@@ -174,7 +174,7 @@ def _load_match(draft: Draft, name: str, word: int) -> Loaded:
     found = [one for registry in (MATCHES, UNMODELLED_MATCHES) if (one := registry.get(known)) is not None]
     if not found:
         raise RuleError(word, f'unknown match "{name}"', _nearest(name, (*MATCHES, *UNMODELLED_MATCHES)))
-    extension = next((one for one in found if one.family in (None, draft.family)), None)
+    extension = next((candidate for candidate in found if candidate.family in (None, draft.family)), None)
     if extension is None:
         raise RuleError(word, f'match "{name}" does not belong to IPv{draft.family.version}')
     loaded = Loaded(extension, word)
@@ -272,16 +272,16 @@ def _known_option(draft: Draft, spelling: str) -> dict[str, tuple[Loaded, Option
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
         return {base: base}
-    for one in reversed(draft.loaded):
-        spec = one.extension.spellings.get(spelling)
+    for loaded in reversed(draft.loaded):
+        spec = loaded.extension.spellings.get(spelling)
         if spec is not None:
-            return {spec.name: (one, spec)}
+            return {spec.name: (loaded, spec)}
     found: dict[str, tuple[Loaded, OptionSpec] | str | None] = {}
     if len(spelling) > 2 and spelling.startswith("--"):
-        for one in draft.loaded:
-            for text, spec in one.extension.spellings.items():
+        for loaded in draft.loaded:
+            for text, spec in loaded.extension.spellings.items():
                 if text.startswith(spelling):
-                    found[f"{spec.name} of {one.extension.name}"] = (one, spec)
+                    found[f"{spec.name} of {loaded.extension.name}"] = (loaded, spec)
         found |= {name: name for text, name in BASE_OPTIONS.items() if text.startswith(spelling)}
         found |= {text: None for text in OTHER_OPTIONS if text.startswith(spelling)}
     return found
@@ -294,14 +294,14 @@ def _implied(draft: Draft) -> MatchExtension | None:
     extension = MATCHES.get(_IMPLIED.get(draft.protocol, ""))
     if extension is None or (extension.family or draft.family) is not draft.family:
         return None
-    if any(one.extension is extension for one in draft.matches):
+    if any(loaded.extension is extension for loaded in draft.matches):
         return None
     return extension
 
 
 def _whose(loaded: list[Loaded]) -> str | None:
     """Return a hint that lists the options of the rule's extensions."""
-    names = [spec.name for one in loaded for spec in one.extension.options]
+    names = [spec.name for given in loaded for spec in given.extension.options]
     return "options that could stand here: " + ", ".join(names) if names else None
 
 

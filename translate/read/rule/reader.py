@@ -199,14 +199,20 @@ class RuleReader:
                 for name in BASE_ORDER
                 if name in draft.base
             ),
-            matches=tuple((self._match_part(one, draft), _place(one.places)) for one in draft.matches),
+            matches=tuple(
+                (self._match_part(given_match, draft), _place(given_match.places))
+                for given_match in draft.matches
+            ),
             comments=tuple(
-                at for one in draft.matches if one.extension.name == "comment" for at in one.places
+                at
+                for given_match in draft.matches
+                if given_match.extension.name == "comment"
+                for at in given_match.places
             ),
             target=target,
             goto=draft.goto,
             unknown=(
-                *(one for match in draft.matches for one in self._match_part(match, draft).unknown),
+                *(unknown for match in draft.matches for unknown in self._match_part(match, draft).unknown),
                 *(() if target is None else target[0].unknown),
             ),
             barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),

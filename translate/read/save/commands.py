@@ -174,10 +174,10 @@ class Commands:
         if len(words) == 3 and words[2].isascii() and words[2].isdigit():
             raise RuleError(2, "a rule is not deleted by number: what stood before it is not known")
         wanted = self.rules.read(words, 2, table=table.name, chain=chain.name, counters=None, origin=origin)
-        if any(one.unknown for one in chain.rules):
+        if any(other.unknown for other in chain.rules):
             raise RuleError(1, f'which rule of chain "{chain.name}" this deletes is not known')
         for rule in wanted:
-            found = next((one for one in chain.rules if replace(one, counters=None) == rule), None)
+            found = next((other for other in chain.rules if replace(other, counters=None) == rule), None)
             if found is None:
                 raise RuleError(1, f'chain "{chain.name}" has no such rule')
             chain.rules.remove(found)

@@ -39,8 +39,8 @@ class Faults:
 
     def add(self, found: list[Diagnostic]) -> None:
         """Add faults found by :mod:`translate.read.tables.checks`."""
-        for one in found:
-            self.report(one.origin, one.message, one.hint)
+        for diagnostic in found:
+            self.report(diagnostic.origin, diagnostic.message, diagnostic.hint)
 
     def raise_any(self) -> None:
         """Raise ParseError with the first 20 by position, and one that counts the others."""

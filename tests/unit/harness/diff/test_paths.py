@@ -9,7 +9,7 @@ from fractions import Fraction
 from backends.model.flow import Again, Flow, IcmpError, Pause, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
 from backends.model.packet import Packet, PortClass
-from harness.diff.paths import PICKED, told_ways
+from harness.diff.paths import PICKED, normal_paths
 from translate.ir import Family
 
 NODE, CLIENT, POD = 7, 1, 3
@@ -38,7 +38,7 @@ def drawn(seed: int, runs: int = 40) -> list[tuple[Outcome, ...]]:
 
 
 def test_picked_ports_and_the_order_of_ways_do_not_show() -> None:
-    told = {told_ways(flow(), branches(*drawn(seed)), runs=40) for seed in range(5)}
+    told = {normal_paths(flow(), branches(*drawn(seed)), runs=40) for seed in range(5)}
     assert len({tuple(branch.outcomes for branch in ways) for ways in told}) == 1
     assert [branch.outcomes[0].dst for branch in next(iter(told))] == [POD, POD + 1]
     assert {branch.outcomes[0].sport for branch in next(iter(told))} == {PICKED}
@@ -47,21 +47,21 @@ def test_picked_ports_and_the_order_of_ways_do_not_show() -> None:
 def test_a_port_that_is_always_the_same_is_told() -> None:
     ways = branches(*[(replace(MASQUERADED, sport=6000),)] * 1)
     ways = [replace(ways[0], probability=Fraction(1))]
-    (one,) = told_ways(flow(), ways, runs=40)
+    (one,) = normal_paths(flow(), ways, runs=40)
     assert one.outcomes[0].sport == 6000
 
 
 def test_of_a_single_run_a_changed_port_counts_as_picked() -> None:
-    (one,) = told_ways(flow(), branches((replace(MASQUERADED, sport=6000),)), runs=1)
+    (one,) = normal_paths(flow(), branches((replace(MASQUERADED, sport=6000),)), runs=1)
     assert one.outcomes[0].sport == PICKED
-    (other,) = told_ways(flow(), branches((replace(MASQUERADED, sport=80),)), runs=1)
+    (other,) = normal_paths(flow(), branches((replace(MASQUERADED, sport=80),)), runs=1)
     assert other.outcomes[0].sport == 80, "from where the kernel does not pick one for 40000"
 
 
 def test_a_port_that_was_kept_is_told() -> None:
     kept = replace(MASQUERADED, sport=40000)
     elsewhere = [(replace(one, out="eth0"),) for (one,) in drawn(1)]
-    told = told_ways(flow(), branches((kept,), *elsewhere), runs=41)
+    told = normal_paths(flow(), branches((kept,), *elsewhere), runs=41)
     assert {branch.outcomes[0].sport for branch in told} == {40000, PICKED}
 
 
@@ -73,8 +73,8 @@ def test_a_pick_may_be_the_port_that_was_sent() -> None:
 
     steps = flow(Reply(), IcmpError(type=3, code=3))
     picked = [run(port) for port in range(2000, 2040)]
-    without = told_ways(steps, branches(*picked), runs=40)
-    with_one = told_ways(steps, branches(*picked[1:], run(40000)), runs=40)
+    without = normal_paths(steps, branches(*picked), runs=40)
+    with_one = normal_paths(steps, branches(*picked[1:], run(40000)), runs=40)
     assert [one.outcomes for one in with_one] == [one.outcomes for one in without]
     assert [one.sport for one in with_one[0].outcomes] == [PICKED, 53, None]
     assert [one.dport for one in with_one[0].outcomes] == [5353, 40000, None]
@@ -93,7 +93,7 @@ def test_picks_of_two_connections_may_be_what_was_sent_in_turn() -> None:
     steps = flow(Reply(), Again())
     others = [run(2000 + n, 3000 + n) for n in range(40)]
     for drawn_ports in ((40000, 5000), (5000, 40000), (40000, 40000), (5000, 5000)):
-        (one,) = told_ways(steps, branches(*others, run(*drawn_ports)), runs=41)
+        (one,) = normal_paths(steps, branches(*others, run(*drawn_ports)), runs=41)
         assert [outcome.sport for outcome in one.outcomes] == [PICKED, 53, PICKED]
         assert one.outcomes[0].snat
 
@@ -102,9 +102,9 @@ def test_a_range_that_a_rule_gives_is_told_where_it_fits() -> None:
     given = PortClass(5000, 5010)
     expected = FlowResult("f", tuple(branches((replace(MASQUERADED, sport=given),))))
     inside = branches(*[(replace(MASQUERADED, sport=5000 + n % 11, mark=1),) for n in range(40)])
-    (one,) = told_ways(flow(), inside, runs=40, expected=expected)
+    (one,) = normal_paths(flow(), inside, runs=40, expected=expected)
     assert one.outcomes[0].sport == given
-    (other,) = told_ways(flow(), branches(*drawn(1))[:1], runs=41, expected=expected)
+    (other,) = normal_paths(flow(), branches(*drawn(1))[:1], runs=41, expected=expected)
     assert other.outcomes[0].sport == PICKED
 
 
@@ -116,7 +116,7 @@ def test_a_port_is_the_same_wherever_it_turns_up_again() -> None:
         error = replace(BACK, sport=None, dport=None, quoted=QuotedTuple(NODE, POD, port, 5353))
         return there, BACK, there, error
 
-    (one,) = told_ways(flow(*steps), branches(*[run(port) for port in range(2000, 2040)]), runs=40)
+    (one,) = normal_paths(flow(*steps), branches(*[run(port) for port in range(2000, 2040)]), runs=40)
     assert [outcome.sport for outcome in one.outcomes] == [PICKED, 53, PICKED, None]
     assert one.outcomes[3].quoted == QuotedTuple(NODE, POD, PICKED, 5353)
 
@@ -126,5 +126,5 @@ def test_the_port_of_an_answer_is_picked_by_where_the_answer_comes_from() -> Non
         there = replace(MASQUERADED, src=CLIENT, sport=40000, snat=False, dport=443)
         return there, replace(BACK, src=NODE, sport=port, snat=True)
 
-    (one,) = told_ways(flow(Reply()), branches(*[run(port) for port in range(100, 140)]), runs=40)
+    (one,) = normal_paths(flow(Reply()), branches(*[run(port) for port in range(100, 140)]), runs=40)
     assert one.outcomes[1].sport == PortClass(1, 511)

@@ -34,14 +34,14 @@ def test_fair_shares_pass_and_skewed_ones_do_not() -> None:
     skewed = Tally(flow_id="skewed", what="branch", probabilities=HALF, counts=(350, 650))
     found = unfair_shares([fair, skewed], false_alarm_rate=1e-6)
     assert {u.flow_id for u in found} == {"skewed"}
-    assert {u.way for u in found} == {0, 1}
+    assert {u.branch for u in found} == {0, 1}
     assert found[0].threshold == pytest.approx(1e-6 / 4)
 
 
 def test_a_branch_that_never_comes() -> None:
     thirds = (Fraction(1, 3),) * 3
     tally = Tally(flow_id="f", what="branch", probabilities=thirds, counts=(50, 50, 0))
-    assert [u.way for u in unfair_shares([tally], false_alarm_rate=1e-6)] == [2]
+    assert [u.branch for u in unfair_shares([tally], false_alarm_rate=1e-6)] == [2]
 
 
 def test_the_false_alarm_rate_holds() -> None:
