@@ -150,6 +150,8 @@ class Conversation:
             dport=got.sport,
             ttl=64,
             mark=0,
+            uid=0,
+            gid=0,
             bad_checksum=False,
         )
         if packet.proto == Protocol.TCP:
@@ -187,7 +189,7 @@ class Conversation:
             proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
-            quoted=with_fields(got, mark=0, bad_checksum=False),
+            quoted=with_fields(got, mark=0, uid=0, gid=0, bad_checksum=False),
         )
         self._original, self._last = False, None
         return Emission(error, last.out)

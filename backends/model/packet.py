@@ -94,7 +94,8 @@ class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 
     ``icmp_id`` is the identifier of a query; ``quoted`` is the packet inside an ICMP error.
-    ``mark`` is the sender's ``SO_MARK`` (packets made on the node only). ``bad_checksum``: the packet is
+    ``mark`` is the sender's ``SO_MARK``, ``uid`` and ``gid`` are the user and group that opened its socket
+    (packets made on the node only). ``bad_checksum``: the packet is
     sent with a wrong transport checksum, so that conntrack calls it INVALID (``nf_conntrack_checksum``).
     Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
     """
@@ -113,6 +114,8 @@ class Packet:
     ack: int = 0
     ttl: int = DEFAULT_TTL
     mark: int = 0
+    uid: int = 0
+    gid: int = 0
     payload: bytes = b""
     quoted: Packet | None = None
     bad_checksum: bool = False

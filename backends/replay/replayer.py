@@ -220,7 +220,7 @@ class Replayer:
             raise MachineError(f"{sent} is no packet for rules of {tap.family.value}")
         data = build(sent)
         if emission.entry is None:
-            tap.originate(data, mark=sent.mark)
+            tap.originate(data, mark=sent.mark, uid=sent.uid, gid=sent.gid)
         else:
             try:
                 tap.inject(emission.entry, data)

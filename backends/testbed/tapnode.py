@@ -40,6 +40,7 @@ from typing import Final, NamedTuple
 from backends.model.node import Node, Route
 from backends.testbed.netlink import Conntrack, Routing
 from backends.testbed.offloads import Offload, switch_off
+from backends.testbed.ownership import opening_as
 from backends.testbed.sniffer import SO_RCVMARK, Sniffer
 from backends.testbed.sysctls import set_node_sysctls, set_own_sysctls
 from backends.wire.ipv6header import pack_ipv6
@@ -99,8 +100,9 @@ class TapNode:
         self._links()
         self._sniffer = Sniffer(_ETHERTYPES[family])
         self._poll.register(self._sniffer.fileno(), select.EPOLLIN)
-        self._sender = self._open_sender()
-        self._sender_mark = 0
+        self._senders: dict[tuple[int, int], socket.socket] = {}
+        self._marks: dict[tuple[int, int], int] = {}
+        self._sender(0, 0)
         self._fence = self._open_fence()
         icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
         for proto in (Protocol.TCP, Protocol.UDP, icmp):
@@ -112,12 +114,15 @@ class TapNode:
         """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown."""
         os.write(self._taps[device], self._headers[device] + data)
 
-    def originate(self, data: bytes, *, mark: int) -> int:
-        """Send an IP packet from the node itself; return the errno of ``sendto``, or 0."""
-        sender = self._sender
-        if mark != self._sender_mark:
+    def originate(self, data: bytes, *, mark: int, uid: int = 0, gid: int = 0) -> int:
+        """Send an IP packet from a socket that a user and group of the node opened.
+
+        Returns the errno of ``sendto``, or 0.
+        """
+        sender = self._sender(uid, gid)
+        if mark != self._marks[uid, gid]:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, struct.pack("=I", mark))
-            self._sender_mark = mark
+            self._marks[uid, gid] = mark
         try:
             at, end = (16, 20) if self.family is Family.IP else (24, 40)
             sender.sendto(data, (socket.inet_ntop(self.family.socket_family, data[at:end]), 0))
@@ -304,8 +309,13 @@ class TapNode:
         self._poll.register(fd, select.EPOLLIN)
         return index
 
-    def _open_sender(self) -> socket.socket:
-        return socket.socket(self.family.socket_family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    def _sender(self, uid: int, gid: int) -> socket.socket:
+        sender = self._senders.get((uid, gid))
+        if sender is None:
+            with opening_as(uid, gid):
+                sender = socket.socket(self.family.socket_family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            self._senders[uid, gid], self._marks[uid, gid] = sender, 0
+        return sender
 
     def _open_fence(self) -> socket.socket:
         fence = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_FENCE))

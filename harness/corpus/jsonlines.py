@@ -90,6 +90,9 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
         obj.problem("in", f"the node has no interface {given!r}", f"it has {names}")
     if packet.mark and entry is not None:
         obj.problem("mark", "only packets made on the node carry a mark", 'they have "in": null')
+    for key, value in (("uid", packet.uid), ("gid", packet.gid)):
+        if value and entry is not None:
+            obj.problem(key, "only packets made on the node have an owner", 'they have "in": null')
     return Send(packet=packet, entry=entry)
 
 

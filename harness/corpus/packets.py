@@ -171,6 +171,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     proto = _read_protocol(obj, family)
     ttl = obj.integer("ttl", DEFAULT_TTL, low=1, high=255)
     mark = obj.integer("mark", 0, low=0, high=0xFFFFFFFF)
+    uid, gid = (obj.integer(key, 0, low=0, high=0xFFFFFFFE) for key in ("uid", "gid"))
     bad_checksum = obj.flag("bad_checksum")
     payload = b""
     text = obj.text("payload", "")
@@ -213,6 +214,8 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         proto=proto,
         ttl=ttl,
         mark=mark,
+        uid=uid,
+        gid=gid,
         payload=payload,
         bad_checksum=bad_checksum,
     )
@@ -244,6 +247,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["ttl"] = packet.ttl
     if packet.mark:
         out["mark"] = packet.mark
+    out.update({k: v for k, v in (("uid", packet.uid), ("gid", packet.gid)) if v})
     if packet.payload:
         out["payload"] = packet.payload.hex()
     if packet.bad_checksum:

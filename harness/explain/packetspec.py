@@ -7,9 +7,10 @@
     icmp 10.244.0.9 > 10.244.1.4 type 8/0 id 7
     tcp 172.18.0.2:40000 > 10.96.0.1:443 from node mark 0x4000
 
-Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``mark N``, ``flags
-SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the
-interface is where the route to the source leads; without a source port it is 40000.
+Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``mark N``,
+``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``,
+``bad-checksum``. Without ``in`` the interface is where the route to the source leads; without a source
+port it is 40000.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["DEFAULT_SPORT", "parse_packet"]
 DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
-_WITH_VALUE: Final = ("in", "from", "ttl", "mark", "flags", "type", "id", "payload")
+_WITH_VALUE: Final = ("in", "from", "ttl", "mark", "uid", "gid", "flags", "type", "id", "payload")
 
 
 class _Words:
@@ -136,6 +137,10 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
             return with_fields(packet, ttl=_number(words, value, "ttl", 255))
         case "mark":
             return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
+        case "uid":
+            return with_fields(packet, uid=_number(words, value, "user", 0xFFFFFFFE))
+        case "gid":
+            return with_fields(packet, gid=_number(words, value, "group", 0xFFFFFFFE))
         case "payload":
             try:
                 return with_fields(packet, payload=bytes.fromhex(value))
@@ -172,4 +177,6 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
         raise words.error(f"the node has no interface {entry!r}", hint=f"it has {names}")
     if packet.mark and entry is not None:
         raise words.error("only packets made on the node carry a mark", hint="add: from node")
+    if (packet.uid or packet.gid) and entry is not None:
+        raise words.error("only packets made on the node have an owner", hint="add: from node")
     return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

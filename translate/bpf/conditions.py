@@ -41,6 +41,7 @@ class _Column:
     present: str = ""
 
 
+_OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID)
 _CT: Final = "p->has_ct"
 
 FIELDS: Final = {
@@ -79,6 +80,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
+    **{field: _Column("") for field in _OF_SOCKETS},
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -174,6 +176,7 @@ def in_key(field: Field) -> str:
 
 
 def _field_test(test: FieldTest, family: Family) -> str:
+    refuse_field(test.field)
     column = FIELDS[test.field]
     text = column.text
     if test.mask is not None:
@@ -210,6 +213,13 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
     if value.low == 0:
         return f"{text} <= {literal(value.high)}"
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
+
+
+def refuse_field(field: Field) -> None:
+    """Raise CannotExpress for what belongs to a socket."""
+    if field in _OF_SOCKETS:
+        reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
+        raise CannotExpress("socket-owner", reason)
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:

@@ -72,6 +72,10 @@ class Field(Enum):
     REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the same, routed by the packet's mark
     BRIDGED = _Row("meta.bridged", 1)  # 1: the packet came in by a port of a bridge (br_netfilter)
 
+    SOCKET = _Row("socket", 1)  # 1: the packet comes from a socket of the node
+    SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened it; absent without one
+    SOCKET_GID = _Row("socket.gid", 32)
+
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""
     bits: int | None

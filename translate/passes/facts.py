@@ -75,6 +75,7 @@ ALWAYS_PRESENT: Final = frozenset(
         Field.REVERSE_PATH,
         Field.REVERSE_PATH_BY_MARK,
         Field.BRIDGED,
+        Field.SOCKET,
     }
 )
 """Fields that every packet has (see :class:`Field`)."""

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, Entry
 from backends.simulator.routing.path import Path
 from translate.ir import ConnectionState
 
-__all__ = ["Skb"]
+__all__ = ["Skb", "SocketKind"]
+
+
+class SocketKind(Enum):
+    """The socket that a packet comes from, if any."""
+
+    NONE = "none"
+    KERNEL = "kernel"
+    """One without a file, which no process has opened."""
+    OPENED = "opened"
 
 
 @dataclass(slots=True)
@@ -31,12 +41,21 @@ class Skb:
     direction: int = ORIGINAL
     state: ConnectionState | None = field(default=None)
     attached: bool = False
+    socket: SocketKind = SocketKind.NONE
 
     def split(self) -> Skb:
         """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
         entry = None if self.entry is None else self.entry.split()
         return Skb(
-            self.packet, self.mark, self.dev, self.path, entry, self.direction, self.state, self.attached
+            self.packet,
+            self.mark,
+            self.dev,
+            self.path,
+            entry,
+            self.direction,
+            self.state,
+            self.attached,
+            self.socket,
         )
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY
-from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.reject import (
@@ -88,7 +88,7 @@ class Stack:
 
     def send(self, packet: Packet) -> Fate:
         """Send a packet from the node through a raw socket (``raw_sendmsg``)."""
-        skb = Skb(packet, mark=packet.mark)
+        skb = Skb(packet, mark=packet.mark, socket=SocketKind.OPENED)
         path = self._routed("packet made on the node", packet.dst, self.router.route_output(packet.dst))
         if isinstance(path, NoRoute):
             return Dropped(path.value)
@@ -204,6 +204,7 @@ class Stack:
         if skb.path.dev != LOOPBACK:
             return Forwarded(skb.packet, skb.mark, skb.path.dev)
         skb.dev = LOOPBACK
+        skb.socket = SocketKind.NONE  # loopback_xmit
         return self._input(skb)
 
     # Hooks
@@ -345,7 +346,7 @@ class Stack:
             icmp_code=code,
             quoted=packet,
         )
-        return self._answer(skb, error, path, kind, why)
+        return self._answer(skb, error, path, kind, why, SocketKind.KERNEL)
 
     def _reset(self, skb: Skb, why: str) -> Fate:
         """Send a RST (``nf_send_reset``)."""
@@ -363,13 +364,21 @@ class Stack:
             return self._silent(kind, "there is no route back", why)
         return self._answer(skb, rst, path, kind, why)
 
-    def _answer(self, skb: Skb, answer: Packet, path: Path, kind: RejectKind | str, why: str) -> Fate:
+    def _answer(
+        self,
+        skb: Skb,
+        answer: Packet,
+        path: Path,
+        kind: RejectKind | str,
+        why: str,
+        socket: SocketKind = SocketKind.NONE,
+    ) -> Fate:
         """Send the node's answer to ``skb``, attached to its connection (``nf_ct_attach``).
 
         Without a connection, conntrack tracks it as any other packet; NOTRACK ignores it if ``skb`` is
         UNTRACKED.
         """
-        made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED)
+        made = Skb(answer, path=path, attached=skb.state is ConnectionState.UNTRACKED, socket=socket)
         if skb.entry is not None:
             made.entry = skb.entry
             made.direction = REPLY if skb.direction == ORIGINAL else ORIGINAL

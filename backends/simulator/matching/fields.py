@@ -9,7 +9,7 @@ from typing import Final
 
 from backends.model.packet import Port
 from backends.simulator.conntrack.connection import Entry
-from backends.simulator.conntrack.skb import Skb
+from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import Field, Hook, Protocol
 
@@ -102,6 +102,9 @@ _READERS: Final[dict[Field, Reader]] = {
     # a Node has no policy routing, which could read the mark
     Field.REVERSE_PATH: _reverse_path,
     Field.REVERSE_PATH_BY_MARK: _reverse_path,
+    Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
+    Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
+    Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,
     # and no bridges
     Field.BRIDGED: lambda view: 0,
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),

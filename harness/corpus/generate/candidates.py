@@ -198,6 +198,9 @@ class Candidates:
         self._made += 1
         return _FIRST_PORT + (self._made * 7) % (60000 - _FIRST_PORT)
 
+    def _owner(self, wants: Wants, field: Field) -> int:
+        return next((n for n in (0, *ends(wants.values(field))) if wants.allows(field, n)), 0)
+
     def _packet(
         self, wants: Wants, proto: int, src: int, dst: int, dport: int | None, *, made_here: bool
     ) -> Packet | None:
@@ -205,6 +208,9 @@ class Candidates:
         if made_here and wants.asks(Field.MARK):
             mark = next((m for m in self._values.marks(wants) if wants.allows(Field.MARK, m)), 0)
             packet = with_fields(packet, mark=mark)
+        if made_here:
+            uid, gid = (self._owner(wants, field) for field in (Field.SOCKET_UID, Field.SOCKET_GID))
+            packet = with_fields(packet, uid=uid, gid=gid)
         if proto in PORT_PROTOCOLS:
             sport = self._port()
             if not wants.allows(Field.SPORT, sport):

@@ -280,6 +280,14 @@ def _field_holds(
     return None  # a port that the kernel picks
 
 
+def _owner(field: Field, sighting: Sighting) -> int | None:
+    """The owner of a packet: one that has come in has none, and the sockets of the node send all others."""
+    if field is Field.SOCKET:
+        return int(not sighting.iif)
+    owner = sighting.packet.uid if field is Field.SOCKET_UID else sighting.packet.gid
+    return None if sighting.iif else owner
+
+
 def _value(field: Field, sighting: Sighting, places: Places) -> object:
     """The field's value, None when the packet lacks it, NotImplemented when it is not known."""
     packet = sighting.packet
@@ -304,6 +312,8 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return int(packet.flags) if packet.proto == Protocol.TCP else None
         case Field.MARK:
             return sighting.mark
+        case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET:
+            return _owner(field, sighting)
         case Field.IIF:
             return sighting.iif
         case Field.OIF:

@@ -245,6 +245,9 @@ class _Table:
             *[f"recent --name {draw.choice(('one', 'two'))} {draw.choice(_RECENT)}"] * 2,
             f"set {self._not()}--match-set {draw.choice(_ASKED_SETS)}",
         ]
+        if hook in ("OUTPUT", "POSTROUTING"):
+            owners = draw.choice(("uid-owner 0", "uid-owner 1-1000", "gid-owner 0", "socket-exists"))
+            modules += [f"owner {self._not()}--{owners}"] * 2
         if hook in ("PREROUTING", "INPUT", "FORWARD"):
             modules.append(f"physdev {self._not()}--physdev-is-in")
         if hook == "PREROUTING" and self.name in ("raw", "mangle") and self.family is Family.IP:

@@ -233,6 +233,10 @@ def _pools(family: Family) -> dict[str, _Pool]:
                 *("+3/s", " 3/s", "3x/s", "03/s", "0x3/s", "-1/s", "1/s/s", ""),
             ),
         ),
+        "owner": (
+            ("0", "1000", "0-999", "1:5", "root"),
+            ("5-1", "-", "1-", "-1", "4294967294", "4294967295", "0x10", "1-2-3", "+5", "010"),
+        ),
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
@@ -265,6 +269,7 @@ KINDS: Final = {
     "mark": {"--mark": "mark"},
     "multiport": dict.fromkeys(("--sports", "--dports", "--ports"), "multi"),
     "nfacct": {"--nfacct-name": "object"},
+    "owner": dict.fromkeys(("--uid-owner", "--gid-owner"), "owner"),
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "set": {"--match-set": "set sides"},

@@ -21,10 +21,11 @@ fails a test on its way.
 So it is cut off, too, with rules for that before the rest.
 
 *A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
-(it may have no transport header), did not come in by a bridge (its device may be of no kind), or came by
-another way than the one back (which takes two matches to say). So the rule's other tests jump to a chain of
-its own, where a packet of which the opposite is true returns and the actions follow. With ``Return`` or
-``Goto`` as its end the rule goes to that chain instead, and so does all else that stands behind it.
+(it may have no transport header), has no socket, did not come in by a bridge (its device may be of no kind),
+or came by another way than the one back (which takes two matches to say). So the rule's other tests jump to
+a chain of its own, where a packet of which the opposite is true returns and the actions follow. With
+``Return`` or ``Goto`` as its end the rule goes to that chain instead, and so does all else that stands behind
+it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from translate.passes.normalise import canonical
 
 __all__ = ["takes_rules", "write_apply"]
 
-_YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED})
+_YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED, Field.SOCKET})
 """Fields of one bit, of which one rule can match the value 1 alone."""
 
 

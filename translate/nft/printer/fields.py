@@ -106,6 +106,12 @@ def expression(field: Field, family: Family) -> str:
             return "fib saddr . mark . iif oif"
         case Field.BRIDGED:
             return "meta iifkind"
+        case Field.SOCKET:
+            return "meta cgroup"
+        case Field.SOCKET_UID:
+            return "meta skuid"
+        case Field.SOCKET_GID:
+            return "meta skgid"
         case _:
             assert_never(field)
 

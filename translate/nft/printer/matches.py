@@ -3,6 +3,8 @@
 * ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so that an operator is always there;
 * ``fib saddr . iif oif`` finds a route to a broadcast address, which ``rpfilter`` does not
   (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so that the type of the address is asked for as well;
+* every socket is in a cgroup, and ``meta cgroup`` fails without one (``nft_meta_get_eval_cgroup``); ``meta
+  skuid`` also fails for sockets of the kernel, which no process opened;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
 """
 
@@ -69,6 +71,8 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
         return f"{left} {_states(test)}"
     if field in _REVERSE_PATHS:
         return f"{left} exists {_NO_BROADCAST}"
+    if field is Field.SOCKET:
+        return f"{left} >= 0"
     if field is Field.BRIDGED:
         return f"{left} {_BRIDGE}"
     if test.mask is not None:

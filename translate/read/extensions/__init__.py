@@ -25,6 +25,7 @@ from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
 from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
+from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
@@ -50,6 +51,7 @@ MATCHES: Final = MappingProxyType(
             MARK_MATCH,
             MULTIPORT,
             NFACCT,
+            OWNER,
             PHYSDEV,
             RECENT,
             RPFILTER,

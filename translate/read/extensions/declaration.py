@@ -135,7 +135,8 @@ class MatchExtension:
     """A match (``-m name``). ``meaning`` returns tests that all must hold; None where it is not modelled.
 
     ``fields`` are those that one which is not modelled depends on: packets that agree in them get the same
-    answer. Without, each packet may get another one.
+    answer. Without, each packet may get another one. ``hooks`` are those that the kernel allows it in
+    (``struct xt_match``), None for all.
     """
 
     name: str
@@ -144,6 +145,7 @@ class MatchExtension:
     family: Family | None = None
     hides: Hidden = Hidden.TESTS
     fields: tuple[Field, ...] = ()
+    hooks: frozenset[Hook] | None = None
     spellings: Mapping[str, OptionSpec] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

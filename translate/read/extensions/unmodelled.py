@@ -45,8 +45,6 @@ length: !--length=1
 mac: !--mac-source=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
-owner: !--uid-owner=1 !--gid-owner=1 !--socket-exists=0 --suppl-groups=0 !--pid-owner=1
- !--sid-owner=1 !--cmd-owner=1
 pkttype: !--pkt-type=1
 policy: --dir=1 --pol=1 --strict=0 !--reqid=1* !--spi=1* !--tunnel-src=1* !--tunnel-dst=1* !--proto=1*
  !--mode=1* --next=0*
@@ -111,7 +109,7 @@ _ONE_FAMILY: Final = {
 }
 
 _FIELDS: Final = {
-    **dict.fromkeys(("cgroup", "mac", "owner", "socket"), (Field.SADDR,)),
+    **dict.fromkeys(("cgroup", "mac", "socket"), (Field.SADDR,)),
     **dict.fromkeys(("pkttype", "realm"), (Field.DADDR,)),
     "devgroup": (Field.IIF, Field.OIF),
     "policy": (Field.SADDR, Field.DADDR),

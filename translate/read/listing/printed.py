@@ -177,6 +177,9 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
             r"limit: avg (\S+) burst (\d+)",
             lambda f: ["-m", "limit", "--limit", f[1], "--limit-burst", f[2]],
         ),
+        (r"(! )?owner UID match (\S+)", _simple("owner", "--uid-owner")),
+        (r"(! )?owner GID match (\S+)", _simple("owner", "--gid-owner")),
+        (r"(! )?owner socket exists", _simple("owner", "--socket-exists")),
         (
             r"(! )?recent: (SET|CHECK|UPDATE|REMOVE)"
             r"((?: (?:seconds|hit_count|name|side|mask): \S+| reap| TTL-Match)*)",

@@ -12,7 +12,7 @@ from typing import Final
 
 from translate.errors import Diagnostic
 from translate.ir import Chain, Field, FieldTest, Hook, Origin, Rule, Table, calls, flat, live_chains
-from translate.read.extensions import TARGETS
+from translate.read.extensions import MATCHES, TARGETS
 from translate.read.spelling.scanner import scan
 
 __all__ = ["check_table"]
@@ -116,16 +116,18 @@ def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str,
 def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     how = "" if chain.hook is not None else f", from which chain {chain.name} is reached"
-    extension = TARGETS.get(rule.target.name) if rule.target is not None else None
-    if extension is not None and extension.hooks is not None and not extension.hooks.issuperset(hooks):
-        wrong = [hook for hook in hooks if hook not in extension.hooks]
-        found.append(
-            Diagnostic(
-                _at_word(rule.origin, extension.name),
-                f"target {extension.name} is not valid in {wrong[0]}{how}",
-                "only in " + ", ".join(sorted(extension.hooks)),
+    target = TARGETS.get(rule.target.name) if rule.target is not None else None
+    used = [("target", target)] if target is not None else []
+    for kind, extension in (*(("match", MATCHES.get(match.name)) for match in rule.matches), *used):
+        if extension is not None and extension.hooks is not None and not extension.hooks.issuperset(hooks):
+            wrong = [hook for hook in hooks if hook not in extension.hooks]
+            found.append(
+                Diagnostic(
+                    _at_word(rule.origin, extension.name),
+                    f"{kind} {extension.name} is not valid in {wrong[0]}{how}",
+                    "only in " + ", ".join(sorted(extension.hooks)),
+                )
             )
-        )
     for test in rule.tests:
         if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
             continue

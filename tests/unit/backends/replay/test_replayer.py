@@ -52,7 +52,7 @@ class Node:
             raise KeyError(device)
         self._take(parse(data).packet)
 
-    def originate(self, data: bytes, *, mark: int) -> int:
+    def originate(self, data: bytes, *, mark: int, uid: int = 0, gid: int = 0) -> int:
         self._take(with_fields(parse(data).packet, mark=mark))
         return 0
 

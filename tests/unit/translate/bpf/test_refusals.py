@@ -45,10 +45,10 @@ RECENT = "-m recent --name a --{} --mask 255.255.255.255 --rsource -j DROP"
 Case = Callable[[], Program]
 
 
-def rules(*lines: str, family: Family = Family.IP, level: int = 1) -> Case:
-    """Rules in FORWARD, the first of them on line 3."""
-    appended = (f"-A FORWARD {one}" for one in lines)
-    text = "\n".join(("*filter", ":FORWARD ACCEPT [0:0]", *appended, "COMMIT", ""))
+def rules(*lines: str, family: Family = Family.IP, level: int = 1, hook: str = "FORWARD") -> Case:
+    """Rules in a built-in chain, the first of them on line 3."""
+    appended = (f"-A {hook} {one}" for one in lines)
+    text = "\n".join(("*filter", f":{hook} ACCEPT [0:0]", *appended, "COMMIT", ""))
     return lambda: lower(read_ruleset(text.encode(), name="rules", family=family), level=level)
 
 
@@ -93,6 +93,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "unmodelled": (rules("-m osf --genre Linux -j DROP"), 3),
     "classify": (does(Classify(priority=1)), 3),
     "checksum": (does(FillChecksum()), 3),
+    "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
     "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),
     "interface-mask": (

@@ -25,7 +25,6 @@ def read(words: str, family: Family = Family.IP) -> Rule:
     "words",
     [
         "-m osf --genre Linux --ttl 0 -j LOG --log-prefix limited",
-        "-m owner ! --uid-owner 0-999 --suppl-groups -j RETURN",
         '-p tcp -m string --string "a \\"b\\" -j" --algo bm -j ACCEPT',
         '-m u32 --u32 "0x0>>0x16&0x3c@0x0>>0x10=0x800" -j ACCEPT',
         "-m policy --dir in --pol ipsec --strict --reqid 1 --mode tunnel --next --reqid 2 -j ACCEPT",

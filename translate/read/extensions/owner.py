@@ -1,0 +1,76 @@
+"""``-m owner``: the process whose socket a packet comes from."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from translate.ir import AnyOf, Field, FieldTest, Hook, Interval, Option, Test
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
+
+__all__ = ["OWNER"]
+
+_MOST: Final = 0xFFFFFFFE  # -1 is no user
+_FIELDS: Final = {
+    "--uid-owner": (Field.SOCKET_UID, "user"),
+    "--gid-owner": (Field.SOCKET_GID, "group"),
+}
+
+
+def _range(text: str, what: str, index: int) -> Interval:
+    """Return the numbers of ``owner_parse_range``."""
+    if text == "root":
+        return Interval.point(0)
+    first, *rest = re.split("[-:]", text, maxsplit=1)
+    low = unsigned(first, _MOST)
+    high = unsigned(rest[0], _MOST) if rest else low
+    if low is None or high is None:
+        hint = "names are those of the node; iptables-save prints the number"
+        raise OptionError(f'"{text}" is no number of a {what}, nor a range', option=index, hint=hint)
+    if high < low:
+        raise OptionError(f'"{text}" ends before it begins', option=index)
+    return Interval(low, high)
+
+
+def _test(index: int, option: Option) -> Test:
+    if option.name == "--socket-exists":
+        return FieldTest(field=Field.SOCKET, values=(Interval.point(0 if option.negated else 1),))
+    field, what = _FIELDS[option.name]
+    test = FieldTest(field=field, values=(_range(option.arguments[0], what, index),))
+    # Negated, it holds for a packet without an owner as well.
+    return AnyOf(tests=(test,), negated=True) if option.negated else test
+
+
+def _owner(given: Given, _context: Context) -> tuple[Test, ...]:
+    if not given.options:
+        raise OptionError("owner needs --uid-owner, --gid-owner or --socket-exists")
+    return tuple(_test(index, option) for index, option in enumerate(given.options))
+
+
+_OLD: Final = "the kernel has no such test since Linux 2.6.25"
+
+OWNER: Final = MatchExtension(
+    name="owner",
+    options=(
+        *(OptionSpec(name=name, invertible=True) for name in _FIELDS),
+        OptionSpec(name="--socket-exists", arguments=0, invertible=True),
+        OptionSpec(
+            name="--suppl-groups",
+            arguments=0,
+            refused="nftables and tc know the group of a socket, not its other groups",
+        ),
+        *(
+            OptionSpec(name=name, invertible=True, refused=_OLD)
+            for name in ("--pid-owner", "--sid-owner", "--cmd-owner")
+        ),
+    ),
+    meaning=_owner,
+    hooks=frozenset({Hook.OUTPUT, Hook.POSTROUTING}),
+)
+"""``-m owner`` (``owner_mt``).
+
+A packet that is forwarded, and a RST of REJECT, has no socket. An ICMP error of the node has one, which no
+process owns. Of both, ``--uid-owner`` and ``--gid-owner`` are false, and true where they are negated.
+"""
