@@ -11,7 +11,7 @@ from translate.ir import Family
 from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {"-m owner", "-j CHECKSUM", "-j CLASSIFY"}
-"""Matches and targets that one of the translations refuses, so that a case with them compares nothing there."""
+"""What one of the translations refuses, so that a case with it compares nothing there."""
 
 GUEST = Path(__file__).parents[3] / "corpus" / "guest"
 
