@@ -52,6 +52,10 @@ diff-test-rules-vm: ## the same on a Debian kernel in the VM (KERNEL=, RULES=opt
 	@vm/setup.sh vm
 	$(PYTHON_RUN) -m vm --kernel $(or $(KERNEL),6.1) --limit 86400 -- $(PYTHON_RUN) -m tests.lab.selfcheck $(RULES)
 
+diff-test-tools: ## rules of ufw, Docker, libvirt, firewalld and others, and their generated corpora (TOOLS=names); needs root
+	@vm/setup.sh test
+	$(PYTHON_RUN) -m tests.lab.toolrules $(TOOLS)
+
 diff-test-large: ## 10,000 services (SERVICES=), each used from every place, on the running kernel; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.large --services $(SERVICES)

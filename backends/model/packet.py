@@ -137,7 +137,8 @@ class Packet:
             src, dst = f"[{src}]", f"[{dst}]"
         if self.is_icmp:
             icmp = "icmp" if self.proto == Protocol.ICMP else "icmpv6"
-            return f"{icmp} {src} > {dst} type {self.icmp_type}/{self.icmp_code or 0} id {self.icmp_id}"
+            identifier = "" if self.icmp_id is None else f" id {self.icmp_id}"
+            return f"{icmp} {src} > {dst} type {self.icmp_type}/{self.icmp_code or 0}{identifier}"
         try:
             name = Protocol(self.proto).name.lower()
         except ValueError:

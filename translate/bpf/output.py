@@ -52,7 +52,7 @@ class BpfOutput:
 
     @property
     def lists(self) -> bool:
-        """Whether rules keep lists of ``-m recent`` (the map ``recents``) or take from ``buckets``."""
+        """True if rules keep lists of ``-m recent`` (the map ``recents``) or take from ``buckets``."""
         return not self.parts.isdisjoint({RuntimePart.RECENT, RuntimePart.LIMIT})
 
     @property

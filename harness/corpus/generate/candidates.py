@@ -20,6 +20,7 @@ from harness.corpus.generate.goals import Sighting
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends
 from harness.corpus.generate.wants import Wants
+from harness.corpus.packets import icmp_has_identifier
 from translate.ir import (
     PORT_PROTOCOLS,
     ConnectionState,
@@ -237,7 +238,9 @@ class Candidates:
         code = next((c for c in range(256) if wants.allows(Field.ICMP_CODE, c)), None)
         if kind is None or code is None:
             return None
-        return with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=self._port())
+        identifier = self._port()
+        asks = icmp_has_identifier(self.family, kind)
+        return with_fields(packet, icmp_type=kind, icmp_code=code, icmp_id=identifier if asks else None)
 
 
 def host_unreachable(family: Family) -> IcmpError:

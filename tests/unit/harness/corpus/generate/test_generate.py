@@ -229,6 +229,19 @@ def test_ipv6() -> None:
     assert "service-udp-fd00:2::a-53-inside" in {f.id for f in made.flows}
 
 
+def test_messages_without_an_identifier_get_none() -> None:
+    node = node_from_json('{"interfaces": {"eth0": ["2001:db8::2/64"]}}', name="node")
+    text = (
+        b"*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p ipv6-icmp -m icmp6 --icmpv6-type 135 -j ACCEPT\nCOMMIT\n"
+    )
+    rules = read_ruleset(text, name="rules", family=Family.IP6)
+    flows = generate_corpus(Job(rules=rules, node=node), seed=0).flows
+    kinds = {(f.first.packet.icmp_type, f.first.packet.icmp_id is None) for f in flows}
+    assert (135, True) in kinds
+    assert (135, False) not in kinds
+    assert (128, True) not in kinds
+
+
 def test_a_client_comes_back_to_its_endpoint() -> None:
     recent = "-m recent --rcheck --seconds 600 --name e1 --mask 255.255.255.255 --rsource"
     rules = read(
