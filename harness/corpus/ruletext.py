@@ -50,9 +50,11 @@ from translate.ir import (
     SetTest,
     Snat,
     TcpFlag,
+    Template,
     Test,
     Trace,
     Value,
+    ZoneSide,
     format_address,
 )
 
@@ -212,5 +214,23 @@ def action_text(action: Action, family: Family) -> str:
             return "computes its checksum, if that was left to the network card"
         case NoTrack():
             return "keeps it out of conntrack"
+        case Template():
+            return _template_text(action)
         case _:
             assert_never(action)
+
+
+def _template_text(action: Template) -> str:
+    parts = []
+    if action.zone != 0:
+        zone = "the zone of its mark" if action.zone is None else f"zone {action.zone}"
+        side = "" if action.side is ZoneSide.BOTH else f" for the {action.side} direction"
+        parts.append(f"has conntrack look for it in {zone}{side}")
+    if action.helper:
+        parts.append(f"gives a new connection the helper {action.helper}")
+    if action.timeout:
+        parts.append(f"gives a new connection the timeouts {action.timeout}")
+    if action.events is not None or action.expectation_events is not None:
+        names = ", ".join(action.events or action.expectation_events or ("none",))
+        parts.append(f"reports of a new connection the events {names}")
+    return " and ".join(parts) or "has conntrack treat it as usual, whatever later rules of raw say"

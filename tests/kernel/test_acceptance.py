@@ -43,9 +43,9 @@ LATE = re.compile(r" ! (?!-)| -[sdiop] ! ")
 """``--dport ! 53``, as releases before 1.8.8 took it (and ``-i !``, which is a device of that name now)."""
 
 NOT_THERE = re.compile(
-    rf"--match-set foo |--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
+    rf"--match-set foo | CT .*--[ht]|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
 )
-"""Objects that iptables' own tests name and do not make; whether one is there says nothing of the rule."""
+"""Objects that are named and not made, and helpers; whether one is there says nothing of the rule."""
 
 FORGOTTEN = re.compile(
     r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d"

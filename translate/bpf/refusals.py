@@ -16,6 +16,7 @@ REFUSED: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
     "checksum": "`-j CHECKSUM`",
     "classify": "`-j CLASSIFY`",
+    "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules whose actions, put together into one entry of a map, carry more than twelve numbers",
     "interface-mask": "an interface compared under a mask",

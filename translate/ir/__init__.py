@@ -26,6 +26,8 @@ from translate.ir.actions import (
     SetConnmark,
     SetMark,
     Snat,
+    Template,
+    ZoneSide,
 )
 from translate.ir.family import Family, format_address, parse_address
 from translate.ir.fields import (
@@ -173,10 +175,12 @@ __all__ = [
     "Table",
     "TableName",
     "TcpFlag",
+    "Template",
     "Test",
     "Trace",
     "Unknown",
     "Value",
+    "ZoneSide",
     "alternatives",
     "calls",
     "field_bits",

@@ -36,6 +36,8 @@ __all__ = [
     "SetConnmark",
     "SetMark",
     "Snat",
+    "Template",
+    "ZoneSide",
 ]
 
 
@@ -211,6 +213,31 @@ class NoTrack:
     """Keep the packet out of connection tracking (``-j CT --notrack``, ``-j NOTRACK``)."""
 
 
+class ZoneSide(StrEnum):
+    """The directions of a connection whose tuples are in its zone; the others are in zone 0."""
+
+    BOTH = "both"
+    ORIGINAL = "original"
+    REPLY = "reply"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """Say where conntrack looks for a packet's connection, and what a new one gets (``xt_ct_target``).
+
+    ``zone`` is None for the packet's mark as it is when conntrack sees it. ``helper`` and ``timeout`` name
+    what a new connection gets, empty for none; ``events`` and ``expectation_events`` are those that are
+    reported of it, None for all. A packet that has a connection, a template or is UNTRACKED keeps that.
+    """
+
+    zone: int | None = 0
+    side: ZoneSide = ZoneSide.BOTH
+    helper: str = ""
+    timeout: str = ""
+    events: tuple[str, ...] | None = None
+    expectation_events: tuple[str, ...] | None = None
+
+
 Action = (
     Accept
     | Drop
@@ -227,6 +254,7 @@ Action = (
     | Masquerade
     | Redirect
     | NoTrack
+    | Template
     | Log
     | NfLog
     | Audit

@@ -32,7 +32,9 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Template,
     Trace,
+    ZoneSide,
 )
 from translate.irtext.lexer import Cursor, TextError, number, quoted, word
 from translate.irtext.values import format_interval, take_interval
@@ -81,6 +83,8 @@ def format_action(action: Action, family: Family) -> str:
             return f"redirect{_ports(ports)}"
         case NoTrack():
             return "notrack"
+        case Template():
+            return _template(action)
         case Log(prefix=prefix, level=level, details=details):
             return " ".join(("log", quoted(prefix), "level", str(level), *details))
         case NfLog():
@@ -109,6 +113,16 @@ def _ports(ports: NatPorts) -> str:
     text += " random" if ports.random else ""
     text += " random-fully" if ports.fully_random else ""
     return f"{text} persistent" if ports.persistent else text
+
+
+def _template(action: Template) -> str:
+    text = f"ct zone {'mark' if action.zone is None else action.zone} {action.side}"
+    text += f" helper {quoted(action.helper)}" if action.helper else ""
+    text += f" timeout {quoted(action.timeout)}" if action.timeout else ""
+    text += "" if action.events is None else f" events {quoted(' '.join(action.events))}"
+    if action.expectation_events is None:
+        return text
+    return f"{text} expectation-events {quoted(' '.join(action.expectation_events))}"
 
 
 def _nflog(action: NfLog) -> str:
@@ -159,6 +173,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return Redirect(_take_ports(cursor))
         case "notrack":
             return NoTrack()
+        case "ct":
+            return _take_template(cursor)
         case "log":
             return _take_log(cursor)
         case "nflog":
@@ -212,6 +228,23 @@ def _take_ports(cursor: Cursor) -> NatPorts:
         fully_random=cursor.take("random-fully"),
         persistent=cursor.take("persistent"),
     )
+
+
+def _take_template(cursor: Cursor) -> Template:
+    cursor.expect("zone")
+    zone = None if cursor.take("mark") else cursor.number("a zone", most=65535)
+    return Template(
+        zone=zone,
+        side=cursor.member(ZoneSide),
+        helper=cursor.next("a helper").text if cursor.take("helper") else "",
+        timeout=cursor.next("a timeout policy").text if cursor.take("timeout") else "",
+        events=_take_names(cursor) if cursor.take("events") else None,
+        expectation_events=_take_names(cursor) if cursor.take("expectation-events") else None,
+    )
+
+
+def _take_names(cursor: Cursor) -> tuple[str, ...]:
+    return tuple(cursor.next("names").text.split())
 
 
 def _take_log(cursor: Cursor) -> Log:

@@ -32,6 +32,7 @@ from translate.ir import (
     SetTest,
     Snat,
     Statement,
+    Template,
     Test,
     alternatives,
 )
@@ -99,6 +100,8 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
                 fields |= _CONNMARK
             case NoTrack():
                 fields |= _STATE
+            case Template():
+                fields |= _CONNECTION
             case Jump(chain=name) | Goto(chain=name):
                 fields |= changed[name]
             case _:
@@ -111,7 +114,10 @@ _MARK: Final = frozenset({Field.MARK})
 _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
 
-CHANGEABLE: Final = _MARK | _CONNMARK | _STATE
+_CONNECTION: Final = _STATE | {field for field in Field if field.is_connection}
+"""A template takes the place of a connection, in the rules behind it in ``raw``."""
+
+CHANGEABLE: Final = _MARK | _CONNECTION
 """Every field that :func:`changed_by` may name."""
 
 

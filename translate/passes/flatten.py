@@ -55,6 +55,7 @@ from translate.ir.actions import (
     SetConnmark,
     SetMark,
     Snat,
+    Template,
 )
 from translate.ir.sideeffects import SideEffect
 from translate.passes.calls import CALLS
@@ -143,6 +144,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Masquerade()
             | Redirect()
             | NoTrack()
+            | Template()
             | SideEffect()
         ):
             return action

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from backends.model.packet import Tuple
 from backends.simulator.conntrack.tcp import TcpTrack
-from translate.ir import ConnectionStatus
+from translate.ir import ConnectionStatus, Template, ZoneSide
 
-__all__ = ["DNAT", "ORIGINAL", "REPLY", "SNAT", "Entry"]
+__all__ = ["DNAT", "NO_ZONE", "ORIGINAL", "REPLY", "SNAT", "Entry", "Zone", "template_of"]
 
 ORIGINAL: Final = 0
 REPLY: Final = 1
@@ -19,13 +19,30 @@ SNAT = int(ConnectionStatus.SNAT)
 DNAT = int(ConnectionStatus.DNAT)
 
 
+class Zone(NamedTuple):
+    """A zone of conntrack (``struct nf_conntrack_zone``)."""
+
+    number: int = 0
+    side: ZoneSide = ZoneSide.BOTH
+
+    def of(self, direction: int) -> int:
+        """Return the zone of tuples in ``direction`` (``nf_ct_zone_id``)."""
+        if self.side is ZoneSide.BOTH or (self.side is ZoneSide.ORIGINAL) is (direction == ORIGINAL):
+            return self.number
+        return 0
+
+
+NO_ZONE: Final = Zone()
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A ``struct nf_conn``. ``mark`` is the connection mark; ``expires`` is a time of the virtual clock.
 
     ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
     that side (``IPS_SRC_NAT_DONE``, ``IPS_DST_NAT_DONE``). ``masquerade_out`` is the output device of a
-    masquerade.
+    masquerade. ``template`` is not None for what stands in the place of a connection until conntrack sees the
+    packet (``nf_ct_tmpl_alloc``).
     """
 
     original: Tuple
@@ -39,6 +56,8 @@ class Entry:
     source_done: bool = False
     destination_done: bool = False
     masquerade_out: str | None = None
+    zone: Zone = NO_ZONE
+    template: Template | None = None
 
     def split(self) -> Entry:
         """Return a copy that another run can change."""
@@ -54,8 +73,18 @@ class Entry:
             self.source_done,
             self.destination_done,
             self.masquerade_out,
+            self.zone,
+            self.template,
         )
 
     def tuple(self, direction: int) -> Tuple:
         """Return the tuple of packets that go in ``direction``."""
         return self.original if direction == ORIGINAL else self.reply
+
+
+_NOTHING: Final = Tuple(0, 0, 0, 0, 0)
+
+
+def template_of(action: Template) -> Entry:
+    """Return what a packet has in the place of a connection: all zeros, and confirmed."""
+    return Entry(_NOTHING, _NOTHING, status=int(ConnectionStatus.CONFIRMED), template=action)

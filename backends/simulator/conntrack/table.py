@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from backends.model.packet import GRE, Packet, Port, Tuple
 from backends.model.timeouts import Timeouts
 from backends.simulator.chance.ports import PickedPort, Ports
-from backends.simulator.conntrack.connection import ORIGINAL, REPLY, Entry
+from backends.simulator.conntrack.connection import NO_ZONE, ORIGINAL, REPLY, Entry, Zone
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.tcp import TcpTrack, TcpVerdict
 from backends.simulator.conntrack.tcp_states import valid_flags
@@ -28,6 +28,7 @@ __all__ = ["Conntrack", "TrackSettings"]
 _SEEN_REPLY = int(ConnectionStatus.SEEN_REPLY)
 _ASSURED = int(ConnectionStatus.ASSURED)
 _CONFIRMED = int(ConnectionStatus.CONFIRMED)
+_ZERO = (0,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,14 @@ class TrackSettings:
     timeouts: Timeouts
 
 
+_Key = Tuple | tuple[Tuple, int]
+"""A tuple in zone 0, or with another zone."""
+
+
+def _key(t: Tuple, zone: int) -> _Key:
+    return (t, zone) if zone else t
+
+
 @dataclass(slots=True)
 class Conntrack:
     """The connection table of one run, and the trackers of the protocols."""
@@ -47,7 +56,7 @@ class Conntrack:
     settings: TrackSettings
     ports: Ports
     now: float = 0.0
-    _table: dict[Tuple, tuple[Entry, int]] = field(default_factory=dict)
+    _table: dict[_Key, tuple[Entry, int]] = field(default_factory=dict)
     _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
     by_source: list[Entry] = field(default_factory=list)
 
@@ -64,18 +73,25 @@ class Conntrack:
 
     # The table
 
-    def find(self, t: Tuple) -> tuple[Entry, int] | None:
-        """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``)."""
+    def find(self, t: Tuple, zone: Zone = NO_ZONE) -> tuple[Entry, int] | None:
+        """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``).
+
+        Of an entry, the zone of the direction that the tuple has must be that of the packet
+        (``nf_ct_key_equal``); the zone of the original direction is asked for first (``resolve_normal_ct``).
+        """
         if not self._table:
             return None
-        known = self._table.get(t)
-        if known is not None and known[0].expires <= self.now:
-            self.kill(known[0])
-            known = None
-        if known is not None:
-            return known
+        for asked in dict.fromkeys((zone.of(ORIGINAL), zone.of(REPLY))) if zone.number else _ZERO:
+            known = self._table.get(_key(t, asked))
+            if known is not None and known[0].expires <= self.now:
+                self.kill(known[0])
+                known = None
+            if known is not None and zone.of(known[1]) == asked:
+                return known
         for picked, entry, direction in self._picked:
-            if entry.expires > self.now and self._alike(picked, t) and self._equal(picked, t):
+            if entry.expires <= self.now or zone.of(direction) != entry.zone.of(direction):
+                continue
+            if self._alike(picked, t) and self._equal(picked, t):
                 return entry, direction
         return None
 
@@ -89,13 +105,16 @@ class Conntrack:
 
     def taken(self, t: Tuple, ignored: Entry) -> bool:
         """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
-        known = self.find(t) if self._table else None
+        known = self.find(t, ignored.zone) if self._table else None
         return known is not None and known[0] is not ignored and known[0].original != ignored.original
 
-    def ports_in_use(self, t: Tuple, *, source: bool) -> list[Port]:
+    def ports_in_use(self, t: Tuple, zone: Zone, *, source: bool) -> list[Port]:
         """Return the source (or destination) ports of known tuples that equal ``t`` in all else."""
         used = []
-        for known, (entry, _) in self._table.items():
+        for entry, direction in self._table.values():
+            known = entry.tuple(direction)
+            if entry.zone.of(direction) != zone.of(direction):
+                continue
             if entry.expires <= self.now or (known.src, known.dst, known.proto) != (t.src, t.dst, t.proto):
                 continue
             others = (known.dport, t.dport) if source else (known.sport, t.sport)
@@ -106,9 +125,9 @@ class Conntrack:
     def kill(self, entry: Entry) -> None:
         """Remove a connection (``nf_ct_kill``); packets that already have it keep it."""
         for direction in (ORIGINAL, REPLY):
-            t = entry.tuple(direction)
-            if self._table.get(t, (None, 0))[0] is entry:
-                del self._table[t]
+            key = _key(entry.tuple(direction), entry.zone.of(direction))
+            if self._table.get(key, (None, 0))[0] is entry:
+                del self._table[key]
         self._picked = [p for p in self._picked if p[1] is not entry]
         self.by_source = [e for e in self.by_source if e is not entry]
 
@@ -120,13 +139,13 @@ class Conntrack:
         entry = skb.entry
         if entry is None or entry.confirmed or skb.direction != ORIGINAL:
             return True
-        if self._table and (self.find(entry.original) or self.find(entry.reply)):
+        if self._table and (self.find(entry.original, entry.zone) or self.find(entry.reply, entry.zone)):
             return False
         entry.confirmed = True
         entry.status |= _CONFIRMED
         entry.expires += self.now
         for t, direction in ((entry.original, ORIGINAL), (entry.reply, REPLY)):
-            self._table[t] = (entry, direction)
+            self._table[_key(t, entry.zone.of(direction))] = (entry, direction)
             if isinstance(t.sport, PickedPort) or isinstance(t.dport, PickedPort):
                 self._picked.append((t, entry, direction))
         return True
@@ -138,40 +157,45 @@ class Conntrack:
 
         ``incoming``: the hook is PREROUTING, the only one where checksums are verified.
         """
+        zone = NO_ZONE
+        if skb.entry is not None and skb.entry.template is not None:
+            asked = skb.entry.template
+            zone = Zone(skb.mark & 0xFFFF if asked.zone is None else asked.zone, asked.side)
+            skb.entry, skb.state = None, None
         if skb.entry is not None or skb.state is ConnectionState.UNTRACKED:
             return
         skb.state = ConnectionState.INVALID
         packet = skb.packet
         if incoming and self.settings.checksum and _sum_is_refused(packet):
             return
-        if packet.is_icmp and self._settle_icmp(skb, packet.proto, packet.icmp_type or 0):
+        if packet.is_icmp and self._settle_icmp(skb, zone, packet.proto, packet.icmp_type or 0):
             return
         if packet.proto == Protocol.TCP and not valid_flags(packet.flags):
             return
-        self._attach(skb)
+        self._attach(skb, zone)
 
-    def _settle_icmp(self, skb: Skb, proto: int, kind: int) -> bool:
+    def _settle_icmp(self, skb: Skb, zone: Zone, proto: int, kind: int) -> bool:
         """Set the state of ICMP that is no query or answer; return False for those."""
         if proto == Protocol.ICMP:
             if kind in ICMP_ERRORS:
-                self._relate(skb)
+                self._relate(skb, zone)
             return kind > NR_ICMP_TYPES or kind in ICMP_ERRORS
         if kind in ICMP6_UNTRACKED:
             skb.state = ConnectionState.UNTRACKED
             return True
         if kind < 128 or kind == ICMP6_REDIRECT:
-            self._relate(skb)
+            self._relate(skb, zone)
             return True
         return False
 
-    def _relate(self, skb: Skb) -> None:
+    def _relate(self, skb: Skb, zone: Zone) -> None:
         """Attach an ICMP error to the connection that it quotes (``nf_conntrack_inet_error``)."""
         quoted = skb.packet.quoted
         if quoted is None:
             return
         quoted_tuple = tuple_of(quoted)
         inner = None if quoted_tuple is None else invert(quoted_tuple)
-        known = None if inner is None else self.find(inner)
+        known = None if inner is None else self.find(inner, zone)
         if known is None:
             return
         entry, direction = known
@@ -180,18 +204,18 @@ class Conntrack:
         skb.entry, skb.direction = entry, direction
         skb.state = ConnectionState.RELATED
 
-    def _attach(self, skb: Skb) -> None:
+    def _attach(self, skb: Skb, zone: Zone) -> None:
         """``resolve_normal_ct`` and ``nf_conntrack_handle_packet``."""
         t = tuple_of(skb.packet)
         skb.attached = False
         if t is None:
             return
-        known = self.find(t)
+        known = self.find(t, zone)
         if known is None:
             reply = invert(t)
             if reply is None:
                 return
-            entry, direction = Entry(t, reply), ORIGINAL
+            entry, direction = Entry(t, reply, zone=zone), ORIGINAL
         else:
             entry, direction = known
         if direction == REPLY or entry.status & _SEEN_REPLY:
@@ -205,7 +229,7 @@ class Conntrack:
                 return
             case TcpVerdict.REOPEN:
                 self.kill(entry)
-                self._attach(skb)
+                self._attach(skb, zone)
                 return
             case TcpVerdict.KILL:
                 self.kill(entry)

@@ -217,7 +217,9 @@ class Nat:
         """``find_appropriate_src``: what another connection from the same source was mapped to."""
         for other in self.conntrack.by_source:
             o = other.original
-            if other is entry or (o.proto, o.src, o.sport) != (original.proto, original.src, original.sport):
+            if other is entry or other.zone.of(ORIGINAL) != entry.zone.of(ORIGINAL):
+                continue
+            if (o.proto, o.src, o.sport) != (original.proto, original.src, original.sport):
                 continue
             mapped = invert(other.reply)
             assert mapped is not None
@@ -230,7 +232,7 @@ class Nat:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
         if t.proto in _ICMP:
-            return self._with_pick(t, given or _IDENTIFIERS, wanted, source=True, manip=manip)
+            return self._with_pick(t, given or _IDENTIFIERS, wanted, entry, source=True, manip=manip)
         if t.proto not in PORT_PROTOCOLS:
             return t
         source = manip is _SOURCE
@@ -238,7 +240,7 @@ class Nat:
             if not source:
                 return t
             given = self._class(t.sport)
-        return self._with_pick(t, given, wanted, source=source, manip=manip)
+        return self._with_pick(t, given, wanted, entry, source=source, manip=manip)
 
     def _class(self, port: Port) -> Interval:
         if self.ports.within(port, (Interval(0, 511),)):
@@ -247,12 +249,14 @@ class Nat:
             return Interval(600, 1023)
         return Interval(1024, 65535)
 
-    def _with_pick(self, t: Tuple, given: Interval, wanted: NatRange, *, source: bool, manip: Manip) -> Tuple:
+    def _with_pick(
+        self, t: Tuple, given: Interval, wanted: NatRange, entry: Entry, *, source: bool, manip: Manip
+    ) -> Tuple:
         reply = invert(t)
         assert reply is not None
         # Seen from the reply, a source port is the destination port (an identifier stays put).
         in_reply_source = not source or t.proto in _ICMP
-        taken = self.conntrack.ports_in_use(reply, source=in_reply_source)
+        taken = self.conntrack.ports_in_use(reply, entry.zone, source=in_reply_source)
         port = None
         if wanted.ports.base is not None:
             port = shifted_port(t.sport if source else t.dport, given, wanted.ports.base, taken)

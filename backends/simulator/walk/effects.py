@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
 from translate.ir import (
     Action,
@@ -14,12 +15,16 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     SideEffect,
+    Template,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
-EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, SideEffect)
+EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect)
 """The actions after which the next rule follows."""
+
+
+_UNTRACKED: Final = ConnectionState.UNTRACKED
 
 
 def take_effect(action: Action, skb: Skb) -> None:
@@ -40,5 +45,7 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.mark = skb.mark & ~nfmask ^ entry.mark & ctmask
         case NoTrack() if entry is None and not skb.attached:  # xt_ct_target
             skb.state = ConnectionState.UNTRACKED
+        case Template() if entry is None and not skb.attached and skb.state is not _UNTRACKED:
+            skb.entry, skb.direction, skb.state = template_of(action), ORIGINAL, ConnectionState.NEW
         case _:
             pass

@@ -32,6 +32,7 @@ __all__ = [
     "Range",
     "Reject",
     "SetCtMark",
+    "SetCtZone",
     "SetMeta",
     "Take",
     "UpdateSet",
@@ -200,6 +201,14 @@ class SetCtMark:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCtZone:
+    """``ct zone set``, of one direction where that is given."""
+
+    direction: str | None
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
 class Nat:
     """``nat``, ``masq`` and ``redir``: the registers of both ends of addresses and ports, where given."""
 
@@ -252,6 +261,7 @@ Instruction = (
     | Take
     | SetMeta
     | SetCtMark
+    | SetCtZone
     | Nat
     | Reject
     | Log
@@ -278,6 +288,7 @@ _CT: Final = {
     10: "protocol",
     11: "proto-src",
     12: "proto-dst",
+    17: "zone",
     19: "saddr",  # NFT_CT_SRC_IP, and the same for IPv6 behind it
     20: "daddr",
     21: "saddr",
@@ -347,6 +358,8 @@ def _ct(a: Attributes) -> Instruction:
     key = _CT[number(a[2])]
     if 4 not in a:
         return LoadCt(key, _DIRECTIONS[number(a[3])] if 3 in a else None, number(a[1]))
+    if key == "zone":
+        return SetCtZone(_DIRECTIONS[number(a[3])] if 3 in a else None, number(a[4]))
     if key != "mark":
         raise KeyError(key)
     return SetCtMark(number(a[4]))

@@ -28,6 +28,7 @@ from tests.lab.bytecode.instructions import (
     Range,
     Reject,
     SetCtMark,
+    SetCtZone,
     SetMeta,
     Take,
     UpdateSet,
@@ -178,6 +179,11 @@ class _Rule:
             case SetCtMark(register=register):
                 if self._state.has_entry:
                     self._state.connmark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case SetCtZone(direction=direction, register=register):
+                if not self._state.has_entry:
+                    zone = int.from_bytes(self._get(register, 2), sys.byteorder)
+                    self._state.note("zone", direction, zone)
+                    self._state.tracked = ConnectionState.NEW
             case Decide(verdict=decided):
                 return decided
             case Nat():

@@ -62,8 +62,10 @@ from translate.ir import (
     SetType,
     Snat,
     Statement,
+    Template,
     Test,
     Trace,
+    ZoneSide,
 )
 
 __all__ = ["World", "holds", "perform"]
@@ -239,6 +241,10 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("priority", priority)
             case FillChecksum():
                 raise AssertionError(action)  # nftables refuses it
+            case Template(zone=zone, side=side):
+                if state.tracked is ConnectionState.INVALID:
+                    state.note("zone", None if side is ZoneSide.BOTH else side.value, zone)
+                    state.tracked = ConnectionState.NEW
             case NoTrack():
                 state.tracked = ConnectionState.UNTRACKED
             case SetMark(value=value, mask=mask):

@@ -60,6 +60,7 @@ _FLAGS: Final = (
     "RST,ACK NONE",
     "FIN,SYN,RST,PSH,ACK,URG NONE",
 )
+_ZONES: Final = ("--zone 1", "--zone 2", "--zone-orig 1", "--zone-reply 2")
 _HOOKS: Final = {
     "raw": ("PREROUTING", "OUTPUT"),
     "mangle": ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
@@ -299,8 +300,9 @@ class _Table:
             return f"-j {self.draw.choice(_LOGS)}"
         match self.name:
             case "raw":
-                marked = self._marked()
-                return self.draw.choice(("-j NOTRACK", "-j CT --notrack", "-j DROP", "-j TRACE", marked))
+                zoned = f"-j CT {self.draw.choice(_ZONES)}"
+                plain = ("-j NOTRACK", "-j CT --notrack", "-j DROP", "-j TRACE")
+                return self.draw.choice((*plain, zoned, self._marked()))
             case "mangle":
                 return "-j DROP" if roll > 0.95 else self._marked()
             case "nat":

@@ -214,6 +214,10 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("8", "DEBUG", "warn", "err", "error", "panic", "emerg", "07", "", "deb"),
         ),
         "group": (("0", "1", "5", "65535"), _ODD_NUMBERS),
+        "zone": (("1", "65535", "mark", "0x10"), ("0", "65536", "-1", "Mark", "", "1 ", "one", "010")),
+        "helper": (("ftp", "tftp"), ("nonsense", "")),
+        "events": (("new", "new,destroy", "mark,reply"), ("", "new,", "NEW", "all", "new new")),
+        "expevents": (("new",), ("", "destroy", "new,new")),
         "audited": (("accept", "drop", "reject"), ("Accept", "DROP", "", "log", "acc")),
         "class": (
             ("1:1", "ffff:0", "0x1:0x2a", "0:0"),
@@ -283,6 +287,13 @@ KINDS: Final = {
     "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "AUDIT": {"--type": "audited"},
+    "CT": {
+        **dict.fromkeys(("--zone", "--zone-orig", "--zone-reply"), "zone"),
+        "--helper": "helper",
+        "--timeout": "helper",
+        "--ctevents": "events",
+        "--expevents": "expevents",
+    },
     "CLASSIFY": {"--set-class": "class"},
     "CONNMARK": {
         **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
@@ -315,7 +326,6 @@ _MANDATORY: Final = {
     "icmp": ("--icmp-type",),
     "icmp6": ("--icmpv6-type",),
     "physdev": ("--physdev-is-in",),
-    "CT": ("--notrack",),
     "AUDIT": ("--type",),
     "CHECKSUM": ("--checksum-fill",),
     "CLASSIFY": ("--set-class",),

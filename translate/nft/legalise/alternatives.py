@@ -57,6 +57,7 @@ from translate.ir import (
     SetMark,
     SetTest,
     SideEffect,
+    Template,
     Test,
 )
 from translate.nft.legal import LegalChain
@@ -267,7 +268,8 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 def _comes_back(action: Action) -> bool:
     """Return whether the next rule of the chain can follow this action."""
-    return isinstance(action, Jump | SetMark | SetConnmark | SaveMark | RestoreMark | NoTrack | SideEffect)
+    marks = SetMark | SetConnmark | SaveMark | RestoreMark
+    return isinstance(action, Jump | marks | NoTrack | Template | SideEffect)
 
 
 _NO_ENTRY: Final = FieldTest(

@@ -21,9 +21,10 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    Template,
 )
 
-__all__ = ["Connmark", "connmark_rules", "stands_apart"]
+__all__ = ["NOT_YET_TRACKED", "Connmark", "connmark_rules", "stands_apart"]
 
 _ALL: Final = 0xFFFFFFFF
 _HAS_ENTRY: Final = FieldTest(
@@ -35,12 +36,18 @@ _HAS_ENTRY: Final = FieldTest(
 )
 """True of just the packets with a conntrack entry (``nf_ct_get``)."""
 
+NOT_YET_TRACKED: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.INVALID),))
+"""True in ``raw`` of packets without a connection, a template or NOTRACK, which ``xt_ct_target`` changes.
+
+``nft_ct_set_zone_eval`` passes by the first two of these, and changes what NOTRACK took out.
+"""
+
 Connmark = SetConnmark | SaveMark | RestoreMark
 
 
 def stands_apart(actions: Sequence[Action]) -> bool:
     """Return whether an action needs rules of its own, or can end a rule that has more actions."""
-    return any(
+    return any(isinstance(action, Template) for action in actions[:-1]) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
         for index, action in enumerate(actions)

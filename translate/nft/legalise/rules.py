@@ -21,9 +21,10 @@ from translate.ir import (
     Return,
     SaveMark,
     SetConnmark,
+    Template,
 )
 from translate.nft.legal import LegalChain, Part
-from translate.nft.legalise.connmarks import connmark_rules, stands_apart
+from translate.nft.legalise.connmarks import NOT_YET_TRACKED, connmark_rules, stands_apart
 from translate.nft.legalise.draft import Draft
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.natports import bindings, needs_transport, transport_again
@@ -55,6 +56,8 @@ def statements(actions: tuple[Action, ...]) -> list[Part]:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
             ((tests, single),) = connmark_rules(action)
             parts += [*tests, single]
+        elif isinstance(action, Template):
+            parts += [NOT_YET_TRACKED, action]
         else:
             parts.append(action)
     return parts

@@ -28,6 +28,7 @@ from translate.ir import (
     Reject,
     RejectKind,
     Snat,
+    Template,
     Value,
 )
 from translate.nft.legal import Part
@@ -78,6 +79,8 @@ def check_statement(part: Part, family: Family) -> None:
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
+        case Template():
+            _check_template(part)
         case FillChecksum():
             reason = (
                 "nftables has no statement that computes a checksum which was left to the network card;"
@@ -86,3 +89,18 @@ def check_statement(part: Part, family: Family) -> None:
             raise CannotSay("checksum", reason)
         case _:
             pass
+
+
+def _check_template(template: Template) -> None:
+    if template.zone is None:
+        reason = "nft takes no number for a zone from the packet's mark: it has types, and they differ"
+        raise CannotSay("ct-zone-mark", reason)
+    what = (
+        ("a helper", template.helper),
+        ("a timeout policy", template.timeout),
+        ("a choice of events", template.events is not None or template.expectation_events is not None),
+    )
+    for name, given in what:
+        if given:
+            reason = f"nftables gives a connection {name} only behind conntrack, where raw's rules are over"
+            raise CannotSay("ct-template", reason)

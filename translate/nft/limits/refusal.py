@@ -15,6 +15,8 @@ REFUSED: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
     "any-of-with-map": "a lookup behind a test that takes several rules",
     "checksum": "`-j CHECKSUM`",
+    "ct-template": "`-j CT` with `--helper`, `--timeout`, `--ctevents` or `--expevents`",
+    "ct-zone-mark": "`-j CT --zone mark`",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset": "`-m set` of a set whose members are not known",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports beside its type",

@@ -36,7 +36,9 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     Snat,
+    Template,
     Trace,
+    ZoneSide,
     format_address,
 )
 from translate.nft.printer.logging import log_statement
@@ -102,6 +104,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             raise AssertionError(action)  # refused before
         case NoTrack():
             return "notrack"
+        case Template(zone=zone, side=side):
+            return f"ct {'' if side is ZoneSide.BOTH else f'{side} '}zone set {zone}"
         case Dnat(addresses=addresses, ports=ports):
             return _nat("dnat to ", addresses, ports, family)
         case Snat(addresses=addresses, ports=ports):

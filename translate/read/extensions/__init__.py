@@ -16,6 +16,7 @@ from translate.read.extensions.addrtype import ADDRTYPE
 from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
+from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipset import SET
@@ -32,7 +33,7 @@ from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
-from translate.read.extensions.verdict import ACCEPT, CT, DROP, NOTRACK, REJECT, RETURN
+from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
 __all__ = ["MATCHES", "TARGETS", "UNMODELLED_MATCHES", "UNMODELLED_TARGETS"]
 

@@ -1,4 +1,4 @@
-"""``-j REJECT``, ``NOTRACK``, ``CT --notrack``, and the three verdicts of x_tables itself."""
+"""``-j REJECT``, and the three verdicts of x_tables itself."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from translate.ir import (
     Action,
     Drop,
     Family,
-    Hidden,
     Hook,
-    NoTrack,
     Protocol,
     Reject,
     RejectKind,
@@ -21,10 +19,8 @@ from translate.ir import (
 from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
 from translate.read.spelling.errors import OptionError
 
-__all__ = ["ACCEPT", "CT", "DROP", "NOTRACK", "REJECT", "RETURN"]
+__all__ = ["ACCEPT", "DROP", "REJECT", "RETURN"]
 
-_RAW: Final = frozenset({TableName.RAW})
-_RAW_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
 _REJECT_KINDS: Final = {
     Family.IP: {
         "net-unreach": RejectKind.ICMP_NET_UNREACHABLE,
@@ -73,12 +69,6 @@ def _reject(given: Given, context: Context) -> Reject:
     return Reject(kind)
 
 
-def _ct(given: Given, _context: Context) -> Action:
-    if not given.has("--notrack"):
-        raise OptionError('CT is read only with "--notrack"')
-    return NoTrack()
-
-
 def _drop(_given: Given, context: Context) -> Action:
     if context.table is TableName.NAT:
         raise OptionError("the nat table is not for filtering; iptables refuses DROP there")
@@ -97,31 +87,3 @@ REJECT: Final = TargetExtension(
     hooks=frozenset({Hook.INPUT, Hook.FORWARD, Hook.OUTPUT}),
 )
 """``-j REJECT`` (``ipt_REJECT``, ``ip6t_REJECT``)."""
-
-NOTRACK: Final = TargetExtension(
-    name="NOTRACK",
-    options=(),
-    meaning=lambda _given, _context: NoTrack(),
-    tables=_RAW,
-    hooks=_RAW_HOOKS,
-)
-"""``-j NOTRACK``, the older spelling of ``-j CT --notrack`` (``xt_CT``)."""
-
-CT: Final = TargetExtension(
-    name="CT",
-    options=(
-        OptionSpec(name="--notrack", arguments=0),
-        *(
-            OptionSpec(name=name, refused="of CT only --notrack is modelled", hides=Hidden.EFFECT)
-            for name in ("--helper", "--timeout", "--ctevents", "--expevents")
-        ),
-        *(
-            OptionSpec(name=name, refused="zones of conntrack are not modelled")
-            for name in ("--zone", "--zone-orig", "--zone-reply")
-        ),
-    ),
-    meaning=_ct,
-    tables=_RAW,
-    hooks=_RAW_HOOKS,
-)
-"""``-j CT --notrack`` (``xt_CT``)."""

@@ -110,6 +110,10 @@ def _connmark(found: re.Match[str]) -> _Words:
     return [*words, f"--{found[4]}", found[5]] if found[4] else words
 
 
+def _ct(found: re.Match[str]) -> _Words:
+    return [word if n % 2 else f"--{word}" for n, word in enumerate(found[1].split())]
+
+
 def _rpfilter(found: re.Match[str]) -> _Words:
     return ["-m", "rpfilter", *(f"--{name}" for name in found[1].split())]
 
@@ -215,6 +219,7 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
             _log,
         ),
         (r'nflog-prefix "?(.*?)"?(?= nflog-|$)', "NFLOG", lambda f: ["--nflog-prefix", f[1]]),
+        (r"CT((?: (?:helper|timeout|ctevents|expevents|zone\S*) \S+)+)", "CT", _ct),
         (r"AUDIT (accept|drop|reject)", "AUDIT", lambda f: ["--type", f[1]]),
         (r"CHECKSUM fill", "CHECKSUM", lambda f: ["--checksum-fill"]),
         (r"CLASSIFY set ([0-9a-f]+:[0-9a-f]+)", "CLASSIFY", lambda f: ["--set-class", f[1]]),

@@ -36,6 +36,7 @@ from translate.ir import (
     RejectKind,
     SetMark,
     Statement,
+    Template,
 )
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -92,6 +93,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "unknown": (listing, 3),
     "unmodelled": (rules("-m osf --genre Linux -j DROP"), 3),
     "classify": (does(Classify(priority=1)), 3),
+    "ct-template": (does(Template(zone=1)), 3),
     "checksum": (does(FillChecksum()), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),

@@ -73,8 +73,10 @@ from translate.ir import (
     SetType,
     Snat,
     TableName,
+    Template,
     Test,
     Trace,
+    ZoneSide,
     field_bits,
 )
 from translate.irtext import parse_program, print_program
@@ -248,6 +250,15 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),
+        Template: st.builds(
+            Template,
+            zone=st.none() | PORTS,
+            side=st.sampled_from(ZoneSide),
+            helper=TEXT,
+            timeout=TEXT,
+            events=st.none() | some(st.sampled_from(("new", "mark"))),
+            expectation_events=st.none() | some(st.just("new")),
+        ),
         NfLog: st.builds(NfLog, prefix=TEXT, group=PORTS, size=COUNTS, threshold=COUNTS),
     }
 

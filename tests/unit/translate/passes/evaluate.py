@@ -48,6 +48,7 @@ from translate.ir import (
     SetMark,
     SideEffect,
     Snat,
+    Template,
     Test,
 )
 
@@ -218,6 +219,9 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 state = _connmark(action, state)
             case SideEffect():
                 pass
+            case Template():
+                if state.get(Field.CT_STATE) == ConnectionState.INVALID:
+                    state = state.put(Field.CT_STATE, int(ConnectionState.NEW))
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
             case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():

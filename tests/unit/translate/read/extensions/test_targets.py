@@ -129,7 +129,6 @@ def test_targets(read_rule: ReadRule, rule: str, table: str, expected: Action) -
         ("-j REJECT --reject-with icmp6-no-route", "filter", 25, 'unknown reject type "icmp6-no-route"'),
         ("-j REJECT --reject-with tcp-reset", "filter", 25, 'tcp-reset needs "-p tcp" in the same rule'),
         ("-j NOTRACK", "filter", 4, "target NOTRACK is not valid in table filter"),
-        ("-j CT", "raw", 4, 'CT is read only with "--notrack"'),
         ("-j DNAT", "nat", 4, 'DNAT needs the option "--to-destination"'),
         ("-j DNAT --to-destination 10.0.0.x", "nat", 26, '"10.0.0.x" is not an IPv4 address'),
         (

@@ -1,0 +1,108 @@
+"""``-j CT`` and ``-j NOTRACK``: a packet's zone, and what its connection gets when it begins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Action, Hook, NoTrack, TableName, Template, ZoneSide
+from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
+
+__all__ = ["CT", "NOTRACK"]
+
+_RAW: Final = frozenset({TableName.RAW})
+_RAW_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
+_ZONES: Final = {
+    "--zone": ZoneSide.BOTH,
+    "--zone-orig": ZoneSide.ORIGINAL,
+    "--zone-reply": ZoneSide.REPLY,
+}
+_MOST: Final = 0xFFFF
+_EVENTS: Final = (
+    *("new", "related", "destroy", "reply", "assured", "protoinfo"),
+    *("helper", "mark", "natseqinfo", "secmark"),
+)
+_EXPECTATION_EVENTS: Final = ("new",)
+
+
+def _ct(given: Given, context: Context) -> Action:
+    zone, side = _zone(given)
+    helper, timeout = (_text(given, name) for name in ("--helper", "--timeout"))
+    events = _listed(given, "--ctevents", _EVENTS)
+    expectation_events = _listed(given, "--expevents", _EXPECTATION_EVENTS)
+    if given.has("--notrack"):
+        return NoTrack()  # the kernel looks at no other option
+    for name in ("--helper", "--timeout"):
+        if (found := given.find(name)) is not None and not context.protocol:
+            raise OptionError(f'"{name}" needs "-p" in the same rule, not negated', option=found[0])
+    return Template(
+        zone=zone,
+        side=side,
+        helper=helper,
+        timeout=timeout,
+        events=events,
+        expectation_events=expectation_events,
+    )
+
+
+def _zone(given: Given) -> tuple[int | None, ZoneSide]:
+    """Return the number and the side; several options say one zone (``ct_parse_zone_id``).
+
+    The last number counts, ``mark`` counts for good, and both sides together are the whole connection.
+    """
+    number, by_mark, sides = 0, False, set()
+    for index, option in enumerate(given.options):
+        if option.name not in _ZONES:
+            continue
+        sides.add(_ZONES[option.name])
+        text = option.arguments[0]
+        if text.lower() == "mark":
+            by_mark, number = True, 0
+            continue
+        value = unsigned(text, _MOST)
+        if value is None:
+            raise OptionError(f'"{text}" is no zone', option=index, hint=f"0 to {_MOST}, or mark")
+        number = value
+    one_sided = sides - {ZoneSide.BOTH}
+    side = one_sided.pop() if len(one_sided) == 1 else ZoneSide.BOTH
+    return None if by_mark else number, side
+
+
+def _text(given: Given, name: str) -> str:
+    found = given.find(name)
+    return "" if found is None else found[1].arguments[0]
+
+
+def _listed(given: Given, name: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
+    found = given.find(name)
+    if found is None:
+        return None
+    index, option = found
+    names = option.arguments[0].split(",")
+    for one in names:
+        if one not in known:
+            raise OptionError(f'unknown event "{one}"', option=index, hint=", ".join(known))
+    return tuple(one for one in known if one in names)
+
+
+NOTRACK: Final = TargetExtension(
+    name="NOTRACK",
+    options=(),
+    meaning=lambda _given, _context: NoTrack(),
+    tables=_RAW,
+    hooks=_RAW_HOOKS,
+)
+"""``-j NOTRACK``, the older spelling of ``-j CT --notrack`` (``xt_CT``)."""
+
+CT: Final = TargetExtension(
+    name="CT",
+    options=(
+        OptionSpec(name="--notrack", arguments=0),
+        *(OptionSpec(name=name) for name in ("--helper", "--timeout", "--ctevents", "--expevents", *_ZONES)),
+    ),
+    meaning=_ct,
+    tables=_RAW,
+    hooks=_RAW_HOOKS,
+)
+"""``-j CT`` (``xt_CT``)."""
