@@ -41,7 +41,8 @@ class _Column:
     present: str = ""
 
 
-_OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID)
+_OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
+_IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
 _CT: Final = "p->has_ct"
 
 FIELDS: Final = {
@@ -80,7 +81,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
-    **{field: _Column("") for field in _OF_SOCKETS},
+    **{field: _Column("") for field in (*_OF_SOCKETS, *_IPSEC)},
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -216,10 +217,12 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
 
 
 def refuse_field(field: Field) -> None:
-    """Raise CannotExpress for what belongs to a socket."""
+    """Raise CannotExpress for what belongs to a socket or to IPsec."""
     if field in _OF_SOCKETS:
         reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
         raise CannotExpress("socket-owner", reason)
+    if field in _IPSEC:
+        raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:

@@ -20,6 +20,7 @@ REFUSED: Final = {
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules whose actions, put together into one entry of a map, carry more than twelve numbers",
     "interface-mask": "an interface compared under a mask",
+    "ipsec": "`-m policy`",
     "ipset": "`-m set` of a set whose members are not known",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
     "recent-hitcount": "`-m recent --hitcount` above 1",
@@ -27,7 +28,7 @@ REFUSED: Final = {
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
-    "socket-owner": "`-m owner`",
+    "socket-owner": "`-m owner` and `-m cgroup`",
     "unknown": "a rule of which the input hides something",
     "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",
 }

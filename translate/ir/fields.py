@@ -75,6 +75,9 @@ class Field(Enum):
     SOCKET = _Row("socket", 1)  # 1: the packet comes from a socket of the node
     SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened it; absent without one
     SOCKET_GID = _Row("socket.gid", 32)
+    SOCKET_CLASS = _Row("socket.class", 32)  # of its cgroup (net_cls); absent without a socket
+    IPSEC_IN = _Row("ipsec.in", 1)  # 1: the packet has come through IPsec
+    IPSEC_OUT = _Row("ipsec.out", 1)  # 1: its route leads through IPsec
 
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""

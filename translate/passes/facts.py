@@ -76,6 +76,8 @@ ALWAYS_PRESENT: Final = frozenset(
         Field.REVERSE_PATH_BY_MARK,
         Field.BRIDGED,
         Field.SOCKET,
+        Field.IPSEC_IN,
+        Field.IPSEC_OUT,
     }
 )
 """Fields that every packet has (see :class:`Field`)."""

@@ -105,7 +105,11 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.SOCKET: lambda view: int(view.skb.socket is not SocketKind.NONE),
     Field.SOCKET_UID: lambda view: view.skb.packet.uid if view.skb.socket is SocketKind.OPENED else None,
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,
-    # and no bridges
+    # which is in no cgroup with a class, as the replay is
+    Field.SOCKET_CLASS: lambda view: None if view.skb.socket is SocketKind.NONE else 0,
+    # and neither IPsec nor bridges
+    Field.IPSEC_IN: lambda view: 0,
+    Field.IPSEC_OUT: lambda view: 0,
     Field.BRIDGED: lambda view: 0,
     Field.FIB_SADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.src),
     Field.FIB_DADDR_TYPE: lambda view: view.router.address_type(view.skb.packet.dst),

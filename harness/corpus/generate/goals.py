@@ -284,6 +284,8 @@ def _owner(field: Field, sighting: Sighting) -> int | None:
     """The owner of a packet: one that has come in has none, and the sockets of the node send all others."""
     if field is Field.SOCKET:
         return int(not sighting.iif)
+    if field is Field.SOCKET_CLASS:
+        return None if sighting.iif else 0
     owner = sighting.packet.uid if field is Field.SOCKET_UID else sighting.packet.gid
     return None if sighting.iif else owner
 
@@ -312,8 +314,10 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return int(packet.flags) if packet.proto == Protocol.TCP else None
         case Field.MARK:
             return sighting.mark
-        case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET:
+        case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS | Field.SOCKET:
             return _owner(field, sighting)
+        case Field.IPSEC_IN | Field.IPSEC_OUT:
+            return 0
         case Field.IIF:
             return sighting.iif
         case Field.OIF:

@@ -241,6 +241,8 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("0", "1000", "0-999", "1:5", "root"),
             ("5-1", "-", "1-", "-1", "4294967294", "4294967295", "0x10", "1-2-3", "+5", "010"),
         ),
+        "way": (("in", "out"), ("", "IN", "fwd")),
+        "policy": (("none", "ipsec"), ("", "any", "IPSEC")),
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
@@ -255,6 +257,7 @@ _MASKS: Final = {
 KINDS: Final = {
     "addrtype": {"--src-type": "type", "--dst-type": "type"},
     "comment": {"--comment": "text"},
+    "cgroup": {"--cgroup": "number"},
     "connmark": {"--mark": "mark"},
     "conntrack": {
         "--ctstate": "ctstate",
@@ -274,6 +277,7 @@ KINDS: Final = {
     "multiport": dict.fromkeys(("--sports", "--dports", "--ports"), "multi"),
     "nfacct": {"--nfacct-name": "object"},
     "owner": dict.fromkeys(("--uid-owner", "--gid-owner"), "owner"),
+    "policy": {"--dir": "way", "--pol": "policy"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "set": {"--match-set": "set sides"},

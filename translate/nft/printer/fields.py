@@ -106,8 +106,12 @@ def expression(field: Field, family: Family) -> str:
             return "fib saddr . mark . iif oif"
         case Field.BRIDGED:
             return "meta iifkind"
-        case Field.SOCKET:
+        case Field.SOCKET | Field.SOCKET_CLASS:
             return "meta cgroup"
+        case Field.IPSEC_IN:
+            return "meta ipsec"
+        case Field.IPSEC_OUT:
+            return "rt ipsec"
         case Field.SOCKET_UID:
             return "meta skuid"
         case Field.SOCKET_GID:

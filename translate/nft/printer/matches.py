@@ -71,6 +71,9 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
         return f"{left} {_states(test)}"
     if field in _REVERSE_PATHS:
         return f"{left} exists {_NO_BROADCAST}"
+    if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
+        there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
+        return f"{left} {'exists' if there else 'missing'}"
     if field is Field.SOCKET:
         return f"{left} >= 0"
     if field is Field.BRIDGED:

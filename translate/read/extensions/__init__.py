@@ -13,6 +13,7 @@ from typing import Final
 
 from translate.read.extensions import unmodelled
 from translate.read.extensions.addrtype import ADDRTYPE
+from translate.read.extensions.cgroup import CGROUP
 from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
@@ -28,6 +29,7 @@ from translate.read.extensions.nat import DNAT, MASQUERADE, REDIRECT, SNAT
 from translate.read.extensions.nfacct import NFACCT
 from translate.read.extensions.owner import OWNER
 from translate.read.extensions.physdev import PHYSDEV
+from translate.read.extensions.policy import POLICY
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
@@ -42,6 +44,7 @@ MATCHES: Final = MappingProxyType(
         match.name: match
         for match in (
             ADDRTYPE,
+            CGROUP,
             COMMENT,
             CONNMARK_MATCH,
             CONNTRACK,
@@ -54,6 +57,7 @@ MATCHES: Final = MappingProxyType(
             NFACCT,
             OWNER,
             PHYSDEV,
+            POLICY,
             RECENT,
             RPFILTER,
             SCTP,

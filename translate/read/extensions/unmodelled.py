@@ -17,7 +17,6 @@ __all__ = ["MATCHES", "TARGETS"]
 _MATCH_OPTIONS: Final = """
 ah: !--ahspi=1 !--ahlen=1 --ahres=0
 bpf: --bytecode=1 --object-pinned=1
-cgroup: !--cgroup=1 !--path=1
 cluster: --cluster-total-nodes=1 !--cluster-local-node=1 !--cluster-local-nodemask=1 --cluster-hash-seed=1
 connbytes: !--connbytes=1 --connbytes-dir=1 --connbytes-mode=1
 connlabel: !--label=1 --set=0
@@ -46,8 +45,6 @@ mac: !--mac-source=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
 pkttype: !--pkt-type=1
-policy: --dir=1 --pol=1 --strict=0 !--reqid=1* !--spi=1* !--tunnel-src=1* !--tunnel-dst=1* !--proto=1*
- !--mode=1* --next=0*
 quota: !--quota=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
@@ -109,10 +106,9 @@ _ONE_FAMILY: Final = {
 }
 
 _FIELDS: Final = {
-    **dict.fromkeys(("cgroup", "mac", "socket"), (Field.SADDR,)),
+    **dict.fromkeys(("mac", "socket"), (Field.SADDR,)),
     **dict.fromkeys(("pkttype", "realm"), (Field.DADDR,)),
     "devgroup": (Field.IIF, Field.OIF),
-    "policy": (Field.SADDR, Field.DADDR),
 }
 """The fields that a test can depend on. Sender and receiver are the same in all packets of a flow."""
 
