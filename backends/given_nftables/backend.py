@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from backends.combined.backend import BesideLoader
-from backends.given_nftables.trace import Chain, Tracer, read_chains
+from backends.given_nftables.trace import ListedChain, Tracer, read_chains
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
 from backends.nftables.libnftables import NftHandle, find_bindings
@@ -44,7 +44,7 @@ class GivenNftLoader(Loader):
         self.family = family
         self._handle: NftHandle | None = None
         self._own: tuple[str, ...] = ()
-        self._chains: Mapping[tuple[str, str, str], Chain] = {}
+        self._chains: Mapping[tuple[str, str, str], ListedChain] = {}
         self._tracer: Tracer | None = None
 
     def load(self, tap: TapNode) -> None:

@@ -21,7 +21,7 @@ from backends.nftables.libnftables import NftHandle
 from backends.replay.loader import Watched
 from translate.ir import Family
 
-__all__ = ["Chain", "Tracer", "read_chains"]
+__all__ = ["ListedChain", "Tracer", "read_chains"]
 
 _NETLINK_NETFILTER: Final = 12
 _SOL_NETLINK: Final = 270
@@ -56,7 +56,7 @@ _Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ListedChain:
     """Return the probability of the least likely path through random rules, and whether a rule fills a set.
 
     ``dependent`` says that a rule counts packets or hashes them. A ``base`` chain sees packets without being
@@ -69,9 +69,9 @@ class Chain:
     base: bool = False
 
 
-def read_chains(listing: str) -> dict[_Place, Chain]:
+def read_chains(listing: str) -> dict[_Place, ListedChain]:
     """Return the chains of what ``nft list ruleset`` printed that chance or memory plays a part in."""
-    found: dict[_Place, Chain] = {}
+    found: dict[_Place, ListedChain] = {}
     family = table = chain = ""
     inner = 0  # how many chains without a name are open, whose rules count as those of the chain they are in
     for line in listing.splitlines():
@@ -81,14 +81,14 @@ def read_chains(listing: str) -> dict[_Place, Chain]:
             family, table, chain = head[2] or "ip", head[3], ""
         elif head is not None:
             chain = head[3]
-            found[family, table, chain] = Chain()
+            found[family, table, chain] = ListedChain()
         elif text.startswith("}"):
             chain = chain if inner else ""
             inner = max(0, inner - 1)
         elif chain:
             inner += text.endswith("{")
             before = found[family, table, chain]
-            found[family, table, chain] = Chain(
+            found[family, table, chain] = ListedChain(
                 rarest=before.rarest * _share(text),
                 fills=before.fills or bool(_FILLS.search(text)),
                 dependent=before.dependent or bool(_DEPENDENT.search(text)),
@@ -126,7 +126,7 @@ def _share(rule: str) -> Fraction:
 class Tracer:
     """Watches the rules that are loaded in the current network namespace."""
 
-    def __init__(self, family: Family, chains: Mapping[_Place, Chain], handle: NftHandle) -> None:
+    def __init__(self, family: Family, chains: Mapping[_Place, ListedChain], handle: NftHandle) -> None:
         self._chains = chains
         handle.run(_table(family))
         self._socket = socket.socket(

@@ -20,7 +20,7 @@ from backends.simulator.chance.ports import Ports
 from backends.simulator.conntrack.table import Conntrack, TrackSettings
 from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, Rejected
 from backends.simulator.hooks.stack import Stack
-from backends.simulator.matching.assumptions import Assumptions, Undecided, Way, added_up, without_needless
+from backends.simulator.matching.assumptions import Assumptions, Run, Undecided, added_up, without_needless
 from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.nat.binding import Nat
@@ -116,7 +116,7 @@ class Simulation:
             for (outcomes, assuming), shares in shares_of.items()
         ]
         if any(branch.assuming for branch in branches):
-            ways = added_up([Way(b.probability, b.assuming, b.outcomes, None) for b in branches])
+            ways = added_up([Run(b.probability, b.assuming, b.outcomes, None) for b in branches])
             branches = [OutcomeBranch(w.probability, w.outcomes, w.assuming) for w in ways]
         return FlowResult(
             flow.id,
@@ -145,7 +145,7 @@ class Simulation:
             return tuple(steps), tuple(chooser.assuming)
 
         ways = [
-            Way(probability, assuming, tuple(s.outcome for s in steps if s.outcome is not None), steps)
+            Run(probability, assuming, tuple(s.outcome for s in steps if s.outcome is not None), steps)
             for probability, (steps, assuming) in _followed(flow, run)
         ]
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))

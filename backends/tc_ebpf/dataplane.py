@@ -16,7 +16,7 @@ from typing import Final
 
 from backends.model.node import Node
 from backends.tc_ebpf.bpfmap import BpfMap, wait_for_readers
-from backends.tc_ebpf.facts import Facts, read_facts
+from backends.tc_ebpf.facts import NodeFacts, read_facts
 from backends.tc_ebpf.filters import Filters, Side
 from backends.tc_ebpf.program import LoadedProgram
 from backends.tc_ebpf.sourcechecks import read_checks, taken_sysctls, write_sysctl
@@ -119,7 +119,7 @@ def change_maps(map_of: Callable[[str], BpfMap], steps: Iterable[MapChange]) -> 
 
 
 @collector_paused()
-def fill(program: LoadedProgram, output: BpfOutput, facts: Facts) -> None:
+def fill(program: LoadedProgram, output: BpfOutput, facts: NodeFacts) -> None:
     """Write the facts about the namespace and the contents of the rules' maps into a program's maps."""
     for name, entries in facts.entries.items():
         program.map(name).update(entries)

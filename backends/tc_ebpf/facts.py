@@ -24,7 +24,7 @@ from translate.bpf import DeviceFlag, Structure, runtime_types
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["Facts", "SourceChecks", "read_facts", "settings_of"]
+__all__ = ["NodeFacts", "SourceChecks", "read_facts", "settings_of"]
 
 _U32: Final = struct.Struct("=I")
 _TABLE_MAIN: Final = 254
@@ -60,7 +60,7 @@ class SourceChecks:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NodeFacts:
     """Packed keys and values, by the name of the map that they belong into."""
 
     entries: dict[str, list[Entry]]
@@ -72,7 +72,7 @@ class Facts:
 
 def read_facts(
     node: Node, family: Family, *, checks: Mapping[str, SourceChecks], direct: bool = True
-) -> Facts:
+) -> NodeFacts:
     """Read devices, addresses and routes of the current network namespace.
 
     ``checks`` are those of each device; ``node`` has conntrack's sysctls. Without ``direct``, all packets
@@ -102,7 +102,7 @@ def read_facts(
         "settings": [(_U32.pack(0), settings_of(node, family))],
         "crc_tables": [(_U32.pack(0), struct.pack("=256I", *CRC_TABLE))],
     }
-    return Facts(entries, tuple(_attached(links)), names)
+    return NodeFacts(entries, tuple(_attached(links)), names)
 
 
 @dataclass(frozen=True, slots=True)

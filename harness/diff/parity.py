@@ -20,7 +20,7 @@ from harness.diff.backends import REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.compare import Mismatch, mismatches, step_text
 from harness.diff.replay import Progress, Replayed, replay
-from harness.diff.result import BackendReport, Case, Difference, ParityReport
+from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
 from harness.diff.sampling import MISS, Sampling
 from harness.diff.share_counts import share_tallies
 from harness.diff.shares import FALSE_ALARM_RATE, Tally, Unfair, unfair_shares
@@ -183,15 +183,15 @@ def _open_rules(benches: Iterable[_Bench]) -> tuple[str, ...]:
 def _reported(
     name: str, runs: Sequence[tuple[_Bench, Replayed]], differences: Sequence[Difference]
 ) -> BackendReport:
-    cases: list[Case] = []
+    cases: list[CaseResult] = []
     untested: dict[str, None] = {}
     for bench, one in runs:
         if one.refusal is None:
-            cases += (Case(result.flow_id, result.seconds) for result in one.results)
+            cases += (CaseResult(result.flow_id, result.seconds) for result in one.results)
             continue
         reason = _refusal(one.refusal)
         untested.setdefault(reason)
-        cases += (Case(flow.id, untested=reason) for flow in bench.flows)
+        cases += (CaseResult(flow.id, untested=reason) for flow in bench.flows)
     return BackendReport(
         name=name,
         flows=sum(case.untested is None for case in cases),

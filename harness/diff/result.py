@@ -9,7 +9,7 @@ from harness.status import DIFFERENCES, DONE, NOT_TESTED
 from translate.errors import Note
 from translate.ir import Origin
 
-__all__ = ["BackendReport", "Case", "Difference", "ParityReport", "Result"]
+__all__ = ["BackendReport", "CaseResult", "Difference", "ParityReport", "Result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CaseResult:
     """One flow on one backend: the time of its runs, or the reason why it did not run."""
 
     flow_id: str
@@ -65,7 +65,7 @@ class BackendReport:
     differing: int = 0
     untested: tuple[str, ...] = ()
     skipped: str | None = None
-    cases: tuple[Case, ...] = ()
+    cases: tuple[CaseResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from translate.errors import MachineError
 from translate.ir import Family
 
 if TYPE_CHECKING:
-    from nfparity.tc.place import Place
+    from nfparity.tc.place import DataplanePlace
     from nfparity.tc.record import Record
     from nfparity.tc.status import Status
     from translate.ir import Rules
@@ -149,7 +149,7 @@ def _load(arguments: argparse.Namespace) -> int:
     print_notes(output.notes)
     if arguments.connections is not None:
         output = replace(output, connections=arguments.connections)
-    rules = tc.Rules(
+    rules = tc.DataplaneRules(
         output=output,
         name=arguments.rules,
         digest=_digest(arguments.rules, given),
@@ -219,7 +219,7 @@ def _unload(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[Place, Record]]:
+def _loaded(arguments: argparse.Namespace) -> Iterator[tuple[DataplanePlace, Record]]:
     """Yield the loaded programs of the selected families. Raises MachineError if there are none."""
     from nfparity.tc.place import here
     from nfparity.tc.recovery import known

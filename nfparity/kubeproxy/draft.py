@@ -11,7 +11,7 @@ from nfparity.kubeproxy.chains import Protocol
 from nfparity.kubeproxy.service import Endpoint, Line, Part, Service
 from translate.ir import Interval, Rule, TableName
 
-__all__ = ["Draft", "line_of", "name_in"]
+__all__ = ["ServiceDraft", "line_of", "name_in"]
 
 _NAME: Final = re.compile(r"(?<![\w./-])[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*(?::[a-z0-9-]+)?(?![\w/])")
 """``namespace/service:port`` in a comment; namespaces and services are DNS labels, ports have names of
@@ -33,7 +33,7 @@ def line_of(rule: Rule, part: Part, table: TableName, chain: str, address: int |
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft:
+class ServiceDraft:
     """A service in the making. ``spread`` and ``near`` are SEP chains: of all endpoints, of those here."""
 
     hash: str | None = None

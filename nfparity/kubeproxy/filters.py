@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nfparity.kubeproxy.draft import Draft
+from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import DESTINATION, Key, Test, asked, is_local, point, protocol
 from nfparity.kubeproxy.service import Part
@@ -72,7 +72,7 @@ def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
     return True
 
 
-def _address(draft: Draft, address: int | None, *, internal: bool) -> bool:
+def _address(draft: ServiceDraft, address: int | None, *, internal: bool) -> bool:
     assert address is not None
     if internal:
         if draft.cluster_ip not in (None, address):

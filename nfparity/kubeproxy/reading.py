@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nfparity.kubeproxy.chains import Protocol
-from nfparity.kubeproxy.draft import Draft, line_of, name_in
+from nfparity.kubeproxy.draft import ServiceDraft, line_of, name_in
 from nfparity.kubeproxy.service import Endpoint, Line, Part
 from nfparity.kubeproxy.state import Remainder
 from translate.ir import Chain, Interval, Name, Rule, Ruleset, TableName
@@ -31,11 +31,11 @@ class Reading:
     ruleset: Ruleset
     known_names: dict[str, tuple[str, Protocol]] = field(default_factory=dict)
     """Names of services by the hash in their chains, as far as API objects give them."""
-    drafts: dict[str, Draft] = field(default_factory=dict)
+    drafts: dict[str, ServiceDraft] = field(default_factory=dict)
     """By the hash of their chains."""
-    chainless: list[Draft] = field(default_factory=list)
+    chainless: list[ServiceDraft] = field(default_factory=list)
     """Services that no chain of their own stands for."""
-    strangers: list[tuple[Draft, Rule, str]] = field(default_factory=list)
+    strangers: list[tuple[ServiceDraft, Rule, str]] = field(default_factory=list)
     """Rules of balancers that mark, which are read when the cluster IP is known."""
     seps: dict[str, SepChain] = field(default_factory=dict)
     used_seps: set[str] = field(default_factory=set)
@@ -51,25 +51,31 @@ class Reading:
     localhost_node_ports: bool = False
     health_check_ports: list[int] = field(default_factory=list)
     """Those that nothing names the service of."""
-    by_place: dict[tuple[Protocol, int | None, int], Draft] = field(default_factory=dict)
+    by_place: dict[tuple[Protocol, int | None, int], ServiceDraft] = field(default_factory=dict)
     """By protocol, address (None: node port) and port."""
-    by_name: dict[tuple[str, Protocol], Draft] = field(default_factory=dict)
+    by_name: dict[tuple[str, Protocol], ServiceDraft] = field(default_factory=dict)
 
     def chains(self, table: TableName) -> Iterable[Chain]:
         """Return the chains of a table, none when it is not there."""
         found = self.ruleset.table(table)
         return () if found is None else found.chains
 
-    def draft(self, suffix: str) -> Draft:
+    def draft(self, suffix: str) -> ServiceDraft:
         """Return the service whose chains have this hash."""
         found = self.drafts.get(suffix)
         if found is None:
             name, protocol = self.known_names.get(suffix, (None, None))
-            found = self.drafts[suffix] = Draft(hash=suffix, name=name, protocol=protocol)
+            found = self.drafts[suffix] = ServiceDraft(hash=suffix, name=name, protocol=protocol)
         return found
 
     def keep(
-        self, draft: Draft, rule: Rule, part: Part, table: TableName, chain: str, address: int | None = None
+        self,
+        draft: ServiceDraft,
+        rule: Rule,
+        part: Part,
+        table: TableName,
+        chain: str,
+        address: int | None = None,
     ) -> None:
         """Put down a rule of a service."""
         draft.lines.append(line_of(rule, part, table, chain, address))
@@ -95,7 +101,7 @@ class Reading:
 
     def find(
         self, rule: Rule, protocol: Protocol, address: int | None, port: int, *, own_port: bool = True
-    ) -> Draft:
+    ) -> ServiceDraft:
         """Return the service that a rule without a chain of its own is about; a new one if there is none.
 
         ``own_port`` False: ``port`` is a port of the node, not the service's.
@@ -104,15 +110,15 @@ class Reading:
         found = None if name is None else self.by_name.get((name, protocol))
         found = found or self.by_place.get((protocol, address, port))
         if found is None:
-            found = Draft(name=name, protocol=protocol, port=port if own_port else None)
+            found = ServiceDraft(name=name, protocol=protocol, port=port if own_port else None)
             self.chainless.append(found)
         return found
 
-    def found(self, draft: Draft) -> None:
+    def found(self, draft: ServiceDraft) -> None:
         """Make a draft found again by what has become known of it."""
         self._enter(draft)
 
-    def _enter(self, draft: Draft) -> None:
+    def _enter(self, draft: ServiceDraft) -> None:
         if draft.protocol is None:
             return
         if draft.name is not None:
@@ -124,7 +130,7 @@ class Reading:
             for address in (*addresses, *(() if draft.cluster_ip is None else (draft.cluster_ip,))):
                 self.by_place.setdefault((draft.protocol, address, draft.port), draft)
 
-    def health_checked(self, rule: Rule) -> Draft | None:
+    def health_checked(self, rule: Rule) -> ServiceDraft | None:
         """Return the service whose health check port a rule opens: TCP whatever the service speaks."""
         name = name_in(rule.comment)
         if name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nfparity.kubeproxy.chains import ChainKind, split_chain
-from nfparity.kubeproxy.draft import Draft
+from nfparity.kubeproxy.draft import ServiceDraft
 from nfparity.kubeproxy.reading import Reading
 from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
@@ -97,7 +97,7 @@ def _to_service(reading: Reading, rule: Rule, tests: Tests) -> bool:
     return True
 
 
-def _kind_of_address(rule: Rule, kind: ChainKind, draft: Draft, address: int) -> Part:
+def _kind_of_address(rule: Rule, kind: ChainKind, draft: ServiceDraft, address: int) -> Part:
     if kind is ChainKind.FW:
         return Part.LOAD_BALANCER_IP
     comment = rule.comment or ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nfparity.kubeproxy.chains import ChainKind, split_chain
-from nfparity.kubeproxy.draft import Draft, name_in
+from nfparity.kubeproxy.draft import ServiceDraft, name_in
 from nfparity.kubeproxy.reading import Reading, SepChain
 from nfparity.kubeproxy.rule_matches import (
     DESTINATION,
@@ -54,7 +54,7 @@ def read_service_chains(reading: Reading) -> None:
     for chain, part in parts:
         if part is not None and part[0] is ChainKind.SEP:
             reading.seps[chain.name] = _endpoint(reading, chain)
-    readers: dict[ChainKind, Callable[[Reading, Draft, Chain], None]] = {
+    readers: dict[ChainKind, Callable[[Reading, ServiceDraft, Chain], None]] = {
         ChainKind.SVC: _balancer,
         ChainKind.SVL: _local_balancer,
         ChainKind.EXT: _external,
@@ -68,7 +68,7 @@ def read_service_chains(reading: Reading) -> None:
 
 def _endpoint(reading: Reading, chain: Chain) -> SepChain:
     sep = SepChain()
-    draft = Draft()
+    draft = ServiceDraft()
     for rule in chain.rules:
         tests = asked(rule)
         action = rule.actions[0] if rule.actions else None
@@ -105,16 +105,16 @@ def _is_recent(test: Test | None, mode: RecentMode) -> bool:
     return isinstance(test, Recent) and test.mode is mode and not test.negated and test.hitcount is None
 
 
-def _balancer(reading: Reading, draft: Draft, chain: Chain) -> None:
+def _balancer(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     _choices(reading, draft, chain, draft.spread)
 
 
-def _local_balancer(reading: Reading, draft: Draft, chain: Chain) -> None:
+def _local_balancer(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     draft.near = [] if draft.near is None else draft.near
     _choices(reading, draft, chain, draft.near)
 
 
-def _choices(reading: Reading, draft: Draft, chain: Chain, endpoints: list[str]) -> None:
+def _choices(reading: Reading, draft: ServiceDraft, chain: Chain, endpoints: list[str]) -> None:
     for rule in chain.rules:
         tests = asked(rule)
         if tests is not None and _balance(reading, draft, chain.name, rule, tests, endpoints):
@@ -130,7 +130,7 @@ def _choices(reading: Reading, draft: Draft, chain: Chain, endpoints: list[str])
 
 
 def _balance(
-    reading: Reading, draft: Draft, chain: str, rule: Rule, tests: Tests, endpoints: list[str]
+    reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests, endpoints: list[str]
 ) -> bool:
     """Read a rule that leads to an endpoint: to one remembered, or by chance."""
     target = rule.callee
@@ -166,7 +166,7 @@ def read_strangers(reading: Reading) -> None:
             reading.leave(rule, chain)
 
 
-def _stranger(reading: Reading, draft: Draft, chain: str, rule: Rule, tests: Tests) -> bool:
+def _stranger(reading: Reading, draft: ServiceDraft, chain: str, rule: Rule, tests: Tests) -> bool:
     """Read the rule that has packets to the cluster IP masqueraded that are not from pods."""
     strangers = Strangers.of(tests, DESTINATION)
     if strangers is None:
@@ -219,7 +219,7 @@ def pods_told(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | Non
     return None if isinstance(value, Interval) and not is_network(value) else value
 
 
-def _external(reading: Reading, draft: Draft, chain: Chain) -> None:
+def _external(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     """KUBE-EXT, and KUBE-XLB, which picks among the endpoints of this node by itself."""
     suffix = draft.hash
     cluster, local = f"KUBE-{ChainKind.SVC}-{suffix}", f"KUBE-{ChainKind.SVL}-{suffix}"
@@ -260,7 +260,7 @@ def _of_pods(tests: Tests) -> Interval | Name | None:
     return pods_told(tests, next(iter(tests)), negated=False) if len(tests) == 1 else None
 
 
-def _firewall(reading: Reading, draft: Draft, chain: Chain) -> None:
+def _firewall(reading: Reading, draft: ServiceDraft, chain: Chain) -> None:
     ranges: list[Interval] = []
     everything = False
     for rule in chain.rules:

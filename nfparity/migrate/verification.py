@@ -19,7 +19,7 @@ from nfparity.migrate.trial import corpus, try_alone
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["Found", "Live", "State", "look", "send_packets"]
+__all__ = ["Live", "State", "Verification", "look", "send_packets"]
 
 
 class State(StrEnum):
@@ -51,7 +51,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Verification:
     """Everything that was looked at."""
 
     record: Record
@@ -68,7 +68,7 @@ class Found:
         return State.SAME
 
 
-def look(migration: Migration) -> Found:
+def look(migration: Migration) -> Verification:
     """Compare what is loaded with what was applied. Raises MachineError when nothing is applied here."""
     settled = migration.settle()
     record = settled.record
@@ -83,10 +83,10 @@ def look(migration: Migration) -> Found:
             "rules from before, and with another plan they can be replaced again"
         )
     plan = migration.plan()
-    return Found(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
+    return Verification(record=record, plan=plan, families=tuple(_live(one) for one in plan.families))
 
 
-def send_packets(found: Found, progress: Progress) -> dict[Family, ParityReport]:
+def send_packets(found: Verification, progress: Progress) -> dict[Family, ParityReport]:
     """Send the plan's packets through a copy of its node with what was applied. Raises MachineError."""
     node = node_from_json(found.plan.node, name="the plan's node")
     reports = {}

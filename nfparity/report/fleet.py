@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 from nfparity.assess.fleet.grouping import Alike, Fleet
-from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, Found
+from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, NOT_TESTED, UNEXPLAINED, Answer, NodeDifference
 from nfparity.assess.fleet.paths import labels
 
 __all__ = ["answer_line", "fleet_json", "print_fleet"]
@@ -43,7 +43,7 @@ def print_fleet(fleet: Fleet, stream: TextIO) -> None:
 
 def _lines(fleet: Fleet) -> Iterator[str]:
     short = _short(fleet)
-    shared: frozenset[Found] = frozenset()
+    shared: frozenset[NodeDifference] = frozenset()
     if fleet.shared is not None:
         shared = frozenset(fleet.shared.found)
         yield f"all {len(fleet.shared.answers)} nodes with findings"
@@ -76,7 +76,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     )
 
 
-def _findings(one: Alike, shared: frozenset[Found] = frozenset()) -> Iterator[str]:
+def _findings(one: Alike, shared: frozenset[NodeDifference] = frozenset()) -> Iterator[str]:
     """The findings of a group, except those that all groups share."""
     own = Alike(answers=one.answers, found=tuple(f for f in one.found if f not in shared))
     for k, subjects in own.subjects().items():

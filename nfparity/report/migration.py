@@ -9,7 +9,7 @@ from harness.report.terminal import plain
 from nfparity.migrate.planning import PlannedFamily
 from nfparity.migrate.rollback import RolledBack
 from nfparity.migrate.tables import SavedTable
-from nfparity.migrate.verification import Found
+from nfparity.migrate.verification import Verification
 
 __all__ = [
     "live_data",
@@ -99,13 +99,13 @@ def _left(one: PlannedFamily) -> tuple[SavedTable, ...]:
     return tuple(tables[n] for n in one.plan.left if n in tables and not tables[n].is_empty)
 
 
-def live_data(found: Found) -> dict[str, Any]:
+def live_data(found: Verification) -> dict[str, Any]:
     """Return what is loaded, against what was applied, for JSON."""
     families = {family.family.value: family.data() for family in found.families}
     return {"state": found.state.value, "since": found.record.since, "families": families}
 
 
-def live_lines(found: Found) -> list[str]:
+def live_lines(found: Verification) -> list[str]:
     """Return by what it differs, a line each."""
     lines = []
     for family in found.families:

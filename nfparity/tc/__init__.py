@@ -6,6 +6,6 @@ unloads; ``recovery`` undoes interrupted actions; ``status`` and ``connections``
 it does not.
 """
 
-from nfparity.tc.lifecycle import Installed, Outcome, Rules
+from nfparity.tc.lifecycle import DataplaneRules, Installed, LoadResult
 
-__all__ = ["Installed", "Outcome", "Rules"]
+__all__ = ["DataplaneRules", "Installed", "LoadResult"]

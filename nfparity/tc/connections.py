@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nfparity.tc.place import Place
+from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate import bpf
 from translate.errors import MachineError
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, format_address
 
-__all__ = ["Connection", "Tuple", "connections"]
+__all__ = ["Connection", "ConnectionTuple", "connections"]
 
 _SEEN_REPLY: Final = 1 << 1
 _ASSURED: Final = 1 << 2
@@ -37,7 +37,7 @@ _TCP_STATES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuple:
+class ConnectionTuple:
     """One direction; of ICMP ``sport`` is the identifier, ``dport`` type and code as one number."""
 
     src: int
@@ -52,8 +52,8 @@ class Connection:
 
     family: Family
     proto: int
-    original: Tuple
-    reply: Tuple
+    original: ConnectionTuple
+    reply: ConnectionTuple
     timeout: int
     state: str | None
     replied: bool
@@ -88,7 +88,7 @@ class Connection:
             "mark": self.mark,
         }
 
-    def _data(self, one: Tuple) -> dict[str, object]:
+    def _data(self, one: ConnectionTuple) -> dict[str, object]:
         data: dict[str, object] = {
             "src": format_address(self.family, one.src),
             "dst": format_address(self.family, one.dst),
@@ -99,11 +99,11 @@ class Connection:
             return {**data, "sport": one.sport, "dport": one.dport}
         return data
 
-    def _words(self, one: Tuple) -> str:
+    def _words(self, one: ConnectionTuple) -> str:
         return " ".join(f"{key}={value}" for key, value in self._data(one).items())
 
 
-def connections(place: Place, record: Record) -> Iterator[Connection]:
+def connections(place: DataplanePlace, record: Record) -> Iterator[Connection]:
     """Yield the connections that have not timed out.
 
     Raises MachineError when the program keeps them in another form than this version knows.
@@ -139,8 +139,8 @@ def _connection(family: Family, numbers: Mapping[str, int], now: int) -> Connect
     )
 
 
-def _tuple(numbers: Mapping[str, int], name: str) -> Tuple:
-    return Tuple(
+def _tuple(numbers: Mapping[str, int], name: str) -> ConnectionTuple:
+    return ConnectionTuple(
         src=numbers[f"{name}.src"],
         dst=numbers[f"{name}.dst"],
         sport=numbers[f"{name}.sport"],

@@ -28,7 +28,7 @@ from translate import bpf
 from translate.errors import InputError, MachineError
 from translate.ir import Family
 
-__all__ = ["Installed", "Outcome", "Rules"]
+__all__ = ["DataplaneRules", "Installed", "LoadResult"]
 
 _AGAIN = "nfparity tc unload tries again"
 _CONNECTIONS = ("conns", "replies", "sources")
@@ -37,7 +37,7 @@ Step = Callable[[str], None]
 """Hook for tests that end the process after a step."""
 
 
-class Outcome(Enum):
+class LoadResult(Enum):
     """The result of a load."""
 
     FIRST = "loaded"
@@ -49,7 +49,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class DataplaneRules:
     """A translation and its source. ``digest`` is the SHA-256 of the rules.
 
     Without ``direct``, forwarded packets go through the network stack and its other hooks. ``sized``: the
@@ -89,7 +89,7 @@ class Installed:
         self.place = here(family)
         self._step = step
 
-    def load(self, rules: Rules, *, flush: bool = False) -> Outcome:
+    def load(self, rules: DataplaneRules, *, flush: bool = False) -> LoadResult:
         """Load rules, in place of those that are loaded.
 
         Raises InputError if connections cannot be kept and ``flush`` is False.
@@ -99,7 +99,7 @@ class Installed:
             record = settle(self.place)
             if record is None:
                 self._load(rules)
-                return Outcome.FIRST
+                return LoadResult.FIRST
             if not rules.sized:
                 room = self._room_of(record, "conns")
                 rules = replace(rules, output=replace(rules.output, connections=room))
@@ -117,7 +117,7 @@ class Installed:
                 self._load(rules)
             else:
                 raise InputError(f"{other}; --flush forgets the connections that there are")
-            return Outcome.REPLACED
+            return LoadResult.REPLACED
 
     def refresh(self) -> tuple[str, ...]:
         """Read devices, addresses and routes again, and attach to devices that are new.
@@ -140,7 +140,7 @@ class Installed:
             self.place.forget(logs=True)
             return found
 
-    def _load(self, rules: Rules) -> None:
+    def _load(self, rules: DataplaneRules) -> None:
         place = self.place
         record = Record(phase=Phase.LOADING, cookie=place.cookie, source=rules.source(), since=_now())
         with Guard(lambda: _undo(self), _AGAIN) as guard:
@@ -167,7 +167,7 @@ class Installed:
                 record.at(Phase.LOADED, since=_now()).write(place.record)
                 guard.commit()
 
-    def _replace(self, record: Record, rules: Rules) -> None:
+    def _replace(self, record: Record, rules: DataplaneRules) -> None:
         place, family, number = self.place, self.family, record.generation + 1
         record = record.at(
             Phase.REPLACING,
@@ -202,7 +202,7 @@ class Installed:
             guard.commit()
         place.unpin(keep=number)
 
-    def _change(self, record: Record, rules: Rules) -> bpf.BpfChange:
+    def _change(self, record: Record, rules: DataplaneRules) -> bpf.BpfChange:
         loaded = {}
         names = [contents.name for contents in rules.output.maps] + [
             contents.name for contents in rules.output.sets
@@ -213,11 +213,11 @@ class Installed:
             found.close()
         return bpf.change_maps(loaded, rules.output)
 
-    def _make(self, change: bpf.BpfChange, record: Record, rules: Rules) -> Outcome:
+    def _make(self, change: bpf.BpfChange, record: Record, rules: DataplaneRules) -> LoadResult:
         source = rules.source()
         if not change.steps:
             record.at(Phase.LOADED, source=source).write(self.place.record)
-            return Outcome.SAME
+            return LoadResult.SAME
         record.at(Phase.CHANGING, source=source).write(self.place.record)
         self._step("recorded")
         opened = {step.name: self.place.map(record.generation, step.name) for step in change.steps}
@@ -226,7 +226,7 @@ class Installed:
         for opened_map in opened.values():
             opened_map.close()
         record.at(Phase.LOADED, source=source, since=_now()).write(self.place.record)
-        return Outcome.CHANGED
+        return LoadResult.CHANGED
 
     def _attach(self, record: Record) -> tuple[Record, tuple[str, ...]]:
         """Make maps and filters fit the devices that there are now; return also the names of new ones."""
@@ -260,7 +260,7 @@ class Installed:
             self._step(f"room on {index}")
         return record
 
-    def _pin(self, program: LoadedProgram, rules: Rules, generation: int) -> None:
+    def _pin(self, program: LoadedProgram, rules: DataplaneRules, generation: int) -> None:
         for name in rules.output.declared:
             folder = self.place.generation(generation)
             path = self.place.state(name) if name in STATE else folder / name
@@ -274,7 +274,7 @@ class Installed:
         table.close()
         return table.info.max_entries
 
-    def _other_tables(self, record: Record, rules: Rules) -> str | None:
+    def _other_tables(self, record: Record, rules: DataplaneRules) -> str | None:
         """Return the reason why the existing connections cannot be kept, or None."""
         layout = rules.source().layout
         if any(layout[name] != was for name, was in record.source.layout.items() if name in layout):

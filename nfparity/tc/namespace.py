@@ -9,9 +9,9 @@ from typing import Final
 
 from backends.model.node import Node
 from backends.tc_ebpf.bpfmap import BpfMap
-from backends.tc_ebpf.facts import Facts, read_facts
+from backends.tc_ebpf.facts import NodeFacts, read_facts
 from backends.tc_ebpf.sourcechecks import read_checks, read_sysctl, taken_sysctls, write_sysctl
-from nfparity.tc.place import Place
+from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate.errors import MachineError
 from translate.ir import Family
@@ -21,13 +21,13 @@ __all__ = ["current_facts", "refresh_maps", "take_sysctls"]
 _NETFILTER: Final = Path("/proc/sys/net/netfilter")
 
 
-def current_facts(family: Family, record: Record) -> Facts:
+def current_facts(family: Family, record: Record) -> NodeFacts:
     """Read what the program must know; the sources that devices accept are those before it took them over."""
     checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
     return read_facts(_node(), family, checks=checks, direct=record.source.direct)
 
 
-def take_sysctls(place: Place, record: Record) -> Record:
+def take_sysctls(place: DataplanePlace, record: Record) -> Record:
     """Set the sysctls that the program needs, once their values are on record; return that."""
     if place.family is not Family.IP:
         return record
@@ -48,7 +48,7 @@ def take_sysctls(place: Place, record: Record) -> Record:
     return record
 
 
-def refresh_maps(facts: Facts, map_of: Callable[[str], BpfMap]) -> None:
+def refresh_maps(facts: NodeFacts, map_of: Callable[[str], BpfMap]) -> None:
     """Write what has changed, then delete what is not there any more, while packets pass."""
     for name, entries in facts.entries.items():
         table = map_of(name)

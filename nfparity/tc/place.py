@@ -25,7 +25,7 @@ from nfparity.persistent_state.namespace import current_namespace
 from translate.errors import MachineError
 from translate.ir import Family
 
-__all__ = ["STATE", "Place", "here"]
+__all__ = ["STATE", "DataplanePlace", "here"]
 
 STATE: Final = frozenset(
     {"conns", "replies", "sources", "locks", "counters", "recents", "slots", "slot_counter", "gate"}
@@ -40,7 +40,7 @@ _RUN: Final = Path("/run/nfparity/tc")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataplanePlace:
     """One family's dataplane in one network namespace. ``pins`` may be missing, and so may ``folder``."""
 
     family: Family
@@ -56,7 +56,7 @@ class Place:
         return self.folder / f"{self.family.value}.json"
 
     @property
-    def other(self) -> Place:
+    def other(self) -> DataplanePlace:
         """The place of the other family in the same namespace."""
         family = Family.IP6 if self.family is Family.IP else Family.IP
         return replace(self, family=family, pins=self.pins.with_name(family.value))
@@ -140,11 +140,13 @@ class Place:
                     _prune(self.folder, 3)
 
 
-def here(family: Family) -> Place:
+def here(family: Family) -> DataplanePlace:
     """Return the place of the current network namespace. Raises MachineError without root."""
     namespace = current_namespace()
     number = str(namespace.inode)
-    return Place(family, namespace.cookie, _root() / "nfparity" / number / family.value, _RUN / number)
+    return DataplanePlace(
+        family, namespace.cookie, _root() / "nfparity" / number / family.value, _RUN / number
+    )
 
 
 def _prune(folder: Path, levels: int) -> None:

@@ -16,7 +16,7 @@ from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.dataplane import switch
 from backends.tc_ebpf.filters import Filters, Side
 from backends.tc_ebpf.sourcechecks import read_sysctl, taken_sysctls, write_sysctl
-from nfparity.tc.place import Place
+from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Phase, Record
 from translate.errors import MachineError
 from translate.ir import Family
@@ -24,7 +24,7 @@ from translate.ir import Family
 __all__ = ["clean", "is_loaded", "known", "roll_back", "settle"]
 
 
-def clean(place: Place) -> bool:
+def clean(place: DataplanePlace) -> bool:
     """Remove everything; packets pass as without the program at once. True if there was something.
 
     A ``clsact`` that was made by us goes too unless others use it now, and a sysctl gets its value back
@@ -63,7 +63,7 @@ def clean(place: Place) -> bool:
     return found
 
 
-def is_loaded(place: Place) -> bool:
+def is_loaded(place: DataplanePlace) -> bool:
     """Return whether a program of ours is attached, whatever a record says. Raises MachineError."""
     if place.pins.is_dir():
         return True
@@ -76,7 +76,7 @@ def is_loaded(place: Place) -> bool:
         )
 
 
-def _unknown(place: Place, trouble: str | None) -> str:
+def _unknown(place: DataplanePlace, trouble: str | None) -> str:
     """Return what is left to be done by hand, where nobody knows how it was before."""
     what = trouble or f"{place.record} is gone"
     lines = [
@@ -95,7 +95,7 @@ def _unknown(place: Place, trouble: str | None) -> str:
     return "\n".join(lines)
 
 
-def roll_back(place: Place, record: Record) -> Record:
+def roll_back(place: DataplanePlace, record: Record) -> Record:
     """Give every device the program back that was being replaced; return what is then on record."""
     assert record.previous is not None
     was = record.previous
@@ -118,7 +118,7 @@ def roll_back(place: Place, record: Record) -> Record:
     return restored
 
 
-def known(place: Place) -> Record | None:
+def known(place: DataplanePlace) -> Record | None:
     """Return what is on record, None for nothing.
 
     Raises MachineError when the record is damaged, or gone while something is loaded.
@@ -132,7 +132,7 @@ def known(place: Place) -> Record | None:
     return record
 
 
-def settle(place: Place) -> Record | None:
+def settle(place: DataplanePlace) -> Record | None:
     """Finish or undo an interrupted command; return the record of the loaded program, or None.
 
     The caller must hold the lock of the place. Raises MachineError when the record is damaged, or gone while
@@ -151,7 +151,7 @@ def settle(place: Place) -> Record | None:
     return record
 
 
-def _leave(place: Place, rooms: tuple[int, ...]) -> None:
+def _leave(place: DataplanePlace, rooms: tuple[int, ...]) -> None:
     """Leave it to the other family to remove, in the end, what it still uses."""
     with suppress(MachineError):  # it is empty then, and stays
         record = Record.read(place.record) if rooms else None
@@ -159,7 +159,7 @@ def _leave(place: Place, rooms: tuple[int, ...]) -> None:
             record.at(record.phase, rooms=tuple(dict.fromkeys((*record.rooms, *rooms)))).write(place.record)
 
 
-def _close_gate(place: Place) -> None:
+def _close_gate(place: DataplanePlace) -> None:
     try:
         gate = BpfMap.pinned(place.state("gate"))
     except (FileNotFoundError, MachineError):

@@ -11,7 +11,7 @@ from typing import Final
 from backends.tc_ebpf.bpfmap import BpfMap
 from backends.tc_ebpf.counters import read_counters
 from backends.tc_ebpf.filters import Filter, Filters, Side
-from nfparity.tc.place import Place
+from nfparity.tc.place import DataplanePlace
 from nfparity.tc.record import Record
 from translate.ir import Family
 
@@ -92,7 +92,7 @@ class Status:
         }
 
 
-def status_of(place: Place, record: Record) -> Status:
+def status_of(place: DataplanePlace, record: Record) -> Status:
     """Ask the kernel about what is on record. Raises MachineError."""
     return Status(
         record=record,
@@ -103,7 +103,7 @@ def status_of(place: Place, record: Record) -> Status:
     )
 
 
-def _is_open(place: Place) -> bool:
+def _is_open(place: DataplanePlace) -> bool:
     try:
         gate = BpfMap.pinned(place.state("gate"))
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def _is_open(place: Place) -> bool:
     return value is not None and any(value)
 
 
-def _counters(place: Place) -> dict[str, int]:
+def _counters(place: DataplanePlace) -> dict[str, int]:
     try:
         counters = BpfMap.pinned(place.state("counters"))
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def _attachments(family: Family) -> Iterator[Attachment]:
                 yield Attachment(device=name, index=index, programs=programs, before=before)
 
 
-def _uses(place: Place, record: Record) -> Iterator[TableUse]:
+def _uses(place: DataplanePlace, record: Record) -> Iterator[TableUse]:
     for path in place.maps(record.generation):
         table = BpfMap.pinned(path)
         if table.info.kind in _TABLES:

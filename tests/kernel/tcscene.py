@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.replay.worker import Worker
-from nfparity.tc import Installed, Rules
+from nfparity.tc import DataplaneRules, Installed
 from nfparity.tc.record import Record
 from nfparity.tc.status import status_of
 from tests.lab.mountnamespace import enter_mount_namespace, mount
@@ -194,9 +194,9 @@ SERVICE, OTHER, STREAM = ("10.96.0.10", 53), ("10.96.0.11", 53), ("10.96.0.10", 
 
 
 @functools.cache
-def rules_of(text: str, family: Family = Family.IP) -> Rules:
+def rules_of(text: str, family: Family = Family.IP) -> DataplaneRules:
     output = emit(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
-    return Rules(output=output, name="rules", digest="0", level=2)
+    return DataplaneRules(output=output, name="rules", digest="0", level=2)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
-from nfparity.tc import Installed, Rules, lifecycle
+from nfparity.tc import DataplaneRules, Installed, lifecycle
 from tests.kernel.migratenode import fill
 from tests.kernel.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
 from tests.lab.traffic.host import Host, Request
@@ -94,7 +94,7 @@ class LoadUntil(Request):
             pass
         return said
 
-    def _load(self, rules: Rules) -> str:
+    def _load(self, rules: DataplaneRules) -> str:
         def step(name: str) -> None:
             if name == self.last:
                 if self.full:

@@ -40,10 +40,10 @@ from translate.ir import (
     Trace,
 )
 
-__all__ = ["Number", "action_code", "as_literal"]
+__all__ = ["NumberText", "action_code", "as_literal"]
 
 
-class Number(Protocol):
+class NumberText(Protocol):
     """Renders a number of an action in C: its literal, or its member of a map entry."""
 
     def __call__(self, value: int, bits: int = 32) -> str:
@@ -56,7 +56,7 @@ def as_literal(value: int, bits: int = 32) -> str:
     return literal(value)
 
 
-def action_code(actions: Sequence[Action], context: Context, number: Number = as_literal) -> Code:
+def action_code(actions: Sequence[Action], context: Context, number: NumberText = as_literal) -> Code:
     """Return the code of actions, one after the other. Raises CannotExpress."""
     return Code.joined([_action(action, context, number) for action in actions])
 
@@ -68,7 +68,7 @@ _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
 
 
-def _action(action: Action, context: Context, number: Number) -> Code:
+def _action(action: Action, context: Context, number: NumberText) -> Code:
     match action:
         case Accept():
             return Code(("return ACCEPT;",))
@@ -129,7 +129,7 @@ def _source_needs(ports: NatPorts) -> Needs:
 
 
 def _bind(
-    addresses: Interval | None, ports: NatPorts, flags: tuple[str, ...], family: Family, number: Number
+    addresses: Interval | None, ports: NatPorts, flags: tuple[str, ...], family: Family, number: NumberText
 ) -> tuple[str, ...]:
     if addresses is not None:
         flags += ("BIND_ADDRESS",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from translate.bpf.actions import Number, action_code
+from translate.bpf.actions import NumberText, action_code
 from translate.bpf.code import Code, Condition, Declaration, Needs
 from translate.bpf.conditions import conditions, equals, in_key, present, refuse_type
 from translate.bpf.context import Context
@@ -136,7 +136,7 @@ def _ranged(statement: Lookup) -> set[int]:
     }
 
 
-def _collected(arguments: list[int]) -> Number:
+def _collected(arguments: list[int]) -> NumberText:
     """Render numbers as the words of a map entry that hold them, and append these words to ``arguments``."""
 
     def number(value: int, bits: int = 32) -> str:

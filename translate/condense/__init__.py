@@ -61,7 +61,7 @@ from translate.condense.program import CondensedProgram, key_of
 from translate.condense.ruleset import CondensedRuleset, condense
 from translate.errors import UnsupportedError
 from translate.ir import Family, Program, Rules, TableName
-from translate.nft.legal import Target
+from translate.nft.legal import DnatTarget
 from translate.nft.legalise import legalise
 from translate.nft.printer import printed
 from translate.passes import lower as lower_plain
@@ -152,7 +152,7 @@ def _emitted(program: CondensedProgram) -> nft.NftOutput | None:
                 key[0],
                 map_.elements.listed(),
                 program.ruleset,
-                translated=isinstance(legal_map.data, Target),
+                translated=isinstance(legal_map.data, DnatTarget),
             )
             map_ = replace(map_, elements=elements)
         maps.append(map_)

@@ -13,7 +13,7 @@ from itertools import product
 from operator import itemgetter
 
 from translate.condense.members import Member
-from translate.condense.program import Batch, FamilyEntries
+from translate.condense.program import EntryBatch, FamilyEntries
 from translate.condense.ruleset import CondensedRuleset
 from translate.ir import Family, Field, Value
 from translate.nft.comments import line_comment
@@ -87,7 +87,7 @@ class FamilyElements:
     An implementation of :class:`translate.nft.elements.Elements`.
     """
 
-    batches: tuple[tuple[Batch, tuple[_Form, ...]], ...]
+    batches: tuple[tuple[EntryBatch, tuple[_Form, ...]], ...]
     others: tuple[tuple[int, NftElement], ...]
     ruleset: CondensedRuleset = field(repr=False)
 
@@ -152,7 +152,7 @@ def family_elements(
 
 
 def _forms(
-    batch: Batch,
+    batch: EntryBatch,
     fields: Sequence[Field],
     known: Mapping[str, NftElement],
     family: Family,

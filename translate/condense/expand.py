@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from translate.condense.members import RuleFamily
-from translate.condense.program import Batch, CondensedProgram, FamilyEntries, LookupKey, Recipe, key_of
+from translate.condense.program import CondensedProgram, EntryBatch, FamilyEntries, LookupKey, Recipe, key_of
 from translate.condense.ruleset import CondensedRuleset
 from translate.ir import (
     Action,
@@ -158,7 +158,7 @@ class _Expansion:
             if len(members) != len(family.shown) or any(other != recipes for other in same):
                 raise _NotShownError
             examples = tuple(entry for _, entry in next(iter(members.values())))
-            batches.append(Batch(family, entrance, tuple(recipes), examples))
+            batches.append(EntryBatch(family, entrance, tuple(recipes), examples))
         return FamilyEntries(tuple(batches), tuple(others))
 
     def _recipe(self, lookup: Lookup, entry: Entry, place: _Place) -> Recipe:

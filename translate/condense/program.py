@@ -25,7 +25,7 @@ from translate.ir import (
     parse_address,
 )
 
-__all__ = ["Batch", "CondensedProgram", "FamilyEntries", "LookupKey", "Recipe", "key_of"]
+__all__ = ["CondensedProgram", "EntryBatch", "FamilyEntries", "LookupKey", "Recipe", "key_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryBatch:
     """The entries that the members of one family have in a lookup, for packets that came by one entrance.
 
     ``examples`` are the entries of one member of the sample, one for each recipe.
@@ -64,7 +64,7 @@ class FamilyEntries:
     ``others`` have the line of that rule; for a member it is the first line of its part at the entrance.
     """
 
-    batches: tuple[Batch, ...]
+    batches: tuple[EntryBatch, ...]
     others: tuple[tuple[int, Entry], ...]
 
 

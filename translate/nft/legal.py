@@ -31,6 +31,7 @@ __all__ = [
     "AnyProtocol",
     "BaseHook",
     "Count",
+    "DnatTarget",
     "DnatTo",
     "Draw",
     "Element",
@@ -48,7 +49,6 @@ __all__ = [
     "SharedCounter",
     "SharedLimit",
     "SharedObject",
-    "Target",
     "TransportByte",
     "VerdictOf",
     "WithinLimit",
@@ -209,7 +209,7 @@ class LegalChain:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DnatTarget:
     """The data of a map of DNAT targets: an address, and a port where ``ported`` says so."""
 
     ported: bool
@@ -225,7 +225,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalMap:
-    """A verdict map, a map of DNAT targets (``data`` is a :class:`Target`), or a set (``data`` is None).
+    """A verdict map, a map of DNAT targets (``data`` is a :class:`DnatTarget`), or a set (``data`` is None).
 
     ``elements`` are those of the entries of ``lookup``, which is None if the container does not come from a
     Lookup.
@@ -233,7 +233,7 @@ class LegalMap:
 
     name: str
     key: Key
-    data: Literal["verdict"] | Target | None
+    data: Literal["verdict"] | DnatTarget | None
     interval: bool
     elements: tuple[Element, ...]
     lookup: Lookup | None = None

@@ -47,7 +47,7 @@ from translate.passes.facts import Facts, implied, impossible, refine
 from translate.passes.lookup import KEY_FIELDS
 from translate.passes.structural_sharing import is_same
 
-__all__ = ["Copier", "Copy", "CopyError", "Part", "Row", "renamed"]
+__all__ = ["Copier", "Copy", "CopyError", "Row", "StatementPart", "renamed"]
 
 HOLES: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
 """The fields in whose constants copies may differ: those that a key of several fields can hold."""
@@ -75,7 +75,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatementPart:
     """One statement, split into outline and rows.
 
     ``statement`` is what is left of it; ``tests`` and ``fields`` are common to its ``rows``.
@@ -97,7 +97,7 @@ class Copy:
     """
 
     chain: LoweredChain
-    parts: list[Part]
+    parts: list[StatementPart]
     callees: dict[str, Copy]
     shape: str = ""
 
@@ -139,7 +139,7 @@ class Copier:
         if self.budget < 0:
             raise CopyError("too many copies")
         calls = _Calls(chain, self.as_they_are, deep=depth >= _DEEPEST)
-        parts: list[Part] = []
+        parts: list[StatementPart] = []
         for statement in chain.statements:
             left = self._left(statement, facts, lists)
             if left is not None:
@@ -262,7 +262,7 @@ class _Calls:
         return replace(branch, actions=(Jump(name),))
 
 
-def _parts(statement: Statement, calls: _Calls) -> list[Part]:
+def _parts(statement: Statement, calls: _Calls) -> list[StatementPart]:
     match statement:
         case Choose():
             branches = tuple([calls.chain_for(branch) for branch in statement.branches])
@@ -270,18 +270,18 @@ def _parts(statement: Statement, calls: _Calls) -> list[Part]:
             outline = ("draw", statement.tests, statement.equal, outlines)
             if not is_same(branches, statement.branches):
                 statement = replace(statement, branches=branches)
-            return [Part(outline, statement, statement.tests)]
+            return [StatementPart(outline, statement, statement.tests)]
         case Lookup():
             rows = tuple(Row(e.key, e.actions, e.origin) for e in statement.entries)
             kinds = tuple(dict.fromkeys(calls.outline(row.actions) for row in rows))
             outline_ = ("rows", statement.tests, statement.fields, kinds)
-            return [Part(outline_, statement, statement.tests, statement.fields, rows)]
+            return [StatementPart(outline_, statement, statement.tests, statement.fields, rows)]
         case Apply():
             return _applied(statement, calls)
 
 
-def _applied(apply: Apply, calls: _Calls) -> list[Part]:
-    done: list[Part] = []
+def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
+    done: list[StatementPart] = []
     written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
     if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
         # First the list, then the rest with the same tests in front, which hold again.
@@ -303,13 +303,13 @@ def _applied(apply: Apply, calls: _Calls) -> list[Part]:
         fields = tuple(holes) if len(holes) == 1 else tuple(f for f in KEY_FIELDS if f in holes)
     rows = tuple([Row(key, apply.actions, apply.origin) for key in product(*[holes[f] for f in fields])])
     outline = ("rows", rest, fields, (calls.outline(apply.actions),))
-    return [*done, Part(outline, apply, rest, fields, rows)]
+    return [*done, StatementPart(outline, apply, rest, fields, rows)]
 
 
-def _constant(apply: Apply, outline: _Outline) -> Part:
+def _constant(apply: Apply, outline: _Outline) -> StatementPart:
     """A rule that is the same in all copies, except for the chains that it calls."""
     row = Row((), apply.actions, apply.origin)
-    return Part(("constant", apply.tests, outline), apply, apply.tests, (), (row,))
+    return StatementPart(("constant", apply.tests, outline), apply, apply.tests, (), (row,))
 
 
 def renamed(actions: tuple[Action, ...], names: Mapping[str, str]) -> tuple[Action, ...]:

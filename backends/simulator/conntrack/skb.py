@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from backends.model.packet import Packet
-from backends.simulator.conntrack.connection import ORIGINAL, Entry
+from backends.simulator.conntrack.connection import ORIGINAL, ConntrackEntry
 from backends.simulator.routing.path import Path
 from translate.ir import ConnectionState
 
@@ -37,7 +37,7 @@ class Skb:
     mark: int = 0
     dev: str = ""
     path: Path | None = None
-    entry: Entry | None = None
+    entry: ConntrackEntry | None = None
     direction: int = ORIGINAL
     state: ConnectionState | None = field(default=None)
     attached: bool = False

@@ -18,7 +18,7 @@ from backends.simulator.chance.chooser import Chance
 from backends.simulator.matching.fields import View, reader
 from translate.ir import Field, Hidden, Rule, format_address
 
-__all__ = ["Assumptions", "Undecided", "Way", "added_up", "without_needless"]
+__all__ = ["Assumptions", "Run", "Undecided", "added_up", "without_needless"]
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ def _value(field: Field, value: object, view: View) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Way(Generic[T]):
+class Run(Generic[T]):
     """One run of a flow: its probability where its assumptions hold, its outcomes, and its result."""
 
     probability: Fraction
@@ -108,10 +108,10 @@ class Way(Generic[T]):
     result: T
 
 
-def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
+def added_up(ways: Sequence[Run[None]]) -> list[Run[None]]:
     """Join equal ways, adding their probabilities, and those that differ in one assumption alone."""
     while True:
-        by_key: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Way[None]] = {}
+        by_key: dict[tuple[tuple[Outcome, ...], frozenset[Assumption]], Run[None]] = {}
         for way in ways:
             key = way.outcomes, frozenset(way.assuming)
             same = by_key.get(key)
@@ -124,7 +124,7 @@ def added_up(ways: Sequence[Way[None]]) -> list[Way[None]]:
         ways = joined
 
 
-def without_needless(ways: Sequence[Way[T]]) -> list[Way[T]]:
+def without_needless(ways: Sequence[Run[T]]) -> list[Run[T]]:
     """Join ways that differ only in one assumption; the one in which the rule matches stays.
 
     Sound for any two ways of equal outcomes and probability: wherever their other assumptions hold, one
@@ -156,5 +156,5 @@ def without_needless(ways: Sequence[Way[T]]) -> list[Way[T]]:
     return kept
 
 
-def _key(way: Way[T], assuming: tuple[Assumption, ...]) -> object:
+def _key(way: Run[T], assuming: tuple[Assumption, ...]) -> object:
     return frozenset(assuming), way.outcomes, way.probability

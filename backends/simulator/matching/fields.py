@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final
 
 from backends.model.packet import Port
-from backends.simulator.conntrack.connection import Entry
+from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
 from backends.simulator.routing.router import AnyRouter
 from translate.ir import Field, Hook, Protocol
@@ -63,7 +63,7 @@ def _tcp_flags(view: View) -> Value:
     return int(packet.flags) if packet.proto == Protocol.TCP else None
 
 
-def _of_connection(read: Callable[[Entry], Value]) -> Reader:
+def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
     """Return a reader of a connection: a packet without one has none of these fields (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from backends.model.packet import Port, Tuple
 from backends.model.withfields import with_fields
 from backends.simulator.chance.ports import Ports
-from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, Entry
+from backends.simulator.conntrack.connection import DNAT, ORIGINAL, SNAT, ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.table import Conntrack
 from backends.simulator.conntrack.tuples import (
@@ -104,7 +104,9 @@ class Nat:
 
     # Binding
 
-    def _bind(self, hook: Hook, skb: Skb, entry: Entry, out: str, manip: Manip, action: NatAction) -> bool:
+    def _bind(
+        self, hook: Hook, skb: Skb, entry: ConntrackEntry, out: str, manip: Manip, action: NatAction
+    ) -> bool:
         match action:
             case Dnat():
                 wanted = NatRange(action.addresses, action.ports)
@@ -134,7 +136,7 @@ class Nat:
         self._setup(hook, entry, manip, wanted, null=False)
         return True
 
-    def _bind_nothing(self, hook: Hook, entry: Entry, manip: Manip) -> None:
+    def _bind_nothing(self, hook: Hook, entry: ConntrackEntry, manip: Manip) -> None:
         """``nf_nat_alloc_null_binding``: the address stays; a clashing port may still change."""
         if entry.confirmed:
             return
@@ -144,7 +146,9 @@ class Nat:
         else:
             self._bound(hook, entry, manip, null=True)
 
-    def _setup(self, hook: Hook, entry: Entry, manip: Manip, wanted: NatRange, *, null: bool) -> None:
+    def _setup(
+        self, hook: Hook, entry: ConntrackEntry, manip: Manip, wanted: NatRange, *, null: bool
+    ) -> None:
         """``nf_nat_setup_info``."""
         if entry.confirmed:
             return
@@ -158,7 +162,7 @@ class Nat:
             entry.status |= SNAT if manip is _SOURCE else DNAT
         self._bound(hook, entry, manip, null=null)
 
-    def _bound(self, hook: Hook, entry: Entry, manip: Manip, *, null: bool) -> None:
+    def _bound(self, hook: Hook, entry: ConntrackEntry, manip: Manip, *, null: bool) -> None:
         if manip is _SOURCE:
             entry.source_done = True
             self.conntrack.by_source.insert(0, entry)
@@ -171,7 +175,7 @@ class Nat:
 
     # get_unique_tuple
 
-    def _unique(self, original: Tuple, wanted: NatRange, entry: Entry, manip: Manip) -> Tuple:
+    def _unique(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry, manip: Manip) -> Tuple:
         if manip is _SOURCE and not wanted.random:
             if self._in_range(original, wanted):
                 if not self._used(original, entry):
@@ -193,7 +197,7 @@ class Nat:
                 return chosen
         return self._pick(chosen, wanted, entry, manip)
 
-    def _used(self, t: Tuple, entry: Entry) -> bool:
+    def _used(self, t: Tuple, entry: ConntrackEntry) -> bool:
         """``nf_nat_used_tuple``."""
         reply = invert(t)
         assert reply is not None
@@ -213,7 +217,7 @@ class Nat:
         source = manip is _SOURCE or t.proto in _ICMP
         return self.ports.within(t.sport if source else t.dport, (given,))
 
-    def _same_source(self, original: Tuple, wanted: NatRange, entry: Entry) -> Tuple | None:
+    def _same_source(self, original: Tuple, wanted: NatRange, entry: ConntrackEntry) -> Tuple | None:
         """``find_appropriate_src``: what another connection from the same source was mapped to."""
         for other in self.conntrack.by_source:
             o = other.original
@@ -228,7 +232,7 @@ class Nat:
                 return result
         return None
 
-    def _pick(self, t: Tuple, wanted: NatRange, entry: Entry, manip: Manip) -> Tuple:
+    def _pick(self, t: Tuple, wanted: NatRange, entry: ConntrackEntry, manip: Manip) -> Tuple:
         """``nf_nat_l4proto_unique_tuple``."""
         given = wanted.ports.interval
         if t.proto in _ICMP:
@@ -270,7 +274,7 @@ class Nat:
 
     # Rewriting
 
-    def _rewrite(self, hook: Hook, skb: Skb, entry: Entry, manip: Manip) -> bool:
+    def _rewrite(self, hook: Hook, skb: Skb, entry: ConntrackEntry, manip: Manip) -> bool:
         """``nf_nat_packet``; False when it drops the packet."""
         if not entry.status & _NAT or not _applies(entry, manip, skb.direction):
             return True
@@ -285,7 +289,7 @@ class Nat:
             self.recorder.add(Rewritten(hook=hook, before=before, after=skb.packet))
         return True
 
-    def _translate_error(self, hook: Hook, skb: Skb, entry: Entry) -> bool:
+    def _translate_error(self, hook: Hook, skb: Skb, entry: ConntrackEntry) -> bool:
         """``nf_nat_icmp_reply_translation``: the packet inside goes the other way."""
         packet = skb.packet
         if packet.bad_checksum:
@@ -324,6 +328,6 @@ def _has_plain_port(t: Tuple) -> bool:
     return t.proto in PORT_PROTOCOLS and isinstance(t.dport, int)
 
 
-def _applies(entry: Entry, manip: Manip, direction: int) -> bool:
+def _applies(entry: ConntrackEntry, manip: Manip, direction: int) -> bool:
     source = (manip is _SOURCE) == (direction == ORIGINAL)
     return bool(entry.status & (SNAT if source else DNAT))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.status import worst_status
-from nfparity.assess.fleet.node import NOT_TESTED, Answer, Failure, Found
+from nfparity.assess.fleet.node import NOT_TESTED, Answer, Failure, NodeDifference
 
 __all__ = ["Alike", "Fleet", "Spread", "fleet_of"]
 
@@ -16,7 +16,7 @@ class Alike:
     """Nodes with the same findings, or with the same failure."""
 
     answers: tuple[Answer, ...]
-    found: tuple[Found, ...] = ()
+    found: tuple[NodeDifference, ...] = ()
     failure: Failure | None = None
 
     @property

@@ -15,7 +15,16 @@ from nfparity.assess.difference import ChangedPacket
 from nfparity.assess.summary import Summary
 from translate.ir import Family
 
-__all__ = ["LEAK", "NOT_JUDGED", "NOT_TESTED", "UNEXPLAINED", "Answer", "Failure", "Found", "answer_of"]
+__all__ = [
+    "LEAK",
+    "NOT_JUDGED",
+    "NOT_TESTED",
+    "UNEXPLAINED",
+    "Answer",
+    "Failure",
+    "NodeDifference",
+    "answer_of",
+]
 
 LEAK = "LEAK"
 UNEXPLAINED = "UNEXPLAINED"
@@ -24,7 +33,7 @@ NOT_TESTED = "NOT TESTED"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Found:
+class NodeDifference:
     """One difference for one subject in one family.
 
     ``id`` is that of the catalogue's entry, or one of this module's constants. ``packets`` is the count of
@@ -55,7 +64,7 @@ class Answer:
     """The summary of one snapshot. ``found`` is sorted; it is empty when ``failure`` is not None."""
 
     path: str
-    found: tuple[Found, ...] = ()
+    found: tuple[NodeDifference, ...] = ()
     titles: tuple[tuple[str, str], ...] = ()
     flows: int = 0
     failure: Failure | None = None
@@ -78,7 +87,7 @@ class Answer:
 def answer_of(summary: Summary, path: str) -> Answer:
     """Return the summary of an assessment."""
     found = [one for assessment in summary.assessments for one in _found(assessment)]
-    found += (Found(NOT_TESTED, one.family, one.reason) for one in summary.untested)
+    found += (NodeDifference(NOT_TESTED, one.family, one.reason) for one in summary.untested)
     titles = {f.entry.id: f.entry.title for a in summary.assessments for f in a.findings if f.entry}
     return Answer(
         path=path,
@@ -88,20 +97,20 @@ def answer_of(summary: Summary, path: str) -> Answer:
     )
 
 
-def _found(assessment: Assessment) -> Iterator[Found]:
+def _found(assessment: Assessment) -> Iterator[NodeDifference]:
     family = assessment.facts.family
     for finding in assessment.findings:
         assert finding.entry is not None
-        yield Found(finding.entry.id, family, finding.subject, finding.traffic_seen)
+        yield NodeDifference(finding.entry.id, family, finding.subject, finding.traffic_seen)
     for leak in assessment.leaks:
         after = "after, too" if leak.remains else "no longer after"
-        yield Found(LEAK, family, f"{leak.kind} ({after})")
+        yield NodeDifference(LEAK, family, f"{leak.kind} ({after})")
     # Ids of flows contain the node's addresses. Fates are the same on every node.
     ends = Counter(_fates(changed) for finding in assessment.unexplained for changed in finding.examples)
     for text, count in ends.items():
-        yield Found(UNEXPLAINED, family, f"{text} ({count})")
+        yield NodeDifference(UNEXPLAINED, family, f"{text} ({count})")
     if assessment.disputed:
-        yield Found(
+        yield NodeDifference(
             NOT_JUDGED, family, f"flows on which simulator and kernel disagree ({len(assessment.disputed)})"
         )
 

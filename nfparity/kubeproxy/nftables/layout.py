@@ -15,7 +15,7 @@ from typing import Final
 
 from translate.errors import InputError
 
-__all__ = ["LAYOUTS", "BaseChain", "Jump", "Layout", "layout_of"]
+__all__ = ["LAYOUTS", "BaseChain", "Layout", "LayoutJump", "layout_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class BaseChain:
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
+class LayoutJump:
     """A base chain's way into another; ``new`` for new connections alone."""
 
     source: str
@@ -50,7 +50,7 @@ class Layout:
 
     version: str
     base_chains: tuple[BaseChain, ...]
-    jumps: tuple[Jump, ...]
+    jumps: tuple[LayoutJump, ...]
     marks_in_place: bool
     hairpin_set: bool
     endpoint_chains: bool
@@ -66,15 +66,15 @@ _NAT_CHAINS: Final = (
     BaseChain("nat-postrouting", "nat", "postrouting", _SNAT),
 )
 _NAT_JUMPS: Final = (
-    Jump("nat-output", "services", new=False),
-    Jump("nat-prerouting", "services", new=False),
-    Jump("nat-postrouting", "masquerading", new=False),
+    LayoutJump("nat-output", "services", new=False),
+    LayoutJump("nat-prerouting", "services", new=False),
+    LayoutJump("nat-postrouting", "masquerading", new=False),
 )
 _ENDPOINT_CHECKS: Final = (
-    Jump("filter-input", "nodeport-endpoints-check"),
-    Jump("filter-input", "service-endpoints-check"),
-    Jump("filter-forward", "service-endpoints-check"),
-    Jump("filter-output", "service-endpoints-check"),
+    LayoutJump("filter-input", "nodeport-endpoints-check"),
+    LayoutJump("filter-input", "service-endpoints-check"),
+    LayoutJump("filter-forward", "service-endpoints-check"),
+    LayoutJump("filter-output", "service-endpoints-check"),
 )
 
 _V1_30: Final = Layout(
@@ -89,11 +89,11 @@ _V1_30: Final = Layout(
     ),
     jumps=(
         *_ENDPOINT_CHECKS,
-        Jump("filter-prerouting", "firewall-check"),
-        Jump("filter-output", "firewall-check"),
+        LayoutJump("filter-prerouting", "firewall-check"),
+        LayoutJump("filter-output", "firewall-check"),
         *_NAT_JUMPS,
-        Jump("filter-forward", "cluster-ips-check"),
-        Jump("filter-output-post-dnat", "cluster-ips-check"),
+        LayoutJump("filter-forward", "cluster-ips-check"),
+        LayoutJump("filter-output-post-dnat", "cluster-ips-check"),
     ),
     marks_in_place=False,
     hairpin_set=False,
@@ -119,11 +119,11 @@ _V1_34: Final = replace(
     ),
     jumps=(
         *_ENDPOINT_CHECKS,
-        Jump("filter-prerouting-pre-dnat", "firewall-check"),
-        Jump("filter-output-pre-dnat", "firewall-check"),
+        LayoutJump("filter-prerouting-pre-dnat", "firewall-check"),
+        LayoutJump("filter-output-pre-dnat", "firewall-check"),
         *_NAT_JUMPS,
-        Jump("filter-forward", "cluster-ips-check"),
-        Jump("filter-output", "cluster-ips-check"),
+        LayoutJump("filter-forward", "cluster-ips-check"),
+        LayoutJump("filter-output", "cluster-ips-check"),
     ),
     remark=None,
 )

@@ -13,8 +13,7 @@ from typing import Final
 from backends.nftables.libnftables import NftHandle
 from backends.tc_ebpf.counters import read_counters
 from backends.testbed.command import own_xtables_lock, run
-from nfparity.tc import Installed, Outcome
-from nfparity.tc import Rules as Installable
+from nfparity.tc import DataplaneRules, Installed, LoadResult
 from nfparity.tc.place import here
 from nfparity.tc.record import Record
 from tests.lab.traffic.host import Host, Request
@@ -131,15 +130,15 @@ class TcEbpf(Subject):
 
     def load(self, rules: Rules) -> None:
         """Load and attach both."""
-        self._come_to(rules, Outcome.FIRST)
+        self._come_to(rules, LoadResult.FIRST)
 
     def change(self, rules: Rules) -> None:
         """Change entries of maps."""
-        self._come_to(rules, Outcome.CHANGED, Outcome.SAME)
+        self._come_to(rules, LoadResult.CHANGED, LoadResult.SAME)
 
     def replace(self, rules: Rules) -> None:
         """Have another program in place of the first."""
-        self._come_to(rules, Outcome.REPLACED)
+        self._come_to(rules, LoadResult.REPLACED)
 
     def refresh(self) -> None:
         """Have both look."""
@@ -167,7 +166,7 @@ class TcEbpf(Subject):
         for family in Family:
             Installed(family).unload()
 
-    def _come_to(self, rules: Rules, *wanted: Outcome) -> None:
+    def _come_to(self, rules: Rules, *wanted: LoadResult) -> None:
         for family, text in rules.items():
             got = Installed(family).load(installable(family, text, self._connections))
             if got not in wanted:
@@ -253,11 +252,13 @@ def _subject(host: Host) -> Subject:
     return found
 
 
-def installable(family: Family, text: str, connections: int = CONNECTIONS) -> Installable:
+def installable(family: Family, text: str, connections: int = CONNECTIONS) -> DataplaneRules:
     """Translate rules for ``nfparity tc``'s dataplane."""
     output = emit_bpf(lower(read_ruleset(text.encode(), name="rules", family=family), level=2))
     output = replace(output, connections=connections)
-    return Installable(output=output, name="rules", digest=hashlib.sha256(text.encode()).hexdigest(), level=2)
+    return DataplaneRules(
+        output=output, name="rules", digest=hashlib.sha256(text.encode()).hexdigest(), level=2
+    )
 
 
 def _restore(family: Family, text: str) -> None:

@@ -39,6 +39,7 @@ from translate.ir import (
     Test,
 )
 from translate.nft.legal import (
+    DnatTarget,
     DnatTo,
     Draw,
     Element,
@@ -47,7 +48,6 @@ from translate.nft.legal import (
     LegalChain,
     LegalMap,
     Part,
-    Target,
     VerdictOf,
 )
 from translate.nft.legalise.alternatives import takes_rules
@@ -105,7 +105,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
         LegalMap(
             name=name,
             key=lookup.fields,
-            data=None if nat is None else Target(nat.ported),
+            data=None if nat is None else DnatTarget(nat.ported),
             interval=wide,
             elements=tuple(Element(e, None if nat is None else e.actions[0]) for e, _ in entries),
             lookup=lookup,

@@ -49,7 +49,7 @@ _ICMP_ERRORS: Final = {
 """The errors that the stack sends about other packets: the protocol, and the types."""
 
 
-class _Way(NamedTuple):
+class _GuardedActions(NamedTuple):
     """The actions of a rule for packets that pass tests; ``known`` are facts about packets that reach it."""
 
     origin: Origin
@@ -62,11 +62,11 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
     """Yield a refusal for each NOTRACK that a later rule can tell from nftables' ``notrack``."""
     if not any(isinstance(action, NoTrack) for action in _actions(program)):
         return
-    ways = {hook: list(_ways(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
+    ways = {hook: list(_guarded(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
     family = program.family
     icmp, rst = _icmp_error(family), _rst()
     answers = [icmp, rst] if _resets(program) else [icmp]
-    telling = {hook: list(filter(_tells, _ways(program, hook, raw=False))) for hook in Hook}
+    telling = {hook: list(filter(_tells, _guarded(program, hook, raw=False))) for hook in Hook}
     leaving = telling[Hook.OUTPUT] + telling[Hook.POSTROUTING]
     looping = [way for hook in (Hook.PREROUTING, Hook.INPUT) for way in telling[hook]]
     looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
@@ -91,23 +91,23 @@ def _refusal(origin: Origin, seen: Origin) -> Refusal:
     return CannotSay("notrack-answers", reason).at(origin)
 
 
-def _ways(program: Program, hook: Hook, *, raw: bool) -> Iterator[_Way]:
+def _guarded(program: Program, hook: Hook, *, raw: bool) -> Iterator[_GuardedActions]:
     """Yield the rules at a hook: those of the raw table, or those after conntrack that see any packet."""
     tables = {TableName.RAW} if raw else {TableName.MANGLE, TableName.FILTER, TableName.SECURITY}
     starts = [chain for chain in program.chains if chain.hook is hook and chain.table in tables]
     facts = entry_facts(program)
     for chain in callees_first(program, starts):
-        yield from _ways_of(chain, facts.get(chain.name, NOTHING))
+        yield from _guarded_of(chain, facts.get(chain.name, NOTHING))
 
 
-def _ways_of(chain: LoweredChain, known: Facts) -> Iterator[_Way]:
+def _guarded_of(chain: LoweredChain, known: Facts) -> Iterator[_GuardedActions]:
     for statement in chain.statements:
         for each in alternatives(statement):
             tests = (*statement.tests, *facts_of(statement, each))
-            yield _Way(each.origin, known, tests, each.actions)
+            yield _GuardedActions(each.origin, known, tests, each.actions)
 
 
-def _notracks(way: _Way) -> bool:
+def _notracks(way: _GuardedActions) -> bool:
     return any(isinstance(action, NoTrack) for action in way.actions)
 
 
@@ -136,11 +136,11 @@ def _rst() -> tuple[FieldTest, ...]:
     return (FieldTest(field=Field.L4PROTO, values=(Interval.point(int(Protocol.TCP)),)),)
 
 
-def _meets(way: _Way, answer: Iterable[FieldTest], family: Family) -> bool:
+def _meets(way: _GuardedActions, answer: Iterable[FieldTest], family: Family) -> bool:
     return not impossible(refine(refine(way.known, answer, family), way.tests, family))
 
 
-def _tells(way: _Way) -> bool:
+def _tells(way: _GuardedActions) -> bool:
     """Return whether the rule distinguishes the states INVALID and UNTRACKED."""
     return any(
         _has(test, ConnectionState.INVALID) != _has(test, ConnectionState.UNTRACKED)

@@ -26,6 +26,7 @@ from translate.nft.elements import ListedElements, NftElement
 from translate.nft.legal import (
     AnyProtocol,
     Count,
+    DnatTarget,
     DnatTo,
     Draw,
     Element,
@@ -38,7 +39,6 @@ from translate.nft.legal import (
     Part,
     PortOf,
     SetChange,
-    Target,
     TransportByte,
     VerdictOf,
     WithinLimit,
@@ -140,10 +140,10 @@ def _map(each: LegalMap, program: LegalProgram) -> NftMap:
     )
 
 
-def _data_type(data: str | Target | None, family: Family) -> str | None:
+def _data_type(data: str | DnatTarget | None, family: Family) -> str | None:
     """Return the expression whose type the map's data have."""
     match data:
-        case Target(ported=ported):
+        case DnatTarget(ported=ported):
             return f"{family.value} daddr" + (" . th dport" if ported else "")
         case _:
             return data

@@ -29,7 +29,14 @@ from translate.ir import (
     Unknown,
 )
 from translate.read.extensions import TARGETS
-from translate.read.listing.rows import COLUMNS, Layout, Row, RowError, RowReader, exact_counters
+from translate.read.listing.rows import (
+    COLUMNS,
+    ListingLayout,
+    ListingRow,
+    RowError,
+    RowReader,
+    exact_counters,
+)
 from translate.read.rule.base import RuleError
 from translate.read.rule.reader import RuleReader
 from translate.read.tables.checks import check_table
@@ -52,8 +59,8 @@ class _Listed:
     origin: Origin
     policy: Policy | None
     counters: Counters | None
-    layout: Layout | None = None
-    rows: list[Row] = field(default_factory=list)
+    layout: ListingLayout | None = None
+    rows: list[ListingRow] = field(default_factory=list)
 
 
 def read_listing(
@@ -126,7 +133,7 @@ class _ListingReader:
         if not self._open or self._chains[-1].layout is not None:
             self._faults.report(origin, "names of columns without the header of a chain before them")
             return
-        self._chains[-1].layout = Layout(*(part is not None for part in columns.groups()))
+        self._chains[-1].layout = ListingLayout(*(part is not None for part in columns.groups()))
 
     def _row(self, origin: Origin) -> None:
         if not self._open:
@@ -139,16 +146,16 @@ class _ListingReader:
         chain = self._chains[-1]
         if chain.layout is None and not self._excerpt:
             self._faults.report(origin, "a rule before the names of the columns", "is the listing whole?")
-            chain.layout = Layout()
+            chain.layout = ListingLayout()
             return
         if self._excerpt and origin.text.strip() in _ELISION:
-            chain.rows.append(Row(origin, unknown=[Unknown("rules are left out here", Hidden.RULES)]))
+            chain.rows.append(ListingRow(origin, unknown=[Unknown("rules are left out here", Hidden.RULES)]))
             return
         try:
-            chain.rows.append(self._rows.read(origin, chain.layout or Layout()))
+            chain.rows.append(self._rows.read(origin, chain.layout or ListingLayout()))
         except RowError as error:
             self._bad_row(origin.at(error.column), error.message, error.hint)
-            chain.rows.append(Row(origin, unknown=[_not_read(error.message)]))
+            chain.rows.append(ListingRow(origin, unknown=[_not_read(error.message)]))
 
     def _bad_row(self, place: Origin, message: str, hint: str | None) -> None:
         if self._excerpt:

@@ -13,7 +13,7 @@ from translate.read.spelling.address import parse_address_mask, parse_host
 from translate.read.spelling.errors import OptionError
 from translate.read.spelling.names import protocol_number
 
-__all__ = ["COLUMNS", "ROW", "Layout", "Row", "RowError", "RowReader", "exact_counters"]
+__all__ = ["COLUMNS", "ROW", "ListingLayout", "ListingRow", "RowError", "RowReader", "exact_counters"]
 
 COLUMNS: Final = re.compile(
     r"\s*(num\s+)?(pkts\s+bytes\s+)?target\s+prot\s+opt\s+(in\s+out\s+)?source\s+destination\s*"
@@ -38,7 +38,7 @@ _PLAIN_TARGETS: Final = frozenset({"ACCEPT", "DROP", "RETURN"})
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ListingLayout:
     """The optional columns that a listing has."""
 
     numbered: bool = False
@@ -47,7 +47,7 @@ class Layout:
 
 
 @dataclass(slots=True)
-class Row:
+class ListingRow:
     """A row as words of a rule, before its table is known. ``tail`` is the column behind the addresses."""
 
     origin: Origin
@@ -82,7 +82,7 @@ class RowReader:
     family: Family
     excerpt: bool
 
-    def read(self, origin: Origin, layout: Layout) -> Row:
+    def read(self, origin: Origin, layout: ListingLayout) -> ListingRow:
         """Return the row at ``origin``. Raises RowError."""
         text = origin.text
         cells = list(re.finditer(r"\S+", text))
@@ -99,7 +99,7 @@ class RowReader:
         if source + 1 >= len(cells):
             raise RowError(len(text.rstrip()) + 1, "the row ends before its destination", "is it cut?")
         destination = cells[source + 1]
-        row = Row(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
+        row = ListingRow(origin, tail=destination.end() + 1, target=cells[at][0] if named else None)
         if len(amounts) == 2:
             row.counters = exact_counters(*amounts)
         self._address(row, "-s", "source", cells[source])
@@ -117,7 +117,7 @@ class RowReader:
         self._tail(row, text[destination.end() :].rstrip(), destination.end())
         return row
 
-    def _address(self, row: Row, option: str, side: str, cell: re.Match[str]) -> None:
+    def _address(self, row: ListingRow, option: str, side: str, cell: re.Match[str]) -> None:
         text = cell[0].removeprefix("!")
         if text == "anywhere":
             if text != cell[0]:
@@ -139,7 +139,7 @@ class RowReader:
         if not parsed.is_everything or text != cell[0]:
             row.words += _inverted(option, cell[0])
 
-    def _tail(self, row: Row, text: str, start: int) -> None:
+    def _tail(self, row: ListingRow, text: str, start: int) -> None:
         unmodelled = None if row.target is None else UNMODELLED_TARGETS.get(row.target)
         try:
             if unmodelled is not None:
@@ -164,7 +164,7 @@ class RowReader:
             option = "--to-destination" if row.target == "DNAT" else "--to-source"
             row.words += [option, printed.translated]
 
-    def _keep_unknown(self, row: Row, text: str, unread: str) -> None:
+    def _keep_unknown(self, row: ListingRow, text: str, unread: str) -> None:
         """Take a row whose tail is not understood for one that may match, and may do what its target does."""
         reason = f'"{unread}" is not modelled'
         row.unknown.append(Unknown(reason, Hidden.TESTS))

@@ -27,7 +27,7 @@ from translate.read.rule.base import (
 from translate.read.rule.shapes import UNPRINTED, Arguments, Template
 from translate.read.spelling.errors import OptionError
 
-__all__ = ["Draft", "Loaded", "collect"]
+__all__ = ["Loaded", "RuleDraft", "collect"]
 
 _MATCH_ALIASES: Final = {"icmpv6": "icmp6", "ipv6-icmp": "icmp6"}
 _IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
@@ -69,7 +69,7 @@ class Loaded:
 
 
 @dataclass(slots=True)
-class Draft:
+class RuleDraft:
     """A rule while its words are read. Base options: name → (value, negated, index of the value)."""
 
     words: list[str]
@@ -91,7 +91,7 @@ class Draft:
     divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
 
 
-def collect(draft: Draft, start: int) -> None:
+def collect(draft: RuleDraft, start: int) -> None:
     """Take the words of the draft from ``start`` on as options. Raises RuleError for a word that is none.
 
     Behind a ``-4`` or ``-6`` of the other family nothing is looked at, as ``do_parse`` does not.
@@ -117,7 +117,7 @@ def collect(draft: Draft, start: int) -> None:
         raise RuleError(at - 1, '"!" with nothing after it')
 
 
-def _base_option(draft: Draft, name: str, at: int, *, negated: bool) -> int:
+def _base_option(draft: RuleDraft, name: str, at: int, *, negated: bool) -> int:
     """Take a base option at word ``at``; return the index of the word after it."""
     words = draft.words
     first = at + 1
@@ -152,7 +152,7 @@ def _base_option(draft: Draft, name: str, at: int, *, negated: bool) -> int:
     return after
 
 
-def _counters(draft: Draft, at: int) -> int:
+def _counters(draft: RuleDraft, at: int) -> int:
     """Take ``-c PACKETS BYTES`` or ``-c PACKETS,BYTES``; return the index of the word after it."""
     words, first = draft.words, at + 1
     if draft.own_counters:
@@ -169,7 +169,7 @@ def _counters(draft: Draft, at: int) -> int:
     return after
 
 
-def _load_match(draft: Draft, name: str, word: int) -> Loaded:
+def _load_match(draft: RuleDraft, name: str, word: int) -> Loaded:
     known = _MATCH_ALIASES.get(name, name)
     found = [one for registry in (MATCHES, UNMODELLED_MATCHES) if (one := registry.get(known)) is not None]
     if not found:
@@ -183,7 +183,7 @@ def _load_match(draft: Draft, name: str, word: int) -> Loaded:
     return loaded
 
 
-def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
+def _load_target(draft: RuleDraft, name: str, at: int, *, goto: bool) -> None:
     if draft.jump is not None:
         raise RuleError(at, "a rule has one target")
     draft.jump = name
@@ -205,7 +205,7 @@ def _load_target(draft: Draft, name: str, at: int, *, goto: bool) -> None:
     draft.loaded.append(draft.target)
 
 
-def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
+def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int:
     """Take any other option at word ``at``, or a base option by its beginning; return the next index."""
     words = draft.words
     if words[at : at + 2] == UNPRINTED.split() and draft.loaded and draft.loaded[-1].word == at - 1:
@@ -245,7 +245,7 @@ def _other_option(draft: Draft, word: str, at: int, *, negated: bool) -> int:
     return after
 
 
-def _find_option(draft: Draft, spelling: str, at: int) -> tuple[Loaded, OptionSpec] | str:
+def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, OptionSpec] | str:
     """Return the extension that takes an option, or the base option that it is.
 
     getopt_long takes an exact name first, otherwise the beginning of just one. What it does not know, or
@@ -267,7 +267,7 @@ def _find_option(draft: Draft, spelling: str, at: int) -> tuple[Loaded, OptionSp
     raise RuleError(at, f'unknown option "{spelling}"', _whose(draft.loaded[::-1]))
 
 
-def _known_option(draft: Draft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
+def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
     """Return the options that a spelling may stand for, by name; None for one that no rule can have."""
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
@@ -287,7 +287,7 @@ def _known_option(draft: Draft, spelling: str) -> dict[str, tuple[Loaded, Option
     return found
 
 
-def _implied(draft: Draft) -> MatchExtension | None:
+def _implied(draft: RuleDraft) -> MatchExtension | None:
     """The match that ``-p`` alone loads when an option is not otherwise known (``load_proto``)."""
     if draft.protocol is None:
         return None

@@ -28,7 +28,7 @@ from translate.read.rule.base import (
     NO_INTERFACE,
     RuleError,
 )
-from translate.read.rule.options import Draft, Loaded, collect
+from translate.read.rule.options import Loaded, RuleDraft, collect
 from translate.read.rule.shapes import (
     Arguments,
     BasePart,
@@ -83,7 +83,7 @@ class RuleReader:
             rule = shape.rule(words, chain, counters, origin)
             if rule is not None:
                 return [rule]
-        draft = Draft(words=words, family=self._family, chain=chain, table=table, counters=counters)
+        draft = RuleDraft(words=words, family=self._family, chain=chain, table=table, counters=counters)
         try:
             collect(draft, start)
             if draft.other_family:
@@ -97,7 +97,7 @@ class RuleReader:
                 error.word -= error.word > at
             raise
 
-    def _rules(self, draft: Draft, origin: Origin) -> list[Rule]:
+    def _rules(self, draft: RuleDraft, origin: Origin) -> list[Rule]:
         base_lists = self._base_lists(draft)
         tests: list[Test] = []
         spelled: list[Spelled] = []
@@ -137,7 +137,7 @@ class RuleReader:
             )
         return rules
 
-    def _target_meaning(self, draft: Draft) -> tuple[Spelled | None, tuple[Action, ...]]:
+    def _target_meaning(self, draft: RuleDraft) -> tuple[Spelled | None, tuple[Action, ...]]:
         if draft.jump is None:
             return None, ()
         if draft.target is None:
@@ -150,7 +150,7 @@ class RuleReader:
     def _base_part(self, name: str, *, negated: bool) -> BasePart:
         return self._base.setdefault((name, negated), BasePart(self._family, name, negated))
 
-    def _match_part(self, loaded: Loaded, draft: Draft) -> MatchPart:
+    def _match_part(self, loaded: Loaded, draft: RuleDraft) -> MatchPart:
         extension = loaded.extension
         assert isinstance(extension, MatchExtension)
         key = (extension.name, draft.table, draft.protocol, loaded.protocol, loaded.template)
@@ -160,7 +160,7 @@ class RuleReader:
             part = self._matches[key] = MatchPart(extension, loaded.template, context)
         return part
 
-    def _target_part(self, loaded: Loaded, draft: Draft) -> TargetPart:
+    def _target_part(self, loaded: Loaded, draft: RuleDraft) -> TargetPart:
         extension = loaded.extension
         assert isinstance(extension, TargetExtension)
         key = (extension.name, draft.table, draft.protocol, loaded.protocol, loaded.template)
@@ -170,7 +170,7 @@ class RuleReader:
             part = self._targets[key] = TargetPart(extension, loaded.template, context)
         return part
 
-    def _shape(self, draft: Draft, start: int) -> Shape | None:
+    def _shape(self, draft: RuleDraft, start: int) -> Shape | None:
         """Return the shape of a rule that has been read, or None for one that has none.
 
         ``-f``, counters and ``--name=value`` inside a rule are too rare in dumps to be worth one.
@@ -218,12 +218,12 @@ class RuleReader:
             barred=frozenset[str]().union(*(NO_INTERFACE.get(name, ()) for name in draft.base)),
         )
 
-    def _context(self, draft: Draft, loaded: Loaded) -> Context:
+    def _context(self, draft: RuleDraft, loaded: Loaded) -> Context:
         return Context(
             family=self._family, table=draft.table, protocol=draft.protocol, protocol_before=loaded.protocol
         )
 
-    def _base_lists(self, draft: Draft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
+    def _base_lists(self, draft: RuleDraft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
         """Return tests and spelling of the base options, for each of the rules that the line stands for."""
         lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
         for name in BASE_ORDER:

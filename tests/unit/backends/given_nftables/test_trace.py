@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from backends.given_nftables.trace import Chain, read_chains
+from backends.given_nftables.trace import ListedChain, read_chains
 
 LISTING = """\
 table ip kube {
@@ -33,9 +33,9 @@ table inet other {
 """
 
 
-def chain(*rules: str) -> Chain:
+def chain(*rules: str) -> ListedChain:
     text = "\n".join(f"\t\t{rule}" for rule in rules)
-    return read_chains(LISTING.replace("RULE", text)).get(("ip", "kube", "b"), Chain())
+    return read_chains(LISTING.replace("RULE", text)).get(("ip", "kube", "b"), ListedChain())
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_rules_that_count_or_hash_make_one_run_depend_on_another() -> None:
 
 def test_the_rules_of_a_chain_without_a_name_are_those_of_the_chain_that_it_is_in() -> None:
     found = chain("ip daddr 10.0.0.9 jump {", "numgen random mod 3 0 drop", "}", "add @x { ip saddr }")
-    assert found == Chain(rarest=Fraction(1, 3), fills=True)
+    assert found == ListedChain(rarest=Fraction(1, 3), fills=True)
 
 
 def test_chains_are_told_apart_by_family_and_table_and_strings_are_no_rules() -> None:
     found = read_chains(LISTING.replace("RULE", "\t\tadd @x { ip saddr }"))
     assert found == {
-        ("ip", "kube", "b"): Chain(fills=True),
-        ("inet", "other", "b"): Chain(fills=True, base=True),
+        ("ip", "kube", "b"): ListedChain(fills=True),
+        ("inet", "other", "b"): ListedChain(fills=True, base=True),
     }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nfparity.tc.connections import Connection, Tuple
+from nfparity.tc.connections import Connection, ConnectionTuple
 from translate.ir import Family, parse_address
 
 
@@ -17,8 +17,8 @@ def ip(text: str) -> int:
 ASKED = Connection(
     family=Family.IP,
     proto=6,
-    original=Tuple(src=ip("10.1.0.2"), dst=ip("10.96.0.10"), sport=40000, dport=80),
-    reply=Tuple(src=ip("10.2.0.2"), dst=ip("10.1.0.2"), sport=8000, dport=40000),
+    original=ConnectionTuple(src=ip("10.1.0.2"), dst=ip("10.96.0.10"), sport=40000, dport=80),
+    reply=ConnectionTuple(src=ip("10.2.0.2"), dst=ip("10.1.0.2"), sport=8000, dport=40000),
     timeout=431999,
     state="ESTABLISHED",
     replied=True,

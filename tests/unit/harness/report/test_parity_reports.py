@@ -4,7 +4,7 @@ import dataclasses
 import io
 import json
 
-from harness.diff.result import BackendReport, Case, Difference, ParityReport
+from harness.diff.result import BackendReport, CaseResult, Difference, ParityReport
 from harness.report.jsonreport import parity_json
 from harness.report.junit import parity_junit
 from harness.report.paritysarif import parity_sarif
@@ -28,12 +28,12 @@ DIFFERENCE = Difference(
 
 
 IDS = ("case/dns", *(f"case/{n}" for n in range(9)))
-CASES = tuple(Case(name, 0.125) for name in IDS)
+CASES = tuple(CaseResult(name, 0.125) for name in IDS)
 REFUSING = BackendReport(
     name="iptables-nft",
     flows=8,
     untested=("cannot express the rules: \x01",),
-    cases=(*CASES[:8], *(Case(name, untested="cannot express the rules: \x01") for name in IDS[8:])),
+    cases=(*CASES[:8], *(CaseResult(name, untested="cannot express the rules: \x01") for name in IDS[8:])),
 )
 
 

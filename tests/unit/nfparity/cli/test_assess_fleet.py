@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nfparity.assess.fleet.job import answer
-from nfparity.assess.fleet.node import Answer, Found
+from nfparity.assess.fleet.node import Answer, NodeDifference
 from nfparity.assess.fleet.pool import Pool
 from nfparity.assess.snapshots import AssessOptions
 from nfparity.cli.main import main
@@ -31,7 +31,7 @@ class Inline:
     def answers(self, paths: Sequence[str]) -> Iterator[Answer]:
         for path in paths:
             if Path(path).exists():
-                yield Answer(path=path, found=(Found("K01", Family.IP, "a/b:c"),), flows=2)
+                yield Answer(path=path, found=(NodeDifference("K01", Family.IP, "a/b:c"),), flows=2)
             else:
                 yield answer(AssessOptions(), path)
 

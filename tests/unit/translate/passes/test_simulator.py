@@ -23,7 +23,7 @@ from backends.model.packet import Packet, Tuple
 from backends.model.withfields import with_fields
 from backends.simulator.chance.chooser import Chooser, branches
 from backends.simulator.chance.ports import Ports
-from backends.simulator.conntrack.connection import Entry
+from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.conditions import Memory
@@ -209,7 +209,7 @@ class Draw:
             return {Field.CT_STATE: int(skb.state)}
         proto = skb.packet.proto
         status = sum(int(bit) for bit in ConnectionStatus if self.random.random() < 0.4)
-        skb.entry = Entry(self.tuple(proto), self.tuple(proto), status, self.of(Field.MARK, 32))
+        skb.entry = ConntrackEntry(self.tuple(proto), self.tuple(proto), status, self.of(Field.MARK, 32))
         skb.direction = self.random.randint(0, 1)
         original, reply = skb.entry.original, skb.entry.reply
         return {

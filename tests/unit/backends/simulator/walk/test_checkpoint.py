@@ -17,7 +17,7 @@ from backends.model.node import node_from_json
 from backends.model.outcome import Outcome
 from backends.model.packet import Packet
 from backends.simulator import Simulation
-from backends.simulator.conntrack.connection import Entry
+from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.conditions import Memory
@@ -150,7 +150,7 @@ def _also_later(real: Callable) -> Callable:
 FAULTS: dict[str, tuple[type, str, Callable]] = {
     "the rule that draws is not asked again": (FastWalk, "resume", _resumes_one_rule_late),
     "calling chains are forgotten": (FastWalk, "resume", _forgets_the_callers),
-    "two ways share a connection": (Entry, "split", lambda real: lambda self: self),
+    "two ways share a connection": (ConntrackEntry, "split", lambda real: lambda self: self),
     "two ways share a packet": (Skb, "split", lambda real: lambda self: self),
     "the mark is lost": (Skb, "split", _without_mark),
     "what is remembered is left behind": (Memory, "is_blank", lambda real: lambda self: True),

@@ -8,16 +8,16 @@ import json
 import pytest
 
 from nfparity.assess.fleet.grouping import Fleet, fleet_of
-from nfparity.assess.fleet.node import LEAK, NOT_TESTED, Answer, Failure, Found
+from nfparity.assess.fleet.node import LEAK, NOT_TESTED, Answer, Failure, NodeDifference
 from nfparity.report.fleet import answer_line, fleet_json, print_fleet
 from translate.ir import Family
 
 
-def found(k: str, subject: str, packets: int | None = None, family: Family = Family.IP) -> Found:
-    return Found(k, family, subject, packets)
+def found(k: str, subject: str, packets: int | None = None, family: Family = Family.IP) -> NodeDifference:
+    return NodeDifference(k, family, subject, packets)
 
 
-def node(name: str, *findings: Found) -> Answer:
+def node(name: str, *findings: NodeDifference) -> Answer:
     titles = tuple({(one.id, f"title of {one.id}") for one in findings if one.id != LEAK})
     return Answer(path=f"s/{name}.tar.gz", found=tuple(sorted(findings)), titles=titles, flows=10)
 

@@ -12,7 +12,7 @@ from nfparity.assess.assessing import Assessment, Finding
 from nfparity.assess.catalogue import entry
 from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.facts import gather
-from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, Found, answer_of
+from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, NodeDifference, answer_of
 from nfparity.assess.leaks import Leak
 from nfparity.assess.summary import Summary
 from nfparity.kubeproxy import recover
@@ -52,10 +52,10 @@ def summary(address: str, packets: int) -> Summary:
 def test_every_kind_of_finding_is_kept() -> None:
     answer = answer_of(summary("192.168.0.2", 3), "n1")
     assert answer.found == (
-        Found("K01", Family.IP, "a/b:c"),
-        Found(LEAK, Family.IP, "an address (no longer after)"),
-        Found(NOT_JUDGED, Family.IP, "flows on which simulator and kernel disagree (1)"),
-        Found(UNEXPLAINED, Family.IP, "service before, dropped after; differs in verdict (2)"),
+        NodeDifference("K01", Family.IP, "a/b:c"),
+        NodeDifference(LEAK, Family.IP, "an address (no longer after)"),
+        NodeDifference(NOT_JUDGED, Family.IP, "flows on which simulator and kernel disagree (1)"),
+        NodeDifference(UNEXPLAINED, Family.IP, "service before, dropped after; differs in verdict (2)"),
     )
     assert answer.found[0].packets == 3
     assert answer.ids == ("K01", LEAK, NOT_JUDGED, UNEXPLAINED)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.translate.rules import program
 from translate.ir import Dnat, Goto, Jump
-from translate.nft.legal import DnatTo, InSet, LegalMap, LegalRule, Target, VerdictOf
+from translate.nft.legal import DnatTarget, DnatTo, InSet, LegalMap, LegalRule, VerdictOf
 from translate.nft.legalise import legalise
 
 DNAT = "-A PREROUTING -p tcp -m tcp --dport {} -j DNAT --to-destination {}"
@@ -31,7 +31,7 @@ def test_entries_that_do_the_same_are_a_set() -> None:
 
 def test_entries_that_differ_in_their_target_are_a_map_of_targets() -> None:
     container, rule = only("nat", DNAT.format(80, "10.0.0.1:81"), DNAT.format(90, "10.0.0.2:91"))
-    assert container.data == Target(ported=True)
+    assert container.data == DnatTarget(ported=True)
     assert all(isinstance(element.data, Dnat) for element in container.elements)
     assert isinstance(rule.parts[-1], DnatTo)
 
