@@ -9,7 +9,7 @@ from backends.model.packet import Tuple
 from backends.simulator.conntrack.tcp import TcpTrack
 from translate.ir import ConnectionStatus, Template, ZoneSide
 
-__all__ = ["DNAT", "NO_ZONE", "ORIGINAL", "REPLY", "SNAT", "Entry", "Zone", "template_of"]
+__all__ = ["DNAT", "NO_ZONE", "ORIGINAL", "REPLY", "SNAT", "ConntrackEntry", "Zone", "template_of"]
 
 ORIGINAL: Final = 0
 REPLY: Final = 1
@@ -36,7 +36,7 @@ NO_ZONE: Final = Zone()
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class ConntrackEntry:
     """A ``struct nf_conn``. ``mark`` is the connection mark; ``expires`` is a time of the virtual clock.
 
     ``status`` has the bits of :class:`ConnectionStatus`. ``source_done``/``destination_done``: NAT has bound
@@ -59,9 +59,9 @@ class Entry:
     zone: Zone = NO_ZONE
     template: Template | None = None
 
-    def split(self) -> Entry:
+    def split(self) -> ConntrackEntry:
         """Return a copy that another run can change."""
-        return Entry(
+        return ConntrackEntry(
             self.original,
             self.reply,
             self.status,
@@ -85,6 +85,6 @@ class Entry:
 _NOTHING: Final = Tuple(0, 0, 0, 0, 0)
 
 
-def template_of(action: Template) -> Entry:
+def template_of(action: Template) -> ConntrackEntry:
     """Return what a packet has in the place of a connection: all zeros, and confirmed."""
-    return Entry(_NOTHING, _NOTHING, status=int(ConnectionStatus.CONFIRMED), template=action)
+    return ConntrackEntry(_NOTHING, _NOTHING, status=int(ConnectionStatus.CONFIRMED), template=action)

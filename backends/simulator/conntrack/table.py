@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from backends.model.packet import GRE, Packet, Port, Tuple
 from backends.model.timeouts import Timeouts
 from backends.simulator.chance.ports import PickedPort, Ports
-from backends.simulator.conntrack.connection import NO_ZONE, ORIGINAL, REPLY, Entry, Zone
+from backends.simulator.conntrack.connection import NO_ZONE, ORIGINAL, REPLY, ConntrackEntry, Zone
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.conntrack.tcp import TcpTrack, TcpVerdict
 from backends.simulator.conntrack.tcp_states import valid_flags
@@ -56,9 +56,9 @@ class Conntrack:
     settings: TrackSettings
     ports: Ports
     now: float = 0.0
-    _table: dict[_Key, tuple[Entry, int]] = field(default_factory=dict)
-    _picked: list[tuple[Tuple, Entry, int]] = field(default_factory=list)
-    by_source: list[Entry] = field(default_factory=list)
+    _table: dict[_Key, tuple[ConntrackEntry, int]] = field(default_factory=dict)
+    _picked: list[tuple[Tuple, ConntrackEntry, int]] = field(default_factory=list)
+    by_source: list[ConntrackEntry] = field(default_factory=list)
 
     def begin(self) -> None:
         """Forget all connections, for another run."""
@@ -73,7 +73,7 @@ class Conntrack:
 
     # The table
 
-    def find(self, t: Tuple, zone: Zone = NO_ZONE) -> tuple[Entry, int] | None:
+    def find(self, t: Tuple, zone: Zone = NO_ZONE) -> tuple[ConntrackEntry, int] | None:
         """Return the confirmed entry with this tuple and its direction (``nf_conntrack_find_get``).
 
         Of an entry, the zone of the direction that the tuple has must be that of the packet
@@ -103,7 +103,7 @@ class Conntrack:
     def _equal(self, a: Tuple, b: Tuple) -> bool:
         return self.ports.equal(a.sport, b.sport) and self.ports.equal(a.dport, b.dport)
 
-    def taken(self, t: Tuple, ignored: Entry) -> bool:
+    def taken(self, t: Tuple, ignored: ConntrackEntry) -> bool:
         """Return whether another connection has this tuple (``nf_conntrack_tuple_taken``)."""
         known = self.find(t, ignored.zone) if self._table else None
         return known is not None and known[0] is not ignored and known[0].original != ignored.original
@@ -122,7 +122,7 @@ class Conntrack:
                 used.append(known.sport if source else known.dport)
         return used
 
-    def kill(self, entry: Entry) -> None:
+    def kill(self, entry: ConntrackEntry) -> None:
         """Remove a connection (``nf_ct_kill``); packets that already have it keep it."""
         for direction in (ORIGINAL, REPLY):
             key = _key(entry.tuple(direction), entry.zone.of(direction))
@@ -215,7 +215,7 @@ class Conntrack:
             reply = invert(t)
             if reply is None:
                 return
-            entry, direction = Entry(t, reply, zone=zone), ORIGINAL
+            entry, direction = ConntrackEntry(t, reply, zone=zone), ORIGINAL
         else:
             entry, direction = known
         if direction == REPLY or entry.status & _SEEN_REPLY:
@@ -237,7 +237,7 @@ class Conntrack:
         if direction == REPLY and state is ConnectionState.ESTABLISHED:
             entry.status |= _SEEN_REPLY
 
-    def _follow(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+    def _follow(self, entry: ConntrackEntry, direction: int, packet: Packet) -> TcpVerdict:
         timeouts = self.settings.timeouts
         match packet.proto:
             case Protocol.TCP:
@@ -262,7 +262,7 @@ class Conntrack:
                 self._refresh(entry, timeouts.generic)
         return TcpVerdict.ACCEPT
 
-    def _follow_tcp(self, entry: Entry, direction: int, packet: Packet) -> TcpVerdict:
+    def _follow_tcp(self, entry: ConntrackEntry, direction: int, packet: Packet) -> TcpVerdict:
         if entry.tcp is None:
             entry.tcp = TcpTrack(loose=self.settings.tcp_loose, liberal=self.settings.tcp_be_liberal)
             if not entry.tcp.start(packet):
@@ -276,7 +276,7 @@ class Conntrack:
             self._refresh(entry, timeout)
         return verdict
 
-    def _follow_udp(self, entry: Entry) -> None:
+    def _follow_udp(self, entry: ConntrackEntry) -> None:
         """``nf_conntrack_udp_packet``."""
         timeouts = self.settings.timeouts
         if not entry.confirmed:
@@ -286,14 +286,14 @@ class Conntrack:
         if stream:
             entry.status |= _ASSURED
 
-    def _follow_stream(self, entry: Entry, before: float, after: float) -> None:
+    def _follow_stream(self, entry: ConntrackEntry, before: float, after: float) -> None:
         """An answer makes it a stream at once (``nf_conntrack_udplite_packet``, ``…_gre_packet``)."""
         answered = bool(entry.status & _SEEN_REPLY)
         self._refresh(entry, after if answered else before)
         if answered:
             entry.status |= _ASSURED
 
-    def _refresh(self, entry: Entry, timeout: float) -> None:
+    def _refresh(self, entry: ConntrackEntry, timeout: float) -> None:
         """``nf_ct_refresh_acct``: an entry not yet confirmed counts from its confirmation."""
         entry.expires = timeout if not entry.confirmed else self.now + timeout
 

@@ -254,7 +254,14 @@ class Nat:
         return Interval(1024, 65535)
 
     def _with_pick(
-        self, t: Tuple, given: Interval, wanted: NatRange, entry: Entry, *, source: bool, manip: Manip
+        self,
+        t: Tuple,
+        given: Interval,
+        wanted: NatRange,
+        entry: ConntrackEntry,
+        *,
+        source: bool,
+        manip: Manip,
     ) -> Tuple:
         reply = invert(t)
         assert reply is not None
