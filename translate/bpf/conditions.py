@@ -42,6 +42,7 @@ class _Column:
 
 
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
+_TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
 _CT: Final = "p->has_ct"
 
@@ -81,7 +82,7 @@ FIELDS: Final = {
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
-    **{field: _Column("") for field in (*_OF_SOCKETS, *_IPSEC)},
+    **{field: _Column("") for field in (*_OF_SOCKETS, *_TAKERS, *_IPSEC)},
 }
 """Every field. A test of a field that a packet lacks is false, negated or not."""
 
@@ -221,6 +222,9 @@ def refuse_field(field: Field) -> None:
     if field in _OF_SOCKETS:
         reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
         raise CannotExpress("socket-owner", reason)
+    if field in _TAKERS:
+        reason = "the sockets that a tc program can look up do not say what they are bound to"
+        raise CannotExpress("socket-lookup", reason)
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
 

@@ -28,6 +28,7 @@ REFUSED: Final = {
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",
     "reject-kind": "`-j REJECT` with an answer of the other family",
+    "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
     "unknown": "a rule of which the input hides something",
     "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",

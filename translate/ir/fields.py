@@ -76,6 +76,9 @@ class Field(Enum):
     SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened it; absent without one
     SOCKET_GID = _Row("socket.gid", 32)
     SOCKET_CLASS = _Row("socket.class", 32)  # of its cgroup (net_cls); absent without a socket
+    TAKER = _Row("taker", 1)  # 1: a socket of the node takes the packet, or listens for it
+    TAKER_WILDCARD = _Row("taker.wildcard", 1)  # 1: bound to no address; absent without a full socket
+    TAKER_TRANSPARENT = _Row("taker.transparent", 1)  # 1: it has IP_TRANSPARENT; absent without one
     IPSEC_IN = _Row("ipsec.in", 1)  # 1: the packet has come through IPsec
     IPSEC_OUT = _Row("ipsec.out", 1)  # 1: its route leads through IPsec
 

@@ -60,7 +60,8 @@ def plain(tests: Iterable[Test]) -> bool:
     """Return whether the tests have no state, and each is a single condition in nftables.
 
     These take two conditions: a negated :class:`SetTest`, which also holds for a packet without ports; a test
-    for no bridge, which also holds for a device without a kind, or for no socket; and a test for no route
+    for no bridge, which also holds for a device without a kind, or for no socket
+    on either side; and a test for no route
     back, which holds for two kinds of routes.
     """
     return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
@@ -73,7 +74,7 @@ def _takes_two(test: Test) -> bool:
 
 
 _TWO_CONDITIONS: Final = frozenset(
-    {Field.SOCKET, Field.BRIDGED, Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}
+    {Field.SOCKET, Field.TAKER, Field.BRIDGED, Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}
 )
 
 

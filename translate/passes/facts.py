@@ -76,6 +76,7 @@ ALWAYS_PRESENT: Final = frozenset(
         Field.REVERSE_PATH_BY_MARK,
         Field.BRIDGED,
         Field.SOCKET,
+        Field.TAKER,
         Field.IPSEC_IN,
         Field.IPSEC_OUT,
     }

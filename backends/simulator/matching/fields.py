@@ -107,7 +107,11 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.SOCKET_GID: lambda view: view.skb.packet.gid if view.skb.socket is SocketKind.OPENED else None,
     # which is in no cgroup with a class, as the replay is
     Field.SOCKET_CLASS: lambda view: None if view.skb.socket is SocketKind.NONE else 0,
-    # and neither IPsec nor bridges
+    # nobody listens there
+    Field.TAKER: lambda view: 0,
+    Field.TAKER_WILDCARD: lambda view: None,
+    Field.TAKER_TRANSPARENT: lambda view: None,
+    # and there is neither IPsec nor a bridge
     Field.IPSEC_IN: lambda view: 0,
     Field.IPSEC_OUT: lambda view: 0,
     Field.BRIDGED: lambda view: 0,

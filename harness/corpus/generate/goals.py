@@ -316,7 +316,7 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return sighting.mark
         case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS | Field.SOCKET:
             return _owner(field, sighting)
-        case Field.IPSEC_IN | Field.IPSEC_OUT:
+        case Field.IPSEC_IN | Field.IPSEC_OUT | Field.TAKER:
             return 0
         case Field.IIF:
             return sighting.iif

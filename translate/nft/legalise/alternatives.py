@@ -71,7 +71,9 @@ from translate.passes.normalise import canonical
 
 __all__ = ["takes_rules", "write_apply"]
 
-_YES_OR_NO: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED, Field.SOCKET})
+_YES_OR_NO: Final = frozenset(
+    {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED, Field.SOCKET, Field.TAKER}
+)
 """Fields of one bit, of which one rule can match the value 1 alone."""
 
 

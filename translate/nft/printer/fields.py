@@ -108,6 +108,10 @@ def expression(field: Field, family: Family) -> str:
             return "meta iifkind"
         case Field.SOCKET | Field.SOCKET_CLASS:
             return "meta cgroup"
+        case Field.TAKER | Field.TAKER_TRANSPARENT:
+            return "socket transparent"
+        case Field.TAKER_WILDCARD:
+            return "socket wildcard"
         case Field.IPSEC_IN:
             return "meta ipsec"
         case Field.IPSEC_OUT:

@@ -5,6 +5,8 @@
   (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so that the type of the address is asked for as well;
 * every socket is in a cgroup, and ``meta cgroup`` fails without one (``nft_meta_get_eval_cgroup``); ``meta
   skuid`` also fails for sockets of the kernel, which no process opened;
+* ``socket transparent`` fails where no socket takes the packet (``nft_socket_eval``), so that any value of it
+  says that one does;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
 """
 
@@ -74,7 +76,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
         there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'exists' if there else 'missing'}"
-    if field is Field.SOCKET:
+    if field in (Field.SOCKET, Field.TAKER):
         return f"{left} >= 0"
     if field is Field.BRIDGED:
         return f"{left} {_BRIDGE}"

@@ -33,6 +33,7 @@ from translate.read.extensions.policy import POLICY
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
+from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
@@ -62,6 +63,7 @@ MATCHES: Final = MappingProxyType(
             RPFILTER,
             SCTP,
             SET,
+            SOCKET,
             STATE,
             STATISTIC,
             TCP,

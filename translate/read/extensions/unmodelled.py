@@ -52,7 +52,6 @@ rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
 realm: !--realm=1
 rpfilter: --loose=0 --validmark=0 --accept-local=0 --invert=0
 rt: !--rt-type=1 !--rt-segsleft=1 !--rt-len=1 --rt-0-res=0 --rt-0-addrs=1 --rt-0-not-strict=0
-socket: --transparent=0 --nowildcard=0 --restore-skmark=0
 srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
  !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
@@ -106,7 +105,7 @@ _ONE_FAMILY: Final = {
 }
 
 _FIELDS: Final = {
-    **dict.fromkeys(("mac", "socket"), (Field.SADDR,)),
+    **dict.fromkeys(("mac",), (Field.SADDR,)),
     **dict.fromkeys(("pkttype", "realm"), (Field.DADDR,)),
     "devgroup": (Field.IIF, Field.OIF),
 }

@@ -96,6 +96,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "ct-template": (does(Template(zone=1)), 3),
     "checksum": (does(FillChecksum()), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
+    "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "ipsec": (rules("-m policy --dir in --pol ipsec -j DROP"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
     "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),

@@ -249,6 +249,8 @@ def test_conntrack_invalid(
         ("-m statistic --mode random ! --probability 1", Random(numerator=1 << 31, negated=True)),
         ("-m cgroup ! --cgroup 0x10", field_test(Field.SOCKET_CLASS, 16, no=True)),
         ("-m policy --dir in --pol none", field_test(Field.IPSEC_IN, 0)),
+        ("-m socket --nowildcard", field_test(Field.TAKER, 1)),
+        ("-m socket --transparent --nowildcard", field_test(Field.TAKER_TRANSPARENT, 1)),
         ("-m policy --dir out", field_test(Field.IPSEC_OUT, 1)),
         ("-m statistic --mode nth --every 3 --packet 2", Nth(every=3, packet=2)),
         ("-m statistic --mode nth ! --every 3 --packet 0", Nth(every=3, packet=0, negated=True)),

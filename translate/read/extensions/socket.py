@@ -1,0 +1,36 @@
+"""``-m socket``: whether a socket of the node takes the packet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import AnyOf, Field, FieldTest, Hook, Interval, Test
+from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
+
+__all__ = ["SOCKET"]
+
+_YES: Final = (Interval.point(1),)
+
+
+def _socket(given: Given, _context: Context) -> tuple[Test, ...]:
+    tests: list[Test] = [FieldTest(field=Field.TAKER, values=_YES)]
+    if given.has("--transparent"):
+        tests = [FieldTest(field=Field.TAKER_TRANSPARENT, values=_YES)]
+    if not given.has("--nowildcard"):
+        # true of a socket that is none yet, or no more, and bound to nothing
+        wildcard = FieldTest(field=Field.TAKER_WILDCARD, values=_YES)
+        tests.append(AnyOf(tests=(wildcard,), negated=True))
+    return tuple(tests)
+
+
+SOCKET: Final = MatchExtension(
+    name="socket",
+    options=(
+        OptionSpec(name="--transparent", arguments=0),
+        OptionSpec(name="--nowildcard", arguments=0),
+        OptionSpec(name="--restore-skmark", arguments=0, refused="a match that changes the packet's mark"),
+    ),
+    meaning=_socket,
+    hooks=frozenset({Hook.PREROUTING, Hook.INPUT}),
+)
+"""``-m socket`` (``socket_match``): without ``--nowildcard``, not one that listens at every address."""
