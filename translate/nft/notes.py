@@ -21,7 +21,13 @@ from translate.ir import (
 from translate.nft.limits.refusal import BACKEND
 from translate.passes.recents import CAPACITY, RecentList
 
-__all__ = ["notes_on_accounts", "notes_on_bridges", "notes_on_limits", "notes_on_lists"]
+__all__ = [
+    "notes_on_accounts",
+    "notes_on_bridges",
+    "notes_on_counted_ports",
+    "notes_on_limits",
+    "notes_on_lists",
+]
 
 _BRIDGES: Final = (
     "what comes in by a bridge is taken to have passed br_netfilter: the same while"
@@ -86,6 +92,15 @@ def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]
         for test, origin in buckets
         if test.capacity % test.interval * 100 > test.interval
     )
+
+
+def notes_on_counted_ports(origins: Iterable[Origin]) -> tuple[Note, ...]:
+    """Return a note for each DNAT whose ports are counted from another one; its map has one for each."""
+    text = (
+        "where a client has a connection to the new address and port already, from the same port of its own,"
+        " iptables takes the next port of the range; here the port stays, and the client's becomes another"
+    )
+    return tuple(Note(origin, BACKEND, "nat-port-shift", text) for origin in dict.fromkeys(origins))
 
 
 def notes_on_bridges(program: Program) -> tuple[Note, ...]:

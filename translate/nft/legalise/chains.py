@@ -17,6 +17,7 @@ from translate.nft.legalise.containers import write_choose, write_lookup
 from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
 from translate.nft.legalise.draft import Draft
 from translate.nft.legalise.rules import write_rule
+from translate.nft.legalise.shifts import spelled_out
 from translate.nft.limits.refusal import CannotSay
 from translate.passes.normalise import canonical
 
@@ -50,7 +51,7 @@ def _drafted(program: Program) -> Draft:
 def _fill(draft: Draft, chain: LoweredChain) -> None:
     """Write the chain's statements as rules, and refusals for those that cannot be written."""
     made = draft.known[chain.name]
-    for each in chain.statements:
+    for each in map(spelled_out, chain.statements):
         tests = canonical(each.tests, draft.family)
         if tests is None:
             continue  # no packet passes these tests

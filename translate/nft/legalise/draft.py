@@ -40,10 +40,17 @@ from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of
 from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, sets_of
+from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.inexpressible import check_statement
 from translate.nft.limits.untracked import refused_answers
 from translate.nft.names import NameGiver
-from translate.nft.notes import notes_on_accounts, notes_on_bridges, notes_on_limits, notes_on_lists
+from translate.nft.notes import (
+    notes_on_accounts,
+    notes_on_bridges,
+    notes_on_counted_ports,
+    notes_on_limits,
+    notes_on_lists,
+)
 from translate.passes.accounts import account_origins
 from translate.passes.buckets import buckets
 from translate.passes.recents import recent_lists
@@ -171,6 +178,7 @@ class Draft:
             *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
             *notes_on_limits(buckets(self.program).values()),
+            *notes_on_counted_ports(counted_ports(self.program)),
             *notes_on_bridges(self.program),
         )
 

@@ -70,7 +70,10 @@ def check_statement(part: Part, family: Family) -> None:
     match part:
         case Dnat(ports=ports) | Snat(ports=ports) | Masquerade(ports=ports) | Redirect(ports=ports):
             if ports.base is not None:
-                reason = "nftables has no place for the port that others are counted from (nft_nat)"
+                reason = (
+                    "nftables has no place for the port that others are counted from (nft_nat), and a map"
+                    " of ports needs a rule that tests them and gives each one a port of its own"
+                )
                 raise CannotSay("nat-port-shift", reason)
         case Reject(kind=kind):
             ours = "icmp6" if family is Family.IP6 else "icmp-"

@@ -23,7 +23,8 @@ REFUSED: Final = {
     "ipv6-fragment": "`-f` over IPv6",
     "jump-depth": "chains more than 15 below a built-in one, which cannot be written out",
     "log-prefix": "a `--log-prefix` or `--nflog-prefix` with a double quote or a control character",
-    "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one",
+    "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
+    " tests the destination port and each one gets a port of its own",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule can tell what the node's own errors are",
     "recent-hitcount": "`-m recent --hitcount` above 1",
     "recent-mask": "`-m recent` with two masks for one list",

@@ -1,0 +1,154 @@
+"""DNAT to ports that are counted from another one (``--to-destination A:5000-5002/8000``), as a lookup.
+
+nftables has no place for the port that others are counted from (``nft_nat``). Where a rule tests the
+destination port, each port that can come has one new port, and a map from one to the other says the same. It
+does as long as the new ports differ: two ports that become one would let the kernel try the next port
+of the range (``nf_nat_l4proto_unique_tuple``), which a map does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from translate.ir import (
+    PORT_PROTOCOLS,
+    Action,
+    Apply,
+    Dnat,
+    Entry,
+    Field,
+    FieldTest,
+    Interval,
+    Lookup,
+    NatPorts,
+    Origin,
+    Program,
+    Statement,
+    Test,
+    Value,
+    alternatives,
+)
+from translate.nft.legalise.headers import transports
+
+__all__ = ["counted_ports", "spelled_out"]
+
+_MOST: Final = 4096
+"""The most ports that a rule may test to be spelled out."""
+
+
+def spelled_out(statement: Statement) -> Statement:
+    """Return an equal statement in which no port is counted from another, or the statement itself."""
+    match statement:
+        case Apply(tests=tests, actions=actions):
+            nat, asked = _counted(actions), _asked(tests)
+            new = {} if nat is None or asked is None else _new_ports(nat, asked)
+            if not new:
+                return statement
+            others = tuple(test for test in tests if test is not asked)
+            return Lookup(
+                fields=(Field.DPORT,),
+                entries=tuple(
+                    Entry(key=(Interval.point(old),), actions=(target,), origin=statement.origin)
+                    for old, target in new.items()
+                ),
+                tests=others,
+                origin=statement.origin,
+            )
+        case Lookup(fields=fields, entries=entries) if Field.DPORT in fields:
+            return replace(statement, entries=tuple(_spelled_entries(entries, fields.index(Field.DPORT))))
+        case Lookup(tests=tests, entries=entries) if any(_counted(e.actions) is not None for e in entries):
+            asked = _asked(tests)
+            if asked is None:
+                return statement
+            return spelled_out(
+                replace(
+                    statement,
+                    fields=(*statement.fields, Field.DPORT),
+                    entries=tuple(replace(e, key=(*e.key, v)) for e in entries for v in asked.values),
+                    tests=tuple(test for test in tests if test is not asked),
+                )
+            )
+        case _:
+            return statement
+
+
+def counted_ports(program: Program) -> Iterator[Origin]:
+    """Yield the origins of rules whose ports are counted from another one."""
+    for chain in program.chains:
+        for statement in chain.statements:
+            for each in alternatives(statement):
+                if _counted(each.actions) is not None:
+                    yield each.origin
+
+
+def _counted(actions: tuple[Action, ...]) -> Dnat | None:
+    """Return the DNAT whose ports are counted from another one, if that is all that the actions are."""
+    match actions:
+        case (Dnat(ports=NatPorts(base=int())) as nat,):
+            return nat
+        case _:
+            return None
+
+
+def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
+    """Yield the entries of a lookup; ``at`` is the place of the destination port in its keys.
+
+    The entries of one rule are taken together, as a pass may have split its ports.
+    """
+    asked: dict[tuple[Origin, Dnat], list[Value]] = {}
+    for entry in entries:
+        if (nat := _counted(entry.actions)) is not None:
+            asked.setdefault((entry.origin, nat), []).append(entry.key[at])
+    targets = {
+        (origin, nat): _new_ports(nat, FieldTest(field=Field.DPORT, values=tuple(dict.fromkeys(values))))
+        for (origin, nat), values in asked.items()
+    }
+    for entry in entries:
+        nat = _counted(entry.actions)
+        new = {} if nat is None else targets[entry.origin, nat]
+        value = entry.key[at]
+        if not new or not isinstance(value, Interval):
+            yield entry
+            continue
+        for old in range(value.low, value.high + 1):
+            key = (*entry.key[:at], Interval.point(old), *entry.key[at + 1 :])
+            yield replace(entry, key=key, actions=(new[old],))
+
+
+def _asked(tests: tuple[Test, ...]) -> FieldTest | None:
+    """Return the test that lists the destination ports, of a rule for protocols with ports alone."""
+    known = transports(tests)
+    if not known or not set(known) <= PORT_PROTOCOLS:
+        return None
+    for test in tests:
+        if (
+            isinstance(test, FieldTest)
+            and test.field is Field.DPORT
+            and not test.negated
+            and test.mask is None
+        ):
+            return test
+    return None
+
+
+def _new_ports(nat: Dnat, asked: FieldTest) -> dict[int, Dnat]:
+    """Return the target of each port, or nothing where two would share one or an address is chosen."""
+    given, base = nat.ports.interval, nat.ports.base
+    assert given is not None
+    assert base is not None
+    intervals = [value for value in asked.values if isinstance(value, Interval)]
+    if nat.addresses is None or not nat.addresses.is_point or nat.ports.random or nat.ports.fully_random:
+        return {}
+    if sum(one.size for one in intervals) > min(_MOST, given.size):
+        return {}
+    old = [port for one in intervals for port in range(one.low, one.high + 1)]
+    new = [given.low + (port - base) % 65536 % given.size for port in old]
+    if len(set(new)) < len(old):
+        return {}
+    plain = replace(nat.ports, base=None)
+    return {
+        port: replace(nat, ports=replace(plain, interval=Interval.point(to)))
+        for port, to in zip(old, new, strict=True)
+    }
