@@ -25,7 +25,7 @@ _PORT: Final = (
     "(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"  # not 0
 )
 _QUOTED: Final = r'"[ !#-\[\]-~]{0,255}"'
-"""A comment that the reader takes: printable, without what would be escaped, 255 characters."""
+"""A comment that the reader accepts: printable, without escapes, at most 255 characters."""
 _BARE: Final = "[A-Za-z0-9_-]{1,255}"
 _NAME: Final = r'[^\s"!-][^\s"]*'
 
@@ -81,7 +81,7 @@ class RuleLine:
 
 
 def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | None:
-    """Return the line (from behind the chain's name) without its constants; None for another kind of line.
+    """Return the line after the chain's name without its constants; None for another kind of line.
 
     ``own`` are the chains that a member may have for its own.
     """

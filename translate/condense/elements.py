@@ -40,7 +40,7 @@ class _Form:
 
     @property
     def text(self) -> str:
-        """The format of the element's text, which takes what :meth:`filler` returns."""
+        """The format of the element's text, for the values of :meth:`filler`."""
         return f"{self.key} comment %s{'' if self.data is None else f' : {self.data}'}"
 
     def line(self, member: Member) -> int:

@@ -45,7 +45,7 @@ from translate.passes.calls import called, callee
 __all__ = ["expand"]
 
 _Tree = tuple[int, int]
-"""A family, and the entrance by which a packet came to its member."""
+"""A family, and the entrance through which a packet reached its member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def expand(program: Program, ruleset: CondensedRuleset) -> CondensedProgram | No
 
 
 class _NotShownError(Exception):
-    """The sample does not show what becomes of the whole."""
+    """The result for the sample does not determine the result for the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class _Expansion:
 
 
 def _places(families: Sequence[RuleFamily]) -> Iterator[tuple[int, _Place]]:
-    """Yield where each line of a member in the sample stands."""
+    """Yield the place of each line of a member in the sample."""
     for number, family in enumerate(families):
         for shown in family.shown:
             starts = family.members[shown].starts
@@ -184,7 +184,7 @@ def _places(families: Sequence[RuleFamily]) -> Iterator[tuple[int, _Place]]:
 
 
 def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int]]:
-    """Return, for each member in the sample, the number of each constant by what is compared with it."""
+    """Return the numbers of constants by their values, for each member in the sample."""
     found: dict[int, dict[tuple[Field | None, str], int]] = {}
     for shown in family.shown:
         numbers = found[shown] = {}
@@ -194,7 +194,7 @@ def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int
 
 
 def _leading(lookup: Lookup, added: FamilyEntries | None) -> int:
-    """Return the number of entries that lead to a chain, by which ``template`` chooses its first lookup."""
+    """Return the number of entries that lead to a chain; ``template`` chooses its first lookup by it."""
     if added is None:
         counted = [(1, entry) for entry in lookup.entries]
     else:

@@ -206,7 +206,7 @@ def _canonical(kind: _Kind) -> bool:
 
 
 def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
-    """Return the families whose members stand in shared chains where their order does not tell."""
+    """Return the families whose members are in shared chains in which their order does not matter."""
     while True:
         entered = {(kind.table.name, name): kind.table for kind in kinds for name in kind.shared}
         disturbed = {

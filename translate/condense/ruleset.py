@@ -1,4 +1,4 @@
-"""A large dump as a sample of its rules and the families that the sample stands for."""
+"""A large dump as a sample of its rules, and the families of chains that the sample represents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CondensedRuleset", "condense"]
 
 @dataclass(slots=True)
 class _Whole:
-    """The ruleset with every rule, once it has been read; several threads may ask for it."""
+    """The ruleset with every rule, once it has been read; several threads may use it."""
 
     ruleset: Ruleset | None = None
     lock: Lock = field(default_factory=Lock)

@@ -53,12 +53,12 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Continue behind the rule that jumped here; in a built-in chain, apply its policy."""
+    """Continue after the rule that jumped here; in a built-in chain, apply its policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Go through ``chain``, and come back behind this rule when it ends or returns."""
+    """Go through ``chain``, and continue after this rule when it ends or returns."""
 
     chain: str
 

@@ -37,7 +37,7 @@ class Origin:
         return Origin(self.file, self.line, column, self.text)
 
     def of_several(self) -> Origin:
-        """Return the same place, as one of several that a node stands for; without a line the same."""
+        """Return the origin as one of several for a node; unchanged if it has no line."""
         if self.several or not self.line:
             return self
         return Origin(self.file, self.line, self.column, self.text, several=True)
@@ -55,4 +55,4 @@ class Origin:
 
 
 NOWHERE = Origin("<none>")
-"""The origin of a node that no input line stands for."""
+"""The origin of a node that comes from no input line."""

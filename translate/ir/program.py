@@ -95,7 +95,7 @@ Statement = Apply | Lookup | Choose
 
 
 def alternatives(statement: Statement) -> Sequence[Apply | Entry | Branch]:
-    """Return what a statement chooses from: it does the actions of one of these at most."""
+    """Return the alternatives of a statement, which does the actions of one of them at most."""
     match statement:
         case Apply():
             return (statement,)
@@ -133,7 +133,7 @@ class Program:
     sets: tuple[IpSet, ...] = ()
 
     def chain(self, name: str) -> LoweredChain:
-        """Return the chain with this qualified name; KeyError when there is none."""
+        """Return the chain with this qualified name; raises KeyError if there is none."""
         for chain in self.chains:
             if chain.name == name:
                 return chain

@@ -1,4 +1,4 @@
-"""Rules in any form: a Ruleset, or a large ruleset of which only a sample has been read."""
+"""Rules in any form: a Ruleset, or a large ruleset of which a sample has been read."""
 
 from __future__ import annotations
 

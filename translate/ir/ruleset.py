@@ -68,11 +68,11 @@ class Hidden(StrEnum):
     """The part of a rule that is not known."""
 
     TESTS = "tests"
-    """Tests that the rule may have besides those given."""
+    """The rule may have more tests than are given."""
     ACTION = "action"
     """The action of the rule."""
     RULES = "rules"
-    """Any number of rules, for which this one stands."""
+    """The rule represents any number of rules."""
     EFFECT = "effect"
     """An effect on something that is not modelled: packets go on as they came."""
 
@@ -128,7 +128,7 @@ class Rule:
 
     @property
     def is_undecided(self) -> bool:
-        """Return whether what is not known of the rule may change where a packet goes.
+        """Return whether the unknown parts of the rule may change where a packet goes.
 
         It cannot where a rule only counts or logs, whether or not it matches, and changes no list.
         """
@@ -154,7 +154,7 @@ class Chain:
 
     @property
     def is_hidden(self) -> bool:
-        """Return whether the input does not show the chain: its only rule stands for hidden ones."""
+        """Return whether the input does not show the chain: its only rule represents hidden ones."""
         if len(self.rules) != 1:
             return False
         rule = self.rules[0]
@@ -234,7 +234,7 @@ class Ruleset:
             yield from table.rules()
 
     def unknowns(self) -> Iterator[tuple[Rule, Unknown]]:
-        """Yield every rule of which something is unknown, once with each reason."""
+        """Yield every rule with unknown parts, once for each reason."""
         for rule in self.rules():
             for unknown in rule.unknown:
                 yield rule, unknown

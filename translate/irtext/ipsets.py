@@ -53,7 +53,7 @@ def _options(options: tuple[SetOption, ...]) -> str:
 
 
 def take_set(cursor: Cursor, origin: Origin) -> IpSet:
-    """Read the line that opens a set, behind its first word. Raises TextError."""
+    """Read the rest of the line that opens a set, after its first word. Raises TextError."""
     name = cursor.next("the name of a set").text
     cursor.expect("type")
     token = cursor.next("a type of sets")

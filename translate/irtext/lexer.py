@@ -35,7 +35,7 @@ class Token:
 
 
 def scan(line: str) -> tuple[list[Token], int]:
-    """Return the tokens of a line, and the index of the ``#`` that ends them (the length if there is none).
+    """Return the tokens of a line, and the index of the ``#`` that ends them, or the line's length.
 
     Raises TextError for a quote that is not closed or an unknown escape.
     """
@@ -69,7 +69,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str, column: int) -> str:
-    """Return what :func:`escaped` was given; the text starts at ``column``. Raises TextError."""
+    """Undo :func:`escaped`; the text starts at ``column``. Raises TextError."""
 
     def replaced(found: re.Match[str]) -> str:
         code, literal = found.groups()
@@ -94,7 +94,7 @@ def word(text: str) -> str:
 
 @dataclass(slots=True)
 class Cursor:
-    """The tokens of a line and the place of the next one; ``end`` is the column behind the last."""
+    """The tokens of a line and the index of the next one; ``end`` is the column after the last."""
 
     tokens: list[Token]
     end: int
@@ -128,12 +128,12 @@ class Cursor:
         return found
 
     def expect(self, text: str) -> None:
-        """Step over ``text``. Raises TextError where something else stands."""
+        """Step over ``text``. Raises TextError if the next token is another."""
         if not self.take(text):
             raise self.fault(f"expected {text}")
 
     def next(self, expected: str) -> Token:
-        """Return the next word or string. Raises TextError, which says what was ``expected``."""
+        """Return the next word or string. Raises TextError with ``expected`` in its message."""
         if self.at == len(self.tokens) or (self.peek("{", "}", "(", ")", ",")):
             raise self.fault(f"expected {expected}")
         self.at += 1

@@ -37,7 +37,7 @@ __all__ = ["parse_program"]
 
 
 def parse_program(text: str, *, name: str) -> Program:
-    """Return the Program that ``text`` stands for; ``name`` is what its errors call it.
+    """Return the Program in ``text``; errors call it ``name``.
 
     Only the syntax is checked; ``translate.passes.verify`` checks the invariants of a Program. Raises
     ParseError with line and column of the first thing that cannot be read.
@@ -69,7 +69,7 @@ class _Parser:
         raise ParseError((Diagnostic(origin, fault.message),)) from None
 
     def _next(self) -> Cursor | None:
-        """Return the tokens of the next line that has any; None behind the last one."""
+        """Return the tokens of the next line that has any; None after the last one."""
         while self._line < len(self._lines):
             self._line += 1
             line = self._lines[self._line - 1]

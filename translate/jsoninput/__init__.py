@@ -1,4 +1,4 @@
-"""JSON that somebody gives: every fault is told with its file, line and column.
+"""Input in JSON: every fault is reported with its file, line and column.
 
 ``document`` reads a text and knows where each of its values stands; ``fields`` takes typed values out of
 objects and collects what is wrong with them, for formats of our own; ``lines`` does so for JSON Lines.

@@ -90,7 +90,7 @@ class JsonDocument:
         return Origin(self._name, self._first + line - 1, offset - start + 1, self._text[start:end])
 
     def _children(self, at: int) -> dict[str | int, tuple[int, int]]:
-        """By key or index: where what is shown of each child begins, and where its value does."""
+        """The place of each child as shown, and of its value, by key or index."""
         if at not in self._known:
             self._known[at] = dict(_children(self._text, at))
         return self._known[at]

@@ -31,7 +31,7 @@ MISSING: Final = _Missing()
 
 @dataclass(slots=True)
 class Problems:
-    """Collects what is wrong with an input, up to ``limit`` diagnostics."""
+    """Collects the faults of an input, up to ``limit`` diagnostics."""
 
     limit: int = 50
     found: list[Diagnostic] = field(default_factory=list)
@@ -74,7 +74,7 @@ def parse_any_address(text: str) -> tuple[Family, int]:
 
 
 def json_kind(value: object) -> str:
-    """Return what a value is, in words, and not longer than a line."""
+    """Return a description of a value, at most a line long."""
     match value:
         case None:
             return "null"
@@ -105,7 +105,7 @@ def read_object(
 
 
 class JsonObject:
-    """One JSON object and the place where it stands.
+    """One JSON object and its place.
 
     Take what is meant by name, then call :meth:`finish`. A wrong value is a problem and counts as
     the default, so that the rest can still be read. ``ok`` is False once this object, or one
@@ -132,13 +132,13 @@ class JsonObject:
 
     @property
     def place(self) -> str:
-        """``file:line`` of the text that the object stands in, where that has one line."""
+        """``file:line`` of the object, if it is on one line."""
         return f"{self._document.name}:{self._document.line}"
 
     def problem(
         self, key: str | None, message: str, hint: str | None = None, *, index: int | None = None
     ) -> None:
-        """Say what is wrong with the value of ``key``, with its item ``index``, or with the whole object."""
+        """Report a fault in the value of ``key``, in its item ``index``, or in the whole object."""
         reader: JsonObject | None = self
         while reader is not None:
             reader.ok = False
@@ -151,7 +151,7 @@ class JsonObject:
     def error(
         self, key: str | None, message: str, hint: str | None = None, *, index: int | None = None
     ) -> ParseError:
-        """Return the error to raise where nothing else can be read once this is wrong."""
+        """Return the error to raise if nothing else can be read because of this fault."""
         path = self._path if key is None else (*self._path, key)
         path = path if index is None else (*path, index)
         where = path_text(path)
@@ -232,7 +232,7 @@ class JsonObject:
         return JsonObject(self._document, value, self._problems, path, self)
 
     def object(self, key: str) -> JsonObject | None:
-        """Return a reader for the object of a key, or None when there is none."""
+        """Return a reader for the object of a key, or None without one."""
         value = self.take(key)
         if isinstance(value, dict):
             return self.child(key, value)

@@ -17,13 +17,13 @@ __all__ = ["FLAG", "NUMBER", "OBJECT", "TEXT", "Fields", "Items", "Leaf", "Shape
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that passes a test; ``expected`` says in words which do."""
+    """A value that passes a test; ``expected`` describes such values."""
 
     test: Callable[[object], bool]
     expected: str
 
     def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-        """Yield the place of what is wrong, and what it is."""
+        """Yield the path and the description of every fault."""
         if not self.test(value):
             yield path, f"expected {self.expected}, found {json_kind(value)}"
 
@@ -35,7 +35,7 @@ class Items:
     of: Shape
 
     def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-        """Yield the place of what is wrong, and what it is."""
+        """Yield the path and the description of every fault."""
         if not isinstance(value, list):
             yield path, f"expected a list, found {json_kind(value)}"
             return
@@ -52,7 +52,7 @@ class Fields:
     null: bool = True
 
     def faults(self, value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-        """Yield the place of what is wrong, and what it is."""
+        """Yield the path and the description of every fault."""
         if not isinstance(value, dict):
             yield path, f"expected an object, found {json_kind(value)}"
             return

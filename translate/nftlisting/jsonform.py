@@ -1,4 +1,4 @@
-"""JSON → commands. What nft 1.0.6 prints as JSON is not all that it needs to take it back.
+"""JSON → commands. The JSON that nft 1.0.6 prints lacks details that it needs to read it back.
 
 A set or map is declared as text where its JSON has no words for it: the flag ``dynamic`` (without it the
 kernel makes a set that takes nothing from packets), data of several types or of intervals. All else stays
@@ -249,7 +249,7 @@ def _uses_xt(entry: dict[str, Any]) -> bool:
 
 
 def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
-    """The sets into which a rule puts what it meets; those of a statement without JSON form are refused."""
+    """Return the sets that a rule fills; those of a statement without JSON form are refused."""
     expressions = entry.get("expr")
     found = []
     for expression in expressions if isinstance(expressions, list) else ():

@@ -1,4 +1,4 @@
-"""Declarations of sets and maps: from what JSON says of them to text."""
+"""Declarations of sets and maps, from JSON to text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
 
 
 def lost(entry: Mapping[str, Any]) -> str | None:
-    """Say what JSON does not tell of a set or map, or nft does not take; None when all is well."""
+    """Return the reason why JSON cannot express a set or map, or nft refuses it; None if neither."""
     key, data = _types(entry.get("type")), _types(entry.get("map"))
     if _WIDTHLESS in (*(key or ()), *(data or ())):
         return "one of its types is an integer (of a numgen, a vlan id), and JSON does not say how wide"

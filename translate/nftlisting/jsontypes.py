@@ -72,7 +72,7 @@ _ANYTHING: Final = Fields(optional=_NAMED, null=False)
 _AS_TEXT: Final = dict.fromkeys(
     ("set", "map", "synproxy", "ct expectation", "ct timeout"), Fields(optional=_IN_TEXT, null=False)
 )
-"""Kinds of which some are written as text."""
+"""Kinds of objects that are sometimes written as text."""
 
 _STATEMENT: Final[Mapping[str, Shape]] = {
     **dict.fromkeys(("rate", "val", "burst"), NUMBER),
@@ -86,7 +86,7 @@ _RATES: Final = {
 
 
 def type_faults(kind: str, entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what an entry holds that nft would not print there: the path to it, and what is wrong."""
+    """Yield the values of an entry that nft would not print: the path and the fault."""
     shape = _AS_TEXT.get(kind, _ANYTHING)
     faults = list(shape.faults(entry))
     yield from faults

@@ -1,4 +1,4 @@
-"""A ruleset that somebody gave, ready to be loaded, and what must be known of it beforehand."""
+"""A given nftables ruleset, ready to be loaded, with the facts needed beforehand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Listing:
 
 @collector_paused()
 def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = ()) -> Listing:
-    """Read what ``nft list ruleset`` or ``nft -j list ruleset`` printed, or what ``nft -f`` takes.
+    """Read the output of ``nft list ruleset`` or ``nft -j list ruleset``, or input for ``nft -f``.
 
     ``without`` are tables of a listing to leave out, by family and name. Raises ParseError with every place
     that cannot be loaded, and why.

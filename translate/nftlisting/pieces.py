@@ -1,4 +1,4 @@
-"""nft text taken apart: what stands between newlines and semicolons, outside of braces and quotes.
+"""nft text split at newlines and semicolons, outside of braces and quotes.
 
 The words are nft's scanner's (``src/scanner.l``): a string is between two double quotes on one line and knows
 no escape, ``#`` begins a comment wherever it is not in a string, a backslash before a newline joins lines.
@@ -25,7 +25,7 @@ _SPACES: Final = re.compile(r'("[^"\n]*")|\s+')
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece that ends with something in braces: what stands before them, and what is in them."""
+    """A piece that ends with a block in braces: the text before the braces, and the pieces in them."""
 
     head: tuple[str, ...]
     body: Piece

@@ -88,7 +88,7 @@ def _statements(
 def _provable(
     ladder: Sequence[_Rung], facts: Facts, chains: Mapping[str, LoweredChain], program: Program
 ) -> Iterator[Sequence[_Rung]]:
-    """Cut the ladder behind every rung after which the next one may be reached again."""
+    """Cut the ladder after every rung from which the next one may be reached again."""
     start = 0
     for end, rung in enumerate(ladder, start=1):
         here = refine(facts, rung.shared, program.family)
@@ -156,7 +156,7 @@ def _draw(ladder: Sequence[_Rung]) -> Choose | None:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """The shares of a ladder in 2**31: the weight of each rung, and what no rung takes (``left``)."""
+    """Return the shares of a ladder in 2**31: the weight of each rung, and the rest (``left``)."""
 
     weights: tuple[int, ...]
     left: int

@@ -1,4 +1,4 @@
-"""Control flow behind actions: proofs that it does not come back, and the fields that may change."""
+"""Control flow after actions: proofs that it does not return, and the fields that may change."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ _DEPTH = 4
 def leaves(
     actions: tuple[Action, ...], facts: Facts, chains: Mapping[str, LoweredChain], family: Family
 ) -> bool:
-    """Return whether the statement behind these actions is proven not to be reached.
+    """Return whether the statement after these actions is proven to be unreachable.
 
     True when they end the table for the packet, leave this chain, or jump to a chain that is
     proven to do so for every packet of which ``facts`` are true. False means that no proof was found.

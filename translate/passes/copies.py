@@ -170,7 +170,7 @@ class Copier:
     # Tests that the key decides.
 
     def _left(self, statement: Statement, facts: Facts, lists: dict[str, int]) -> Statement | None:
-        """Return the statement without what ``facts`` decide, or None when no packet passes it."""
+        """Return the statement without the tests that ``facts`` decide, or None if no packet passes it."""
         tests: list[Test] = []
         for test in statement.tests:
             match test:

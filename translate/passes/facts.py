@@ -130,7 +130,7 @@ def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...
 
 
 def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
-    """Return what is known once all ``tests`` have held."""
+    """Return the facts after all ``tests`` have held."""
     known: dict[Field, IntervalSet] | None = None
     for test in tests:
         if not isinstance(test, FieldTest) or test.field not in _STABLE:
@@ -183,7 +183,7 @@ def implied(test: Test, facts: Facts, family: Family) -> bool:
 
 
 def entry_facts(program: Program) -> dict[str, Facts]:
-    """Return, for each chain, what is known of every packet that enters it.
+    """Return the facts about all packets that enter each chain.
 
     These are the facts on which all calls agree. Nothing is known at base chains and at chains that
     no rule calls.

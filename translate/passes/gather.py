@@ -1,4 +1,4 @@
-"""``gather``: rules that one lookup can hold are moved together, where no packet can tell.
+"""``gather``: move rules that one lookup can hold next to each other, if no packet notices.
 
 *Before*: a normalised Program.
 

@@ -1,4 +1,4 @@
-"""``inline``: the statements of a chain stand where the chain is called.
+"""``inline``: replace the call of a chain by its statements.
 
 *Before*: a chain that calls another, in a Program in which no chain reaches itself.
 

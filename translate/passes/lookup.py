@@ -65,7 +65,7 @@ KEY_FIELDS: Final = (
     Field.FIB_SADDR_TYPE,
     Field.FIB_DADDR_TYPE,
 )
-"""The fields that may be part of a key, in the order in which they stand in it."""
+"""The fields that can be part of a key, in their order in it."""
 
 _PORTS: Final = (Field.SPORT, Field.DPORT)
 
@@ -179,7 +179,7 @@ def _tested_fields(statement: Statement) -> frozenset[Field] | None:
 
 
 def candidate_of(statement: Statement, context: Context) -> Candidate | None:
-    """Return what the statement would add to a lookup, or None when it can be no part of one."""
+    """Return the keys that the statement would add to a lookup, or None if it cannot be part of one."""
     if not isinstance(statement, Apply):
         return None
     tests = {t.field: t for t in statement.tests if isinstance(t, FieldTest) and _is_key(t)}

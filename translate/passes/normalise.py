@@ -198,7 +198,7 @@ def _headers(tests: Iterable[Test]) -> bool:
 
 
 def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, ...] | None:
-    """Canonicalise separately the tests before and behind the first test that has an effect."""
+    """Canonicalise the tests before and after the first test that has an effect separately."""
     before, behind = canonical(tests[:index], family), canonical(tests[index + 1 :], family)
     if before is None:
         return None

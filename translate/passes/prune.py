@@ -40,7 +40,7 @@ __all__ = ["prune"]
 
 
 def prune(program: Program) -> Program:
-    """Return the Program without what has no effect."""
+    """Return the Program without statements and chains that have no effect."""
     slim: dict[str, LoweredChain] = {}
     empty: set[str] = set()
     # Chains that are unreachable now stay so; after ``template`` these are nearly all.

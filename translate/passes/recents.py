@@ -26,7 +26,7 @@ _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentList:
-    """One list. ``origin`` is the first rule that adds addresses to it, or else the first that names it.
+    """One list. ``origin`` is the first rule that adds addresses to it; without one, the first that names it.
 
     With fields in ``key`` there is one list for each value of these fields. ``filled``: a rule adds
     addresses. ``seconds``: the distinct timeouts of its checks, in order, None for no timeout. ``reaped``: a
@@ -91,7 +91,7 @@ def changes_list(test: Recent) -> bool:
 
 
 def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
-    """Return feature and reason if a map of last times cannot stand for the list, or None."""
+    """Return feature and reason if a map of last times cannot represent the list, or None."""
     if test.hitcount is not None and test.hitcount > 1:
         return "recent-hitcount", f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
     if test.rttl:

@@ -326,7 +326,7 @@ def _merged(
 
 
 def _place(origin: Origin, members: Sequence[object]) -> Origin:
-    """The origin of what stands for all members, which is that of the first."""
+    """Return the origin of a statement for all members, which is that of the first member."""
     return origin.of_several() if len(members) > 1 else origin
 
 

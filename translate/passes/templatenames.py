@@ -27,12 +27,12 @@ _DIGITS = 4
 
 
 def dispatcher_label(chain: str, number: int) -> str:
-    """Return what names begin with below lookup ``number`` (from 0) of a chain that dispatches."""
+    """Return the prefix of names below lookup ``number`` (from 0) of a chain that dispatches."""
     return chain if number == 0 else f"{chain}#{number + 1}"
 
 
 def chain_names(label: str, copies: Mapping[Place, Copy]) -> dict[Place, str]:
-    """Return the name of the chain for each place, given one copy of those that it stands for."""
+    """Return the name of the chain for each place; ``copies`` has one copy for each."""
     names = {place: _name(label, place, copy, _DIGITS) for place, copy in copies.items()}
     uses = Counter(names.values())
     return {
@@ -56,7 +56,7 @@ def _name(label: str, place: Place, copy: Copy, digits: int | None) -> str:
 
 
 def _words(copy: Copy) -> str:
-    """Return words for what a chain does, which follow from its shape."""
+    """Return words that describe a chain; they follow from its shape."""
     for part in copy.parts:
         if isinstance(part.statement, Choose):
             count = len(part.statement.branches)

@@ -183,7 +183,7 @@ class _Finder:
             self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
-        """Take a line of a dump. A dump ends at the first line behind COMMIT that cannot be part of one."""
+        """Take a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one."""
         text = line.strip()
         if _TABLE.fullmatch(text) and not (self._dump is not None and self._again(text)):
             self._end_block()

@@ -11,7 +11,7 @@ __all__ = ["write_ipsets"]
 
 
 def write_ipsets(sets: Iterable[IpSet]) -> str:
-    """Return the text that creates and fills the sets; what ``ipset save`` printed, to the byte.
+    """Return the text that creates and fills the sets, byte for byte as ``ipset save`` prints it.
 
     Ranges that were given to ``ipset add`` are written as the elements that they stand for.
     """

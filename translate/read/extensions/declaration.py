@@ -89,13 +89,13 @@ class Context:
         return self.table is not TableName.NAT
 
     def require(self, extension: str, *protocols: Protocol) -> None:
-        """Raise OptionError unless ``-p`` asks for one of ``protocols``, as the kernel requires."""
+        """Raise OptionError unless ``-p`` names one of ``protocols``, as the kernel requires."""
         if self.protocol not in protocols:
             names = " or ".join(f'"-p {p.name.lower()}"' for p in protocols)
             raise OptionError(f"{extension} needs {names} in the same rule")
 
     def require_before(self, extension: str, *protocols: Protocol) -> None:
-        """Raise OptionError unless ``-p`` asks for one of ``protocols``, and stands before the option."""
+        """Raise OptionError unless ``-p`` names one of ``protocols`` and precedes the option."""
         self.require(extension, *protocols)
         if self.protocol_before is None:
             raise OptionError(f'{extension} needs "-p" before it', hint="iptables looks for it at once")

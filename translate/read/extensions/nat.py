@@ -26,7 +26,7 @@ __all__ = ["DNAT", "MASQUERADE", "REDIRECT", "SNAT"]
 
 _NAT: Final = frozenset({TableName.NAT})
 _WITH_PORTS: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.DCCP, Protocol.ICMP})
-"""Protocols behind ``-p``, negated or not, beside which a target takes ports (``__NAT_parse``)."""
+"""Protocols of ``-p``, negated or not, with which a target takes ports (``__NAT_parse``)."""
 _DESTINATION_HOOKS: Final = frozenset({Hook.PREROUTING, Hook.OUTPUT})
 
 

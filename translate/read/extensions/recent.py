@@ -101,4 +101,4 @@ RECENT: Final = MatchExtension(
     ),
     meaning=_recent,
 )
-"""``-m recent``; what may go together is ``recent_mt_check`` (``xt_recent``)."""
+"""``-m recent``; ``recent_mt_check`` of ``xt_recent`` decides which options exclude each other."""

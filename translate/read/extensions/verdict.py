@@ -42,7 +42,7 @@ _REJECT_KINDS: Final = {
         "reject-route": RejectKind.ICMP6_REJECT_ROUTE,
     },
 }
-"""The aliases of each family, in the kernel's order; the first of which a word is the beginning is meant."""
+"""The aliases of each family, in the kernel's order; a word means the first alias that begins with it."""
 _DEFAULT_KIND: Final = {
     Family.IP: RejectKind.ICMP_PORT_UNREACHABLE,
     Family.IP6: RejectKind.ICMP6_PORT_UNREACHABLE,

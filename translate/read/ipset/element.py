@@ -105,7 +105,7 @@ class ElementError(Exception):
 def element_keys(
     kind: SetType, family: Family | None, text: str, *, most: int, ports: Interval = _PORTS
 ) -> Iterator[tuple[Interval, ...]]:
-    """Yield the keys that the element ``text`` stands for; raises ElementError.
+    """Yield the keys of the element ``text``; raises ElementError.
 
     ``most`` is how many elements the set may hold; ``ports`` the range of a ``bitmap:port``.
     """

@@ -34,7 +34,7 @@ class PrintedError(Exception):
 
 @dataclass(slots=True)
 class Printed:
-    """The tail of a row, behind source and destination, as words of a rule.
+    """The tail of a row, after source and destination, as words of a rule.
 
     ``translated`` is the address and port behind ``to:``, which may be a name or be masked.
     """
@@ -246,7 +246,7 @@ def everywhere(family: Family) -> str:
 
 
 def parse_printed(text: str, target: str | None, family: Family = Family.IP) -> Printed:
-    """Return the words that the tail of a row stands for; raises PrintedError.
+    """Return the words for the tail of a row; raises PrintedError.
 
     ``target`` is what the row names in its first column: options of a target are taken for that
     target only.

@@ -200,7 +200,7 @@ class _ListingReader:
         return self._chains[0].origin if self._chains else Origin(self._name)
 
     def _table(self, notes: list[str], given: TableName | None) -> TableName:
-        """Return the table in which everything shown can stand; report when there is none.
+        """Return the table that can hold everything shown; report a fault if there is none.
 
         On a page that is to be the one that is ``given`` by what stands above; elsewhere it just is.
         """

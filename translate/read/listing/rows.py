@@ -1,4 +1,4 @@
-"""One row of an ``iptables -L`` listing as words of a rule, with what the listing hides of it."""
+"""One row of an ``iptables -L`` listing as words of a rule, with the parts that the listing hides."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ListingLayout:
 
 @dataclass(slots=True)
 class ListingRow:
-    """A row as words of a rule, before its table is known. ``tail`` is the column behind the addresses."""
+    """A row as words of a rule, before its table is known. ``tail`` is the column after the addresses."""
 
     origin: Origin
     tail: int = 1
@@ -165,7 +165,7 @@ class RowReader:
             row.words += [option, printed.translated]
 
     def _keep_unknown(self, row: ListingRow, text: str, unread: str) -> None:
-        """Take a row whose tail is not understood for one that may match, and may do what its target does."""
+        """Treat a row with an unknown tail as one that may match, and may do what its target does."""
         reason = f'"{unread}" is not modelled'
         row.unknown.append(Unknown(reason, Hidden.TESTS))
         target, row.target = row.target, None

@@ -89,7 +89,7 @@ Of the others iptables takes the whole word for the value (``argv[optind - 1]`` 
 """
 
 BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f", "-4", "-6"})
-"""Options before which ``!`` may stand; it says nothing of the last two."""
+"""Options that ``!`` may precede; for the last two it has no meaning."""
 
 BASE_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
 """The order in which iptables-save prints them."""
@@ -152,7 +152,7 @@ def parse_counters(words: list[str], first: int) -> Counters:
 
 
 def parse_counter(text: str, word: int) -> int:
-    """Return a counter as sscanf(3) reads it, which ignores text behind the digits."""
+    """Return a counter as sscanf(3) reads it, which ignores text after the digits."""
     found = _COUNTER.match(text)
     if found is None:
         raise RuleError(word, f'"{text}" is not a counter')

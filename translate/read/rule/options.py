@@ -1,4 +1,4 @@
-"""The words of one rule as options: a small copy of what ``do_command4`` of iptables does with getopt.
+"""The words of one rule as options, as ``do_command4`` of iptables reads them with getopt.
 
 Options are those of the rule itself (``-s``, ``-p``, …), extensions loaded by ``-m``, ``-j`` and ``-p``, and
 options that belong to the extension loaded last that knows them. What they mean is not asked here.
@@ -268,7 +268,7 @@ def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, Opti
 
 
 def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
-    """Return the options that a spelling may stand for, by name; None for one that no rule can have."""
+    """Return the possible options for a spelling, by name; None for one that no rule can have."""
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
         return {base: base}

@@ -72,7 +72,7 @@ class RuleReader:
         counters: Counters | None,
         origin: Origin,
     ) -> list[Rule]:
-        """Return the rules that ``words[start:]`` stand for; raises RuleError.
+        """Return the rules for ``words[start:]``; raises RuleError.
 
         There is one, unless ``-s`` or ``-d`` holds a list: then one for each pair of addresses, in
         iptables' order. There is none if the rule says by ``-4`` or ``-6`` that it is of the other family.
@@ -224,7 +224,7 @@ class RuleReader:
         )
 
     def _base_lists(self, draft: RuleDraft) -> list[tuple[tuple[Test, ...], tuple[Option, ...]]]:
-        """Return tests and spelling of the base options, for each of the rules that the line stands for."""
+        """Return tests and spelling of the base options, for each rule of the line."""
         lists: list[tuple[tuple[Test, ...], tuple[Option, ...]]] = [((), ())]
         for name in BASE_ORDER:
             given = draft.base.get(name)

@@ -157,7 +157,7 @@ class _SaveReader:
             self._command(origin)
 
     def _remark(self, number: int, line: str) -> None:
-        """Note the rules that a comment of iptables-nft-save says are not printed (``xtables_save_main``)."""
+        """Note the rules that iptables-nft-save reports as not printed (``xtables_save_main``)."""
         legacy = _LEGACY.match(line)
         if legacy is not None:
             self._unknown.append(
@@ -221,7 +221,7 @@ class _SaveReader:
         )
 
     def _check(self, builder: TableBuilder, table: Table | None = None) -> None:
-        """Report what is wrong between the chains of a table."""
+        """Report faults that concern several chains of a table."""
         if builder.whole:
             self._faults.add(check_table(table or builder.freeze()))
 

@@ -165,7 +165,7 @@ def _no_address(family: Family, text: str, option: int, offset: int) -> OptionEr
 
 @lru_cache(maxsize=256)
 def _mask(family: Family, text: str) -> int | str:
-    """Return the mask behind the slash, or a message that explains its fault."""
+    """Return the mask after the slash, or a message that explains its fault."""
     mask = _numeric(family, text) if family is Family.IP6 or text.count(".") == 3 else None
     if mask is not None:
         return mask

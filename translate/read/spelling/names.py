@@ -42,7 +42,7 @@ HOSTS: Final = MappingProxyType(
 
 
 _EVERY: Final = frozenset({"all", "ip", "hopopt"})
-"""Names of protocol 0, which stands for every protocol in a rule."""
+"""Names of protocol 0, which means every protocol in a rule."""
 
 
 def protocol_number(text: str) -> int | None:

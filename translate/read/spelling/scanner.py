@@ -77,5 +77,5 @@ def quote(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` as it stands between double quotes."""
+    """Return ``text`` escaped for double quotes."""
     return _SPECIAL.sub(r"\\\1", text)

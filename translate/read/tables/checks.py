@@ -52,7 +52,7 @@ def check_table(table: Table) -> list[Diagnostic]:
 
 
 def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
-    """Return the loops as faults, and the chains, each behind those that it calls.
+    """Return the loops as faults, and the chains, each after its callees.
 
     Depth first, without recursion: a chain of chains may be thousands long.
     """
