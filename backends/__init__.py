@@ -1,4 +1,4 @@
-"""Whatever carries a packet: the reference simulator and the real kernels, behind one protocol.
+"""Everything that carries packets: the reference simulator and the real kernels, behind one protocol.
 
 ``model`` has the words that all of them share. ``simulator`` is the reference: it imports ``model`` and
 ``translate.ir``, never the lowered Program. ``wire``, ``testbed`` and ``replay`` carry packets through a real

@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["DIFFERENCES", "DONE", "NOT_TESTED", "worst_status"]
 
 DONE: Final = 0
-"""Parity, or what was asked is done."""
+"""Parity, or success."""
 DIFFERENCES: Final = 1
 """Differences, or findings."""
 NOT_TESTED: Final = 4

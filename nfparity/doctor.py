@@ -1,4 +1,4 @@
-"""Tools, libraries and backends of this machine: what works, and what to install.
+"""Tools, libraries and backends of this machine: which work, and what to install.
 
 A backend's own probe decides whether it can run. Programs and libraries are listed beside it because they can
 be installed. What only the project's own tests use is listed apart. Nothing is changed.
@@ -26,7 +26,7 @@ _SETUP: Final = Path(__file__).resolve().parents[1] / "vm" / "setup.sh"
 __all__ = ["Check", "Kind", "diagnose", "packages_to_install"]
 
 Kind = str
-"""``machine``, ``program``, ``library``, ``backend``, or ``test`` for what only the project's tests need."""
+"""``machine``, ``program``, ``library``, ``backend``, or ``test`` for needs of the project's tests alone."""
 
 _PROGRAMS: Final = {
     # command: Debian package, option that prints the version, purpose

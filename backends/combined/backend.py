@@ -1,4 +1,4 @@
-"""Two loaders on one node: what stays on it, and what comes beside it."""
+"""Two loaders on one node: rules that stay on it, and rules that are added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONE: Final = Fraction(1)
 
 
 class BesideLoader(Loader):
-    """Loads ``first``, and ``second`` beside it.
+    """Loads ``first``, and then ``second``.
 
     Of two chains at one hook and priority, the kernel asks the one first that was registered last
     (``nf_hook_entries_grow``), so that the order has to be that in which a node gets them.
@@ -31,7 +31,7 @@ class BesideLoader(Loader):
         self.lists = first.lists or second.lists
 
     def load(self, tap: TapNode) -> None:
-        """Load one after the other; raises MachineError with what either's tool said."""
+        """Load one after the other; raises MachineError with the message of either tool."""
         for loader in self._loaders:
             loader.load(tap)
         self.lists = any(loader.lists for loader in self._loaders)
@@ -49,13 +49,13 @@ class BesideLoader(Loader):
                 loader.forget_lists()
 
     def watch(self) -> None:
-        """Begin to look at what the rules do that are watched."""
+        """Begin to watch the rules."""
         for loader in self._loaders:
             if loader.watches:
                 loader.watch()
 
     def watched(self) -> Watched:
-        """Return what was seen in both."""
+        """Return the observations of both."""
         seen = [loader.watched() for loader in self._loaders if loader.watches]
         return Watched(
             prod((watched.rarest for watched in seen), start=_ONE),
@@ -68,6 +68,6 @@ class BesideLoader(Loader):
         return next((found for loader in self._loaders if (found := loader.counters())), {})
 
     def close(self) -> None:
-        """Let go of what both keep."""
+        """Close both."""
         for loader in self._loaders:
             loader.close()

@@ -75,7 +75,7 @@ class GivenNftLoader(Loader):
                 raise _fault(error, script.origins)
 
     def _first_fault(self, script: Script) -> ParseError | MachineError | None:
-        """Of JSON libnftables does not say what its complaint is about: one command after the other tells."""
+        """Try the commands of JSON one by one to find the one that libnftables rejects."""
         assert self._handle is not None
         for command, origin, title in zip(script.commands, script.origins, script.titles, strict=True):
             error, _ = self._handle.attempt(f'{{"nftables": [{command}]}}', json=True)
@@ -101,7 +101,7 @@ class GivenNftLoader(Loader):
         self._tracer.watch()
 
     def watched(self) -> Watched:
-        """Return what chance and memory the rules that were met have."""
+        """Return the randomness and the state of the rules that packets met."""
         seen = Watched() if self._tracer is None else self._tracer.watched()
         return replace(seen, lists=seen.lists or self._counting)
 
@@ -141,7 +141,7 @@ class GivenNftBackend:
         return self._name
 
     def probe(self) -> Availability:
-        """Say whether the bindings are there, and nodes can be made here; nothing of the ruleset is tried."""
+        """Return whether the bindings exist and nodes can be made here; the ruleset is not tried."""
         try:
             find_bindings()
         except MachineError as e:
@@ -172,7 +172,7 @@ class GivenNftBackend:
 
 @contextmanager
 def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterator[KernelSession]:
-    """Open a session, and say whose ruleset it was when libnftables brings the process down."""
+    """Open a session; name the ruleset in the error if libnftables crashes the process."""
     with ExitStack() as stack:
         try:
             session = stack.enter_context(opening)

@@ -70,7 +70,7 @@ class ListedChain:
 
 
 def read_chains(listing: str) -> dict[_Place, ListedChain]:
-    """Return the chains of what ``nft list ruleset`` printed that chance or memory plays a part in."""
+    """Return the chains in a ruleset of ``nft list ruleset`` that have random rules or state."""
     found: dict[_Place, ListedChain] = {}
     family = table = chain = ""
     inner = 0  # how many chains without a name are open, whose rules count as those of the chain they are in
@@ -144,7 +144,7 @@ class Tracer:
         self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP)
 
     def watched(self) -> Watched:
-        """Look no longer, and return what was seen."""
+        """Stop watching, and return the observations."""
         self._socket.setsockopt(_SOL_NETLINK, _DROP_MEMBERSHIP, _GROUP)
         met = {place for place, one in self._chains.items() if one.base}
         met.update(place for place in self._visited() if place in self._chains)
@@ -155,7 +155,7 @@ class Tracer:
         return Watched(rarest, any(chain.fills for chain in found), any(chain.dependent for chain in found))
 
     def _visited(self) -> Iterator[_Place]:
-        """The chains that packets were in, all of them where the kernel had more to tell than room."""
+        """Yield the chains that packets visited; all chains if messages of the kernel were lost."""
         while True:
             try:
                 data = self._socket.recv(1 << 16)

@@ -65,7 +65,7 @@ class IptablesLoader(Loader):
         self._limited = tuple(found[1] for found in _TABLE.finditer(text) if _LIMITED.search(found[0]))
 
     def load(self, tap: TapNode) -> None:
-        """Load the ipsets and the rules; raises MachineError with what the command said."""
+        """Load the ipsets and the rules; raises MachineError with the command's message."""
         if self._accounts:
             with Accounting() as objects:
                 for name in self._accounts:
@@ -107,7 +107,7 @@ class IptablesLoader(Loader):
 
 
 def read_counters(text: str) -> dict[RuleId, int]:
-    """Return the packet counters in what ``iptables-save -c`` printed."""
+    """Return the packet counters in the output of ``iptables-save -c``."""
     counters: dict[RuleId, int] = {}
     lengths: Counter[tuple[str, str]] = Counter()
     for table, line in lines_by_table(text):
@@ -130,7 +130,7 @@ class IptablesBackend:
             raise ValueError(f"no iptables variant {self.name!r}")
 
     def probe(self) -> Availability:
-        """Say whether the tool is there, and this kernel takes a rule of it in a namespace."""
+        """Return whether the tool exists and this kernel accepts one of its rules in a namespace."""
         command = f"{self.name}-restore"
         if find_tool(command) is None:
             return Availability(False, f"{command} is not installed (Debian package iptables)")
@@ -142,7 +142,7 @@ class IptablesBackend:
 
 
 def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
-    """Return what loads rules as they were read, with their ipsets and accounts, by one of :data:`VARIANTS`.
+    """Return a loader for rules as they were read, with their ipsets and accounting objects.
 
     Raises UnsupportedError where the members of an ipset are not known, and for walks that do not end;
     MachineError without ``ipset``.

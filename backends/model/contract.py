@@ -1,4 +1,4 @@
-"""The Backend protocol, by which the harness drives everything that carries packets."""
+"""The Backend protocol: the interface of the harness to everything that carries packets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Availability", "Backend", "Job", "Session"]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """The answer of a backend's probe: ``reason`` names what is missing, and what to install."""
+    """The result of a backend's probe: ``reason`` names the missing parts and their packages."""
 
     ok: bool
     reason: str = ""

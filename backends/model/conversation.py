@@ -73,7 +73,7 @@ class Conversation:
         return Conversation(self.flow, _made=self._made)
 
     def emit(self, step: Send | Reply | Again | IcmpError) -> Emission | None:
-        """Return what this step sends, or None when there is nothing to answer."""
+        """Return the packet that this step sends, or None if there is nothing to answer."""
         self._count += 1
         match step:
             case Send():

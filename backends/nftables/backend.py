@@ -28,7 +28,7 @@ class NftablesLoader(Loader):
         self._handle: NftHandle | None = None
 
     def load(self, tap: TapNode) -> None:
-        """Load the rules; raises MachineError with what libnftables said."""
+        """Load the rules; raises MachineError with the message of libnftables."""
         self._handle = NftHandle()
         self._handle.run(self._text)
 
@@ -56,7 +56,7 @@ class NftablesBackend:
     name: Final = "nftables"
 
     def probe(self) -> Availability:
-        """Say whether the bindings are there, and this kernel takes a small table in a namespace."""
+        """Return whether the bindings exist and this kernel accepts a small table in a namespace."""
         try:
             find_bindings()
         except MachineError as e:

@@ -68,7 +68,7 @@ class NftHandle:
             raise MachineError(f"libnftables does not load: {e}") from e
 
     def run(self, text: str) -> str:
-        """Run nft commands as one transaction and return what they print.
+        """Run nft commands as one transaction and return their output.
 
         Raises MachineError with libnftables' own words; nothing has changed then.
         """
@@ -78,7 +78,7 @@ class NftHandle:
         return output
 
     def attempt(self, text: str, *, json: bool = False) -> tuple[str | None, str]:
-        """Run nft commands, or ``json``, as one transaction; return complaints, or None, and what they print.
+        """Run nft commands, or ``json``, as one transaction; return error messages, or None, and the output.
 
         Nothing has changed where there are complaints. What is printed has the form of the commands.
         """

@@ -48,7 +48,7 @@ def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repea
 
 
 def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
-    """Send datagrams, none of which meets another, and return the outcome of each.
+    """Send datagrams that do not influence each other, and return the outcome of each.
 
     None where that is not certain. Raises KeyError for an interface that the node does not have.
     """

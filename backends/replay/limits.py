@@ -1,4 +1,4 @@
-"""Bounds for a library that reads what comes from outside, in a child process that may die of it."""
+"""Resource limits for a library that parses untrusted input, in a child process."""
 
 from __future__ import annotations
 

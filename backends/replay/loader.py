@@ -67,7 +67,7 @@ class Loader(ABC):
     """True if the loaded rules keep lists of addresses, in which any two flows can meet."""
 
     watches: bool = False
-    """True if only :meth:`watch` can tell the flows that meet a random choice or change a list."""
+    """True if :meth:`watch` is needed to find flows that meet a random choice or change a list."""
 
     @abstractmethod
     def load(self, tap: TapNode) -> None:
@@ -101,7 +101,7 @@ class Loader(ABC):
         return True
 
     def watch(self) -> None:  # noqa: B027  # only rules that nobody else can read have to be watched
-        """Begin to observe what the rules do with packets; only where ``watches``."""
+        """Begin to watch the rules; only if ``watches``."""
 
     def watched(self) -> Watched:
         """Return the observations since :meth:`watch`."""
@@ -115,7 +115,7 @@ class Loader(ABC):
         raise ValueError("these rules cannot be changed once they are loaded")
 
     def counters(self) -> Mapping[RuleId, int]:
-        """Return how many packets each rule has matched; empty where nobody counts."""
+        """Return the number of packets that each rule has matched; empty without counters."""
         return {}
 
     def close(self) -> None:  # noqa: B027  # most loaders leave it to the end of the namespace

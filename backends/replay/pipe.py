@@ -31,7 +31,7 @@ _VERDICTS: Final = {v.value: v for v in Verdict}
 
 
 def pack_flows(flows: Iterable[Flow | Repeated], family: Family) -> bytes:
-    """Return the flows as bytes for a node of ``family``; what they say about themselves (``why``) stays."""
+    """Return the flows as bytes for a node of ``family``, without their descriptions (``why``)."""
     return marshal.dumps([_from_flow(flow, family) for flow in flows])
 
 

@@ -174,7 +174,7 @@ class Replayer:
             self._crowded = False
 
     def _flow(self, conversation: Conversation) -> tuple[tuple[Outcome, ...], list[str]]:
-        """Run a flow, and return what became of each packet, and what is to be said of it."""
+        """Run a flow, and return the outcome of each packet, and notes about them."""
         outcomes: list[Outcome] = []
         notes: list[str] = []
         crowding: list[Packet] = []

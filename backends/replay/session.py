@@ -48,7 +48,7 @@ class _Count:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Asks for other rules; what ``Loader.change`` takes."""
+    """A request for other rules; ``change`` is the argument of ``Loader.change``."""
 
     change: Any
 

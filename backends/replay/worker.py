@@ -43,7 +43,7 @@ Server = Callable[[Any], Any]
 
 
 class WorkerEndedError(MachineError):
-    """The child is gone without having been told to go: killed, or brought down by a library.
+    """The child has ended without a request: it was killed, or a library crashed it.
 
     ``status`` is its exit status, below zero for a signal.
     """
@@ -57,7 +57,7 @@ _LIVE: Final[WeakSet[Worker]] = WeakSet()
 
 
 def end_workers() -> None:
-    """Kill the children of all workers of this process, whoever waits for them: they get WorkerEndedError.
+    """Kill the children of all workers of this process; whoever waits for one gets a WorkerEndedError.
 
     For another thread than theirs, which has to go and cannot wait for a library to come back.
     """
@@ -66,7 +66,7 @@ def end_workers() -> None:
 
 
 class Worker:
-    """The parent's end. ``start`` names what serves; it gets the messages of :meth:`ask`.
+    """The parent's end. ``start`` creates the server; it receives the messages of :meth:`ask`.
 
     Close it with :meth:`close`, or use it as a context. The child dies with the *thread* that made
     it (prctl(2)), so keep that thread alive meanwhile.
@@ -128,12 +128,12 @@ class Worker:
                 raise RuntimeError(f"in the replay process:\n{value}")
 
     def end(self) -> None:
-        """Kill the child; the next :meth:`ask` finds out."""
+        """Kill the child; the next :meth:`ask` raises WorkerEndedError."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let the child finish what it serves, and reap it; kill it if it does not go."""
+        """Wait until the child has served its request, and reap it; kill it if it does not end."""
         self._socket.close()
         try:
             self._process.wait(_GOODBYE_SECONDS)

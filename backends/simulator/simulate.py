@@ -151,7 +151,7 @@ class Simulation:
         return tuple(TracedBranch(w.probability, w.result, w.assuming) for w in without_needless(ways))
 
     def _node(self, walk: type[PlainWalk | FastWalk]) -> _Node:
-        """Return a new node; it records what happens unless its walk is the fast one."""
+        """Return a new node; it records events unless its walk is the fast one."""
         chooser: Chooser[Checkpoint] = Chooser()
         ports = Ports(chooser)
         recorder = Recorder(walk is not FastWalk)

@@ -76,7 +76,7 @@ def import_bcc() -> ModuleType:
 
 
 def find_headers() -> Headers | None:
-    """Return kernel headers: those named, else the running kernel's if it has any, else the newest there are.
+    """Return kernel headers: the named ones, those of the running kernel, or the newest.
 
     ``NFPARITY_KERNEL_HEADERS`` names a folder with ``build`` and ``source``, like ``/lib/modules/VERSION``.
     """

@@ -22,7 +22,7 @@ _AT_ONCE: Final = 8192
 
 
 class BpfMap:
-    """One map. Methods raise MachineError with what the kernel said, RuntimeError for wrong sizes."""
+    """One map. Methods raise MachineError with the kernel's message, RuntimeError for wrong sizes."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
@@ -37,7 +37,7 @@ class BpfMap:
 
     @classmethod
     def pinned(cls, path: Path) -> Self:
-        """Open a pinned map. Raises MachineError, FileNotFoundError when there is none."""
+        """Open a pinned map. Raises MachineError, FileNotFoundError if it does not exist."""
         try:
             return cls(path.name, bpfcall.open_pinned(path))
         except FileNotFoundError:
@@ -65,7 +65,7 @@ class BpfMap:
             ) from e
 
     def delete(self, keys: Sequence[bytes]) -> None:
-        """Delete entries, all of which are there (``BPF_MAP_DELETE_BATCH``)."""
+        """Delete existing entries (``BPF_MAP_DELETE_BATCH``)."""
         if not keys:
             return
         for key in keys:
@@ -77,7 +77,7 @@ class BpfMap:
             raise MachineError(f"the map {self.name} lacks some of {len(keys)} keys: {e.strerror}") from e
 
     def clear(self) -> None:
-        """Delete all entries, while nothing else changes the map."""
+        """Delete all entries. Nothing else may change the map meanwhile."""
         self.delete([key for key, _ in self.entries()])
 
     def get(self, key: bytes) -> bytes | None:

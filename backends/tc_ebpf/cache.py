@@ -86,7 +86,7 @@ class Cache:
         self._folder = folder
 
     def get(self, key: str) -> CompiledProgram | None:
-        """Return the program of this key; None if there is none that can be trusted."""
+        """Return the program of this key; None without a trustworthy one."""
         try:
             if not _is_ours(os.stat(self._folder)):
                 return None

@@ -51,7 +51,7 @@ def compile_program(
 
 
 def explain_refusal(source: str, functions: Sequence[str], log: Path | None = None) -> MachineError:
-    """Return the error that says why the kernel refuses a program, with the line of C where it does.
+    """Return an error with the kernel's reason to refuse a program, and the line of C.
 
     Only BCC tells the kernel which instruction belongs to which line, hence a second load of the same.
     """
@@ -93,7 +93,7 @@ def _refusal(error: str, said: str, log: Path | None) -> str:
 
 @contextmanager
 def _captured() -> Iterator[Callable[[], str]]:
-    """Capture what the compiler and the verifier print on stderr; yield a function that returns it."""
+    """Capture the output of compiler and verifier on stderr; yield a function that returns it."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)

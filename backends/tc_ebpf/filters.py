@@ -1,4 +1,4 @@
-"""Filters of ``clsact``, by which a program is attached to a device, beside other filters.
+"""Filters of ``clsact``, which attach a program to a device next to other filters.
 
 Each family has a preference of its own, since all filters of one preference are for one protocol
 (``tcf_chain_tp_find``). A filter for IPv4 does not see other packets, nor those that still carry a VLAN
@@ -99,7 +99,7 @@ class Filters(Netlink):
         super().__init__(socket.NETLINK_ROUTE)
 
     def add_clsact(self, index: int) -> bool:
-        """Give the device a ``clsact``; return whether it had none."""
+        """Add a ``clsact`` to the device; return whether it had none."""
         body = _message(index, handle=_CLSACT_HANDLE, parent=_CLSACT) + attribute(_TCA_KIND, b"clsact\0")
         number = self.request(_RTM_NEWQDISC, _CREATE | _EXCL, body)
         if number == errno.EEXIST:

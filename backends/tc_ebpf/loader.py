@@ -34,7 +34,7 @@ class TcEbpfLoader(Loader):
         self.dataplane: Dataplane | None = None
 
     def load(self, tap: TapNode) -> None:
-        """Load the program; raises MachineError with what BCC or the verifier said."""
+        """Load the program; raises MachineError with the message of BCC or the verifier."""
         dataplane = Dataplane(self._output, tap.node.sysctls, direct=self._direct, cached=self._cached)
         dataplane.load()
         if self.family is Family.IP:

@@ -89,7 +89,7 @@ class LoadedProgram:
         self.close()
 
     def close(self) -> None:
-        """Close all descriptors; what is attached or pinned stays."""
+        """Close all descriptors; attached and pinned objects stay."""
         for descriptor in (*self._descriptors.maps.values(), *self._descriptors.functions.values()):
             os.close(descriptor)
         self._descriptors = Descriptors({}, {})

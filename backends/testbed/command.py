@@ -58,7 +58,7 @@ def run(
 
 @contextmanager
 def own_xtables_lock() -> Iterator[dict[str, str]]:
-    """Yield the environment in which iptables takes a lock that is nobody else's.
+    """Yield an environment in which iptables takes a lock of its own.
 
     Its own is one file for the whole machine, network namespaces or not (iptables(8), ``XTABLES_LOCKFILE``).
     This one has no place in any folder, so that nothing of it stays when this process is killed.

@@ -125,7 +125,7 @@ class Routing(Netlink):
     def set_up(
         self, index: int, *, mac: bytes | None = None, queue: int | None = None, arp: bool = True
     ) -> None:
-        """Bring a link up, with a hardware address, a queue length, and without ARP if asked."""
+        """Bring a link up, with a hardware address, a queue length, and optionally without ARP."""
         flags = _IFF_UP if arp else _IFF_UP | _IFF_NOARP
         body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, flags, flags)
         if mac is not None:
@@ -144,7 +144,7 @@ class Routing(Netlink):
         self.demand(_RTM_NEWQDISC, _CREATE | _REPLACE, body)
 
     def add_address(self, index: int, family: Family, value: int, length: int) -> None:
-        """Give a link an address, of IPv6 without asking others whether they have it."""
+        """Add an address to a link, for IPv6 without duplicate address detection."""
         flags = _IFA_F_NODAD if family is Family.IP6 else 0
         packed = value.to_bytes(family.bits // 8, "big")
         body = struct.pack("=BBBBi", family.socket_family, length, flags, 0, index)
@@ -229,7 +229,7 @@ def nested(kind: int, value: bytes) -> bytes:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Return the values of the attributes that stand one after the other in ``data``, by their kind."""
+    """Return the values of the attributes in ``data`` by their kind."""
     found: dict[int, bytes] = {}
     while len(data) >= 4:
         length, kind = struct.unpack_from("=HH", data)

@@ -98,7 +98,7 @@ class Sniffer:
         self._socket.close()
 
     def read(self) -> Iterator[tuple[int, bytes, int]]:
-        """Yield some of what has left and was not read before: the device's index, the packet, its mark.
+        """Yield packets that have left and were not read before: the device's index, the packet, its mark.
 
         Nothing when nothing has. A packet longer than any device here takes is cut.
         """

@@ -46,7 +46,7 @@ _OF_FAMILY: Final = {
 
 
 def set_own_sysctls(family: Family) -> None:
-    """Set what a replay of ``family`` needs, on every device that there is and that will be."""
+    """Set the sysctls for a replay of ``family``, on all present and future devices."""
     # Switching ip_forward resets others (inet_forward_change), so the defaults come first.
     for name, value in DEFAULT_SYSCTLS.items():
         _set(name, value, missing_ok=True)

@@ -150,7 +150,7 @@ class TapNode:
     # Receiving
 
     def drain(self, at_most: int = 1) -> list[Sighting]:
-        """Return what has come out since the last call, in order of each device.
+        """Return the packets that have come out since the last call, in order for each device.
 
         ``at_most`` packets are read of a device before the others are looked at: many save time when
         there are many, and one when there is one.

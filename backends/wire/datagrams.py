@@ -80,7 +80,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
 
 
 def flow_of(datagram: Datagram, family: Family) -> Flow:
-    """Return the flow that a datagram stands for."""
+    """Return the flow of a datagram."""
     flow_id, entry, src, dst, sport, dport, ttl = datagram
     packet = Packet(family=family, src=src, dst=dst, proto=Protocol.UDP, sport=sport, dport=dport, ttl=ttl)
     return Flow(id=flow_id, steps=(Send(packet=packet, entry=entry),))

@@ -1,4 +1,4 @@
-"""Packets as bytes, and bytes as packets: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and anything else.
+"""Packets to bytes and back: IPv4 and IPv6 with TCP, UDP, ICMP, SCTP and other protocols.
 
 Written for speed (a few microseconds a packet) and for suspicion: :func:`parse` checks every
 checksum and length that the headers carry, also inside an ICMP error, because a kernel that
@@ -65,12 +65,12 @@ Identity = tuple[object, ...]
 
 
 class FrameError(ValueError):
-    """Bytes that are no complete IPv4 or IPv6 packet; the text says what is wrong."""
+    """Bytes that are no complete IPv4 or IPv6 packet; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A packet read from bytes, and what is wrong with those bytes (checksums, lengths)."""
+    """A packet read from bytes, and the faults of those bytes (checksums, lengths)."""
 
     packet: Packet
     faults: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def identity(packet: Packet) -> Identity:
 
 
 def build(packet: Packet) -> bytes:
-    """Return the packet as it goes on the wire, without a link header.
+    """Return the packet as bytes, without a link header.
 
     ``bad_checksum`` spoils the transport checksum (of protocols that have one). SCTP packets are
     HEARTBEAT chunks that carry the payload, the one chunk that conntrack takes in either direction

@@ -1,4 +1,4 @@
-"""The IPv6 header and its extension headers as bytes: built plain, read with whatever is there.
+"""The IPv6 header and its extension headers as bytes: written without extensions, read with any.
 
 What stands before the transport header is walked as ``ipv6_skip_exthdr`` walks it, so that an
 extension header never passes for ports.
@@ -14,7 +14,7 @@ __all__ = ["FLOW_LABEL", "IPV6_HEADER_SIZE", "Ipv6Header", "pack_ipv6", "unpack_
 
 IPV6_HEADER_SIZE: Final = 40
 FLOW_LABEL: Final = 0xF1A70
-"""The flow label of every packet sent, by which ``backends.testbed.suppress_stack_rst`` finds resets."""
+"""The flow label of every packet sent; ``backends.testbed.suppress_stack_rst`` finds resets by it."""
 
 _HEADER: Final = struct.Struct("!IHBB16s16s")
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _AH, _DESTINATION = 0, 43, 44, 51, 60

@@ -37,7 +37,7 @@ _VLAN_ETHERTYPES: Final = (0x8100, 0x88A8)
 
 @dataclass(frozen=True, slots=True)
 class CapturedFrame:
-    """One frame: its number in the file (from 1), and its IP packet or why there is none."""
+    """One frame: its number in the file (from 1), and its IP packet or the reason why it has none."""
 
     number: int
     data: bytes | None

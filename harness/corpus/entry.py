@@ -9,7 +9,7 @@ __all__ = ["entry_of"]
 
 
 def entry_of(node: Node, family: Family, src: int) -> str | None:
-    """Return the interface behind which ``src`` lives, or None when it is the node itself.
+    """Return the interface to which ``src`` is connected, or None for the node itself.
 
     The longest prefix among connected networks and routes wins, connected ones first, as in the
     kernel's main table. Raises ValueError when there is no route to ``src``.

@@ -30,7 +30,7 @@ _STEPS = ("reply", "again", "error", "pause", "send")
 
 
 def read_flows(data: bytes, *, name: str, node: Node | None = None) -> tuple[Flow, ...]:
-    """Read a corpus. ``name`` stands in messages; ``node`` resolves ``auto`` and names of interfaces.
+    """Read a corpus. Messages call it ``name``; ``node`` resolves ``auto`` and names of interfaces.
 
     Raises ParseError with every problem found: text that is not JSON, unknown keys, bad values, two
     flows of the same id, interfaces that the node does not have.

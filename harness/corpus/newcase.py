@@ -24,7 +24,7 @@ _RULES = {Family.IP: "rules.iptables-save", Family.IP6: "rules.ip6tables-save"}
 
 
 def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, origin: str) -> Case:
-    """Write a case, with what the simulator expects, and return it.
+    """Write a case with the simulator's outcomes as the expected ones, and return it.
 
     Raises InputError when the folder is there already or there is no flow, UnsupportedError when the
     rules hide something or cannot be simulated.

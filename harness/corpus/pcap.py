@@ -41,7 +41,7 @@ _End = tuple[int, Port | None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The flows of a capture, and what was left out: the numbers of frames, for each reason."""
+    """The flows of a capture, and the frames left out: their numbers, for each reason."""
 
     flows: tuple[Flow, ...]
     left_out: dict[str, tuple[int, ...]]
@@ -86,7 +86,7 @@ class _Conversation:
 
 
 def import_packets(path: Path, *, node: Node, family: Family | None = None) -> Imported:
-    """Return a capture's flows and what was left out of them; only those of ``family``, if one is given.
+    """Return a capture's flows and the frames left out; with ``family``, only its flows.
 
     Interfaces are chosen by the reverse route of each flow's first source. Raises ParseError when
     the file is no capture, or a source is behind no interface of the node.

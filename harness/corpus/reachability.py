@@ -227,7 +227,7 @@ class WalkEnds:
         return isinstance(action, _ENDING)
 
     def _settle(self, name: str) -> None:
-        """Say of a chain, and first of those that it calls, whether a packet ever returns from it."""
+        """Determine whether a packet ever returns from a chain, and first from its callees."""
         pending = [name]
         while pending:
             one = pending[-1]
@@ -276,7 +276,7 @@ def _stable(test: Test) -> bool:
 
 
 def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
-    """The context and those tests that say something about plain intervals."""
+    """Return the context with those tests that restrict plain intervals."""
     more = tuple(
         t for t in tests if isinstance(t, FieldTest) and _stable(t) and t.mask is None and not t.field.is_name
     )

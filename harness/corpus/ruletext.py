@@ -67,7 +67,7 @@ def place(rule: Rule) -> str:
 
 
 def effect_text(rule: Rule, family: Family) -> str:
-    """Return what the rule does with a packet that matches it."""
+    """Return the effect of the rule on a packet that matches it."""
     if rule.actions:
         return action_text(rule.actions[0], family)
     hidden = {unknown.hides for unknown in rule.unknown}

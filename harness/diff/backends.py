@@ -54,7 +54,7 @@ BACKENDS: Final[dict[str, Callable[[], Backend]]] = {
 
 
 def backend(name: str, *, cached: bool = True) -> Backend:
-    """Return the backend called ``name``; InputError when there is none.
+    """Return the backend called ``name``; InputError if there is none.
 
     Without ``cached``, tc programs are compiled even if they have been before.
     """

@@ -188,7 +188,7 @@ def _never_seen(
 
 
 def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
-    """The first step at which a branch differs from all others, or else the last one."""
+    """Return the first step at which a branch differs from all others, otherwise the last one."""
     steps = [i for i, _ in _acting(flow)]
     place = 0
     for place, outcome in enumerate(branch.outcomes):
@@ -236,7 +236,7 @@ def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> i
 def _paired(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> list[tuple[int, Outcome, Outcome]]:
-    """The outcomes of each step, up to the first of which the rules leave open what becomes of it."""
+    """Yield the outcomes of each step, up to the first that the rules leave open."""
     steps = [i for i, _ in _acting(flow)]
     paired = zip(steps, expected.outcomes, observed.outcomes, strict=False)
     return list(takewhile(lambda one: one[1].verdict is not Verdict.UNKNOWN, paired))

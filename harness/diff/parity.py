@@ -171,7 +171,7 @@ def run_parity(
 
 
 def _open_rules(benches: Iterable[_Bench]) -> tuple[str, ...]:
-    """Return the rules that leave open what becomes of some flow, each with the reason."""
+    """Return the rules that leave the outcome of some flow open, each with the reason."""
     found: dict[str, None] = {}
     for bench in benches:
         if any(result.is_open for result in bench.expected):

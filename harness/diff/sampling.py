@@ -59,11 +59,11 @@ class Sampling:
         return flow if times == 1 else Repeated(flow, times, expected.lists)
 
     def differing(self, flow: Flow, expected: FlowResult, seen: FlowResult) -> tuple[DifferentPath, ...]:
-        """Return by what a flow that was run differs from what is expected of it."""
+        """Return the differences of a flow's observed outcomes from the expected ones."""
         return tuple(differing_paths(flow, expected, seen, miss=self.miss if self.miss < 1 else 0.0))
 
     def more(self, flow: Flow, expected: FlowResult, seen: FlowResult, *, differs: bool) -> int:
-        """Return how often to run it again after what was seen of it; 0 when that is enough."""
+        """Return the number of further runs that the observed outcomes require; 0 if they are enough."""
         if self.miss >= 1 or _waits(flow):
             return 0
         wanted = seen.runs

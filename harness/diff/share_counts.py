@@ -26,7 +26,7 @@ def share_tallies(
     results: Sequence[FlowResult],
     repeats: Mapping[str, str] | None = None,
 ) -> tuple[Tally, ...]:
-    """Count what ``results`` did, per flow that was run several times.
+    """Count the outcomes in ``results``, per flow that was run several times.
 
     With ``repeats``, which maps a flow to the one that it repeats, those are the runs. A repetition counts
     for the branches if the reference gives it the same odds as its original.

@@ -16,7 +16,7 @@ from fractions import Fraction
 __all__ = ["FALSE_ALARM_RATE", "Tally", "Unfair", "binomial_tail", "log_choose", "unfair_shares"]
 
 FALSE_ALARM_RATE = 1e-6
-"""The chance that a whole run calls a fair backend unfair, unless told otherwise."""
+"""The default chance that a whole run finds a fair backend unfair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A ruleset in words, chain by chain: what each rule asks and does, and what the input hides of it."""
+"""A ruleset in words, chain by chain: the tests and actions of each rule, and its hidden parts."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ __all__ = ["ExplainedBranch", "Explanation", "endpoint_text", "explain", "merge_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedBranch:
-    """One way that the packet can go, and sentences about what follows from it.
+    """One path of the packet, and sentences about its consequences.
 
     ``assuming`` as in :class:`~backends.model.outcome.OutcomeBranch`.
     """
@@ -82,7 +82,7 @@ def explain(job: Job, flow: Flow) -> Explanation:
 
 
 def merge_replies(branches: tuple[ExplainedBranch, ...]) -> tuple[ExplainedBranch, ...]:
-    """Merge branches that differ only in what becomes of the reply.
+    """Merge branches that differ only in the outcome of the reply.
 
     The probabilities of choices are added. Assumptions exclude each other instead: those are kept on which
     all merged branches agree.

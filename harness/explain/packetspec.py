@@ -51,7 +51,7 @@ class _Words:
         return ParseError((Diagnostic(Origin(_NAME, 1, column, self.text), message, hint),))
 
     def take(self, what: str) -> str:
-        """Return the next word; ParseError when there is none."""
+        """Return the next word; raises ParseError at the end."""
         self.at += 1
         if self.at > len(self.words):
             raise self.error(f"expected {what} here")
@@ -64,7 +64,7 @@ class _Words:
 
 
 def parse_packet(text: str, node: Node) -> Flow:
-    """Return a flow of that one packet; ParseError with a caret says what is wrong."""
+    """Return a flow of that one packet; raises ParseError with a caret under the fault."""
     words = _Words(text)
     try:
         proto = parse_protocol(words.take("a protocol (udp, tcp, icmp, …)"))

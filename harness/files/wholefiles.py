@@ -84,7 +84,7 @@ def _is_descriptor(path: str) -> bool:
 
 
 def _write_through(target: str, data: bytes) -> None:
-    """Write into what is there. A descriptor of this process goes on where it is, and is not emptied."""
+    """Write into an existing file. A descriptor of this process is written at its position, not emptied."""
     folder, name = os.path.split(target)
     if os.path.realpath(folder) == f"/proc/{os.getpid()}/fd":
         opened = os.dup(int(name))

@@ -20,7 +20,7 @@ __all__ = ["Suite", "TestCase", "junit_text", "parity_junit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCase:
-    """One test: it passed, or one of ``failure``, ``error`` and ``skipped`` says in a line why not.
+    """One test: it passed, or one of ``failure``, ``error`` and ``skipped`` gives the reason in a line.
 
     ``detail`` is what more there is to say of a failure.
     """
@@ -35,7 +35,7 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of one backend; ``classname`` is what its cases are grouped by."""
+    """The tests of one backend; reports group its cases by ``classname``."""
 
     name: str
     classname: str

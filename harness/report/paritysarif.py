@@ -1,4 +1,4 @@
-"""The parity report as SARIF: each difference on the lines of the rules that decide what is expected."""
+"""The parity report as SARIF: each difference at the lines of the rules that decide it."""
 
 from __future__ import annotations
 

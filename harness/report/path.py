@@ -209,7 +209,7 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
 
 
 def _match_text(rule: Rule, family: Family) -> str:
-    """Return what a rule does that matches, or that may match where it makes no difference."""
+    """Return the effect of a rule that matches, or that may match without a consequence."""
     effect = effect_text(rule, family)
     reasons = "; ".join(unknown.reason for unknown in rule.unknown)
     if not rule.is_undecided and any(unknown.hides is Hidden.TESTS for unknown in rule.unknown):

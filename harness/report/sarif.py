@@ -25,7 +25,7 @@ def sarif_log(
     version: str,
     untested: Sequence[str] = (),
 ) -> str:
-    """Return a log of one run; ``version`` is this program's, ``untested`` lists what was not tested.
+    """Return a log of one run; ``version`` is this program's, ``untested`` lists untested parts.
 
     ``rules`` are reporting descriptors, to one of which each result refers by its id.
     """

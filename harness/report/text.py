@@ -108,7 +108,7 @@ _MOST_RULES: Final = 5
 
 
 def _left_open(report: ParityReport) -> str:
-    """Return a line about flows that depend on what is not modelled, with their number and the rules."""
+    """Return a line about flows that depend on unmodelled parts, with their number and the rules."""
     if not report.left_open:
         return ""
     flows = "1 flow depends" if report.left_open == 1 else f"{report.left_open} flows depend"

@@ -32,7 +32,7 @@ class ChainKind(StrEnum):
     XLB = "XLB"
     """Both of the former in one, for externalTrafficPolicy Local (before 1.24)."""
     FW = "FW"
-    """Asks the source ranges of a load balancer."""
+    """Tests the source ranges of a load balancer."""
     SEP = "SEP"
     """One endpoint."""
 

@@ -61,7 +61,7 @@ class ServiceDraft:
             self.name = name_in(comment)
 
     def place(self, protocol: Protocol | None, port: int | None = None) -> bool:
-        """Take protocol and port; False where they contradict what is known."""
+        """Set protocol and port; return False if they contradict the known ones."""
         if protocol is None or self.protocol not in (None, protocol):
             return False
         if port is not None and self.port not in (None, port):

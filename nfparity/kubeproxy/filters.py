@@ -38,7 +38,7 @@ def read_filters(reading: Reading) -> None:
 
 
 def _refusal(reading: Reading, rule: Rule, tests: Tests, chain: str) -> bool:
-    """Read the rule of a service that has nobody to answer: REJECT without endpoints, DROP without local."""
+    """Read the rule of a service without endpoints (REJECT) or without local endpoints (DROP)."""
     action = rule.actions[0] if rule.actions else None
     if not isinstance(action, Reject | Drop):
         return False

@@ -24,7 +24,7 @@ def is_ipvs(ruleset: Ruleset) -> bool:
 
 
 def ipvs_services(ruleset: Ruleset) -> tuple[Service, ...]:
-    """Return a service for every address and port in kube-proxy's ipsets; all else is unknown of them."""
+    """Return a service for every address and port in kube-proxy's ipsets; nothing else of them is known."""
     sets = {_plain(s.name): s for s in ruleset.sets}
     found = []
     for address, protocol, port in _places(sets.get("CLUSTER-IP")):
@@ -74,7 +74,7 @@ def _word(protocol: Protocol) -> str:
 
 
 def _plain(name: str) -> str:
-    """The name of a set without what says whose it is; IPv6's begin with ``KUBE-6-``."""
+    """The name of a set without its prefix; for IPv6 that is ``KUBE-6-``."""
     return name.removeprefix("KUBE-").removeprefix("6-")
 
 

@@ -21,7 +21,7 @@ def names_of_chains(objects: ApiObjects) -> dict[str, tuple[str, Protocol]]:
 
 
 def completed(services: Iterable[Service], objects: ApiObjects, family: Family) -> list[Service]:
-    """Give services their names, and what no rule tells of them, from the objects.
+    """Add to services their names from the objects, and everything that no rule shows.
 
     Rules of one service that nothing but its objects holds together become one service. Which node this is
     follows from an endpoint that is known to be local, unless there is one Node only.
@@ -55,7 +55,7 @@ def _places(service: Service) -> Iterator[Place]:
 
 
 def _joined(a: Service, b: Service) -> Service:
-    """Return two parts of one service as one, none of which has chains."""
+    """Join two parts of one service, neither of which has chains."""
     return replace(
         a,
         cluster_ip=b.cluster_ip if a.cluster_ip is None else a.cluster_ip,
@@ -75,7 +75,7 @@ def _joined(a: Service, b: Service) -> Service:
 
 
 def _filled(seen: Service, told: Service) -> Service:
-    """Return what was seen, and what was told where nothing was seen."""
+    """Return the values seen in rules, and those of the objects for the rest."""
     external, balancers = set(told.external_ips), set(told.load_balancer_ips)
     places = {(e.address, e.port): e.local for e in told.endpoints}
     return replace(

@@ -33,7 +33,7 @@ class ApiObjects:
     nodes: tuple[Json, ...]
 
     def of(self, family: Family, node: str | None = None) -> tuple[Service, ...]:
-        """Return the services of a family as the kube-proxy on ``node`` is told of them.
+        """Return the services of a family as kube-proxy on ``node`` knows them.
 
         Without ``node`` it is the only Node among the objects, and if there are several, nothing says where
         an endpoint is. Topology hints are not followed.

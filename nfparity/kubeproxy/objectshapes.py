@@ -1,4 +1,4 @@
-"""The shape of those API objects that a kube-proxy watches, as far as their fields are asked here.
+"""The shapes of the API objects that kube-proxy watches, for the fields used here.
 
 Kubernetes API reference v1.36: Service v1, EndpointSlice discovery.k8s.io/v1, Node v1.
 """

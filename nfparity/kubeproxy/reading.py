@@ -34,7 +34,7 @@ class Reading:
     drafts: dict[str, ServiceDraft] = field(default_factory=dict)
     """By the hash of their chains."""
     chainless: list[ServiceDraft] = field(default_factory=list)
-    """Services that no chain of their own stands for."""
+    """Services without a chain of their own."""
     strangers: list[tuple[ServiceDraft, Rule, str]] = field(default_factory=list)
     """Rules of balancers that mark, which are read when the cluster IP is known."""
     seps: dict[str, SepChain] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Reading:
     def find(
         self, rule: Rule, protocol: Protocol, address: int | None, port: int, *, own_port: bool = True
     ) -> ServiceDraft:
-        """Return the service that a rule without a chain of its own is about; a new one if there is none.
+        """Return the service of a rule without a chain of its own; a new one if it is not known.
 
         ``own_port`` False: ``port`` is a port of the node, not the service's.
         """
@@ -115,7 +115,7 @@ class Reading:
         return found
 
     def found(self, draft: ServiceDraft) -> None:
-        """Make a draft found again by what has become known of it."""
+        """Index a draft by its newly known facts."""
         self._enter(draft)
 
     def _enter(self, draft: ServiceDraft) -> None:
@@ -131,7 +131,7 @@ class Reading:
                 self.by_place.setdefault((draft.protocol, address, draft.port), draft)
 
     def health_checked(self, rule: Rule) -> ServiceDraft | None:
-        """Return the service whose health check port a rule opens: TCP whatever the service speaks."""
+        """Return the service of a health check port, which is TCP for services of any protocol."""
         name = name_in(rule.comment)
         if name is None:
             return None

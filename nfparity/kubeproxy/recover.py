@@ -84,7 +84,7 @@ def _notes(reading: Reading) -> tuple[str, ...]:
 
 
 def _services(reading: Reading) -> tuple[list[Service], list[Remainder]]:
-    """Return the finished services, and what became of chains that make none."""
+    """Return the finished services, and the chains that belong to none."""
 
     def endpoint(chain: str) -> Endpoint | None:
         return reading.seps[chain].endpoint if chain in reading.seps else None
@@ -120,7 +120,7 @@ def _order(service: Service) -> tuple[bool, str, str, int, int, int]:
 
 
 def _placed(services: list[Service]) -> tuple[Service, ...]:
-    """Say of every endpoint where it is if another service says so of the same address."""
+    """Mark each endpoint as local or not if another service with its address shows it."""
     known = {e.address: e.local for s in services for e in s.endpoints if e.local is not None}
     placed = []
     for service in services:

@@ -55,7 +55,7 @@ _PROTOCOLS: Final = {Number.TCP: Protocol.TCP, Number.UDP: Protocol.UDP, Number.
 
 
 def asked(rule: Rule) -> dict[Key, Test] | None:
-    """Return the rule's tests by what they are of; None where one is asked twice or something is hidden."""
+    """Return the rule's tests by their kind; None if a kind occurs twice or a part is hidden."""
     found: dict[Key, Test] = {}
     for test in rule.tests:
         key: Key = test.field if isinstance(test, FieldTest) else type(test)
@@ -66,7 +66,7 @@ def asked(rule: Rule) -> dict[Key, Test] | None:
 
 
 def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:
-    """Return the one value that is asked for, or None when it is not one, masked or negated."""
+    """Return the only value of a test, or None if there are several, or it is masked or negated."""
     test = tests.get(key)
     if not isinstance(test, FieldTest) or test.negated or test.mask is not None or len(test.values) != 1:
         return None
@@ -74,13 +74,13 @@ def only(tests: dict[Key, Test], key: Key) -> Interval | Name | None:
 
 
 def point(tests: dict[Key, Test], key: Key) -> int | None:
-    """Return the one number that is asked for."""
+    """Return the only number of a test."""
     value = only(tests, key)
     return value.low if isinstance(value, Interval) and value.is_point else None
 
 
 def network(tests: dict[Key, Test], key: Key) -> Interval | None:
-    """Return the one network that is asked for; other intervals are none of kube-proxy's."""
+    """Return the only network of a test; kube-proxy uses no other intervals."""
     value = only(tests, key)
     return value if isinstance(value, Interval) and is_network(value) else None
 
@@ -91,7 +91,7 @@ def is_network(interval: Interval) -> bool:
 
 
 def protocol(tests: dict[Key, Test]) -> Protocol | None:
-    """Return the transport protocol that is asked for, if a Service can have it."""
+    """Return the transport protocol of a test, if a Service can have it."""
     number = point(tests, Field.L4PROTO)
     return None if number is None else _PROTOCOLS.get(Number(number)) if number in _NUMBERS else None
 

@@ -1,4 +1,4 @@
-"""A service as one kube-proxy serves it, as far as its rules tell."""
+"""A service as one kube-proxy serves it, as far as its rules show."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A rule of the dump and what it is for. ``packets`` is None in a dump without counters.
+    """A rule of the dump and its purpose. ``packets`` is None in a dump without counters.
 
     ``address`` is the destination that the rule asks for, if it asks for one.
     """
@@ -61,7 +61,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint of one port. ``local``: kube-proxy counts it as on this node; None where nothing tells.
+    """An endpoint of one port. ``local``: it is on this node; None if unknown.
 
     It counts those whose EndpointSlice names the node. The API server's own slice names none, so that its
     endpoint is never local, even where it runs.
@@ -82,7 +82,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One port of a Service in one family. None is always "nothing tells", never "there is none".
+    """One port of a Service in one family. None always means unknown, never absent.
 
     ``name`` is ``namespace/service:port``, without the colon where the port has no name.
     ``outside_ips`` are external or load balancer addresses, nothing tells which.
@@ -134,7 +134,7 @@ class Service:
         return (line for line in self.lines if line.part in parts)
 
     def packets(self, *parts: Part) -> int | None:
-        """Return what the counters of its rules for ``parts`` add up to; None without counters."""
+        """Return the sum of the counters of its rules for ``parts``; None without counters."""
         counted = [line.packets for line in self.lines_for(*parts) if line.packets is not None]
         return sum(counted) if counted else None
 

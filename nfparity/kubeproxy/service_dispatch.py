@@ -117,7 +117,7 @@ _SAID: Final = {
 
 
 def _to_node_ports(reading: Reading, rule: Rule, tests: Tests) -> bool:
-    """Read a rule that says which addresses are the node's: every local one, or those listed."""
+    """Read a rule with the addresses of the node: all local ones, or a list."""
     if rule.callee != NODE_PORT_CHAIN:
         return False
     kinds = tests.keys()

@@ -159,7 +159,7 @@ def _balance(
 
 
 def read_strangers(reading: Reading) -> None:
-    """Read the rules of balancers that mark, now that KUBE-SERVICES has said what the cluster IP is."""
+    """Read the rules of load balancers that set the mark, after KUBE-SERVICES has given the cluster IPs."""
     for draft, rule, chain in reading.strangers:
         tests = asked(rule)
         if tests is None or not _stranger(reading, draft, chain, rule, tests):
@@ -200,7 +200,7 @@ class Strangers:
         return None if value is None else cls(value)
 
     def tell(self, reading: Reading) -> None:
-        """Put down what the rule says of the whole kube-proxy."""
+        """Record the facts in a rule about the whole kube-proxy."""
         if self.pods is None:
             reading.masquerade_all = True
         else:
@@ -209,7 +209,7 @@ class Strangers:
 
 
 def pods_told(tests: Tests, key: Key, *, negated: bool) -> Interval | Name | None:
-    """Return the network or interface that a test tells traffic of pods by."""
+    """Return the network or interface by which a test recognises traffic of pods."""
     test = tests.get(key)
     if not isinstance(test, FieldTest) or test.field not in (Field.SADDR, Field.IIF):
         return None

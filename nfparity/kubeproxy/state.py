@@ -32,7 +32,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeProxyState:
-    """All that a dump says of a kube-proxy.
+    """All facts about a kube-proxy in a dump.
 
     ``pods`` tells traffic of the node's pods (or of the cluster's) from other traffic: a network
     (``clusterCIDR``, or the node's, by ``detectLocalMode``), or an interface or their common prefix; None

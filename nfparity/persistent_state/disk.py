@@ -32,7 +32,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The contents of a file. ``doubt``: why somebody else than root may have written it, or None."""
+    """The contents of a file. ``doubt``: the reason why others than root may have written it, or None."""
 
     data: bytes
     doubt: str | None
@@ -119,7 +119,7 @@ def _doubt_of_folder(folder: Path) -> str | None:
 
 
 def open_in_place(path: Path) -> OpenFile | None:
-    """Open a file to overwrite it; None if there is none of its own with that name. Raises OSError."""
+    """Open a file to overwrite it; None if there is no such regular file. Raises OSError."""
     try:
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:

@@ -58,7 +58,7 @@ class Watcher:
             self._writes = -1
 
     def wait(self) -> int:
-        """Return how it ended, as ``waitpid`` tells."""
+        """Return the exit status, in the form of ``waitpid``."""
         return os.waitpid(self._pid, 0)[1]
 
 

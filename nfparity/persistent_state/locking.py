@@ -43,7 +43,7 @@ def take_lock(path: Path, *, patience: float = math.inf) -> int:
 
 @contextmanager
 def held(path: Path, *, inherit: bool, needed: bool = True, patience: float = math.inf) -> Iterator[None]:
-    """Hold a lock. With ``inherit``, so do the tools that are started meanwhile with what is inheritable.
+    """Hold a lock. With ``inherit``, so do tools started meanwhile that inherit descriptors.
 
     Raises MachineError when it cannot be had; where it is not ``needed``, goes on without. Whoever undoes
     does not need it: each of its steps is one step of the kernel, and may be done again.

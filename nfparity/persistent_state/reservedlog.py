@@ -11,7 +11,7 @@ from translate.errors import MachineError
 __all__ = ["ReservedLog"]
 
 _FILLING: Final = b"\n\0"
-"""NUL is what a crash leaves of space that was not written yet."""
+"""After a crash, space that was not yet written reads as NUL."""
 
 
 class ReservedLog:
@@ -37,7 +37,7 @@ class ReservedLog:
             raise MachineError(f"cannot write {self.path}: {e.strerror}") from e
 
     def lines(self) -> tuple[bytes, ...]:
-        """Return what it holds, as bytes because a damaged file may hold any; nothing if there is none.
+        """Return its lines, as bytes because a damaged file may hold any; none without a file.
 
         Raises MachineError when it cannot be read.
         """

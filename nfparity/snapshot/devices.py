@@ -1,4 +1,4 @@
-"""The node's interfaces, from what ``ip -j addr`` printed (with or without ``-d``).
+"""The node's interfaces, from the output of ``ip -j addr`` (with or without ``-d``).
 
 What a :class:`~backends.model.node.Node` cannot say of a device is told in ``notes``. They are worded as what
 is assumed instead, because they end up among a node's assumptions.
@@ -34,7 +34,7 @@ class Devices:
 
 
 def read_devices(data: bytes, *, name: str) -> Devices:
-    """Read ``addr.json``. Raises ParseError for what no ``ip -j addr`` prints.
+    """Read ``addr.json``. Raises ParseError for anything that is not output of ``ip -j addr``.
 
     Ports of bridges, bonds and teams are left out: their packets come in by their master
     (``rx_handler``). A device that is down keeps its IPv4 addresses, which are the node's as ever

@@ -36,7 +36,7 @@ _MOST_INTERFACES: Final = 32
 
 
 def infer_node(ruleset: Ruleset) -> Node:
-    """Return a node on which the rules make sense, with what was assumed."""
+    """Return a node that fits the rules, with the assumptions made."""
     family = ruleset.family
     rules = list(ruleset.rules())
     endpoints = sorted({a for rule in rules for a in _endpoints(rule, family)})
@@ -131,7 +131,7 @@ def _uplink(family: Family, networks: list[Interval]) -> tuple[int, Address]:
 
 
 def _named_interfaces(rules: list[Rule], family: Family) -> list[tuple[str, Interval | None]]:
-    """Interfaces that rules name, with the network that ``-s NET ! -o DEV`` says is behind them."""
+    """Yield interfaces in rules, with the network behind them according to ``-s NET ! -o DEV``."""
     found: dict[str, Interval | None] = {}
     for rule in rules:
         tests = [t for t in rule.tests if isinstance(t, FieldTest)]

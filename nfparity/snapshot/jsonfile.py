@@ -8,7 +8,7 @@ __all__ = ["read_list", "read_mapping"]
 
 
 def read_list(data: bytes, *, name: str) -> list[JsonObject]:
-    """Return the objects of a list, as ``ip -j`` prints one; ParseError when it is something else.
+    """Return the objects of a list, as ``ip -j`` prints one; ParseError for anything else.
 
     Empty objects are left out: old versions of iproute2 print one for everything that they filter.
     """
@@ -24,5 +24,5 @@ def read_list(data: bytes, *, name: str) -> list[JsonObject]:
 
 
 def read_mapping(data: bytes, *, name: str) -> JsonObject:
-    """Return an object; ParseError when it is something else."""
+    """Return an object; ParseError for anything else."""
     return read_object(data, name=name, problems=Problems(limit=1))

@@ -18,7 +18,7 @@ __all__ = ["load_snapshot"]
 
 
 def load_snapshot(path: str) -> Snapshot:
-    """Read the snapshot at ``path``; the node is inferred where none was captured, and says so.
+    """Read the snapshot at ``path``; without a captured node, one is inferred, and says so.
 
     Raises InputError for what cannot be read and ParseError for what is not what it says it is. Faults
     in rules of a folder or an archive are raised when these rules are asked for.
@@ -41,7 +41,7 @@ def load_snapshot(path: str) -> Snapshot:
 
 
 def _inferred(snapshot: Snapshot) -> Node:
-    """A node for the rules of every family: what is inferred for each, under the same names."""
+    """Return a node for the rules of every family, inferred for each with the same names."""
     from nfparity.snapshot.inference import infer_node
 
     nodes = [infer_node(rules.whole()) for rules in snapshot.rules.values()]

@@ -1,4 +1,4 @@
-"""The node's routes, from what ``ip -j route show table all`` and ``ip -j rule`` printed.
+"""The node's routes, from the output of ``ip -j route show table all`` and ``ip -j rule``.
 
 A :class:`~backends.model.node.Node` has unicast routes of the main table with one next hop. All else is told
 in ``notes``, worded as what is assumed instead. What the kernel adds by itself for every address (the local
@@ -35,7 +35,7 @@ class Routes:
 def read_routes(
     data: bytes, *, name: str, family: Family, interfaces: tuple[Interface, ...], left_out: frozenset[str]
 ) -> Routes:
-    """Read ``route.json`` or ``route6.json``. Raises ParseError for what no ``ip -j route`` prints.
+    """Read ``route.json`` or ``route6.json``. Raises ParseError for anything else than ``ip -j route``.
 
     ``interfaces`` are the node's; routes out of those that were ``left_out`` are left out without a
     word, as these have been told of.
@@ -107,7 +107,7 @@ def read_routes(
 def with_networks(
     interfaces: tuple[Interface, ...], given: Routes, family: Family
 ) -> tuple[tuple[Interface, ...], tuple[Route, ...], tuple[str, ...]]:
-    """Return interfaces and routes of which the ones imply the connected routes that there really are.
+    """Return interfaces and routes such that the interfaces imply exactly the existing connected routes.
 
     A node implies a route to the network of every address. Where there is none (``noprefixroute``, or
     an administrator deleted it) the address stands alone; where there is one it need not be said.

@@ -1,4 +1,4 @@
-"""The rules of a snapshot, each ruleset read when it is first asked for.
+"""The rules of a snapshot; each ruleset is read on first use.
 
 A command looks at one family as a rule; a fault in the other's rules is not its business.
 """
@@ -42,7 +42,7 @@ class RuleFiles(Mapping[tuple[Variant, Family], Rules]):
 
 
 class _Sets:
-    """The ipsets of the node, read when a rule asks one."""
+    """The ipsets of the node, read when a rule uses one."""
 
     def __init__(self, name: str, data: bytes | None) -> None:
         self._name = name

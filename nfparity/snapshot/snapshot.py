@@ -33,12 +33,12 @@ class Snapshot:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """The families of which there are rules."""
+        """The families with rules."""
         return tuple(f for f in Family if any(family is f for _, family in self.rules))
 
     @property
     def main_family(self) -> Family:
-        """The family whose rules are meant where nobody chose: IPv4, unless it has none and IPv6 has."""
+        """The default family: IPv4, unless there are rules for IPv6 alone."""
         for family in self.families:
             if any(holds_rules(one) for (_, f), one in self.rules.items() if f is family):
                 return family

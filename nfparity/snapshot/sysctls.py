@@ -1,4 +1,4 @@
-"""The sysctls that a node's packets can tell, from all that were captured."""
+"""The captured sysctls that affect packets of the node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMEOUTS: Final = {f"net.netfilter.nf_conntrack_{k}": str(v) for k, v in TIMEOU
 
 
 def read_switches(data: bytes, devices: tuple[str, ...], *, name: str) -> Mapping[str, str]:
-    """Return what differs from a node's defaults, of the devices named. Raises ParseError.
+    """Return the sysctls of these devices that differ from a node's defaults. Raises ParseError.
 
     ``sysctl.json`` is an object of names as ``sysctl -a`` prints them (a dot of a device's name is a
     slash there) and values.

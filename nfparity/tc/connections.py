@@ -63,7 +63,7 @@ class Connection:
     mark: int
 
     def line(self) -> str:
-        """Return what ``conntrack -L`` would print."""
+        """Return a line in the format of ``conntrack -L``."""
         name = Protocol(self.proto).name.lower() if self.proto in set(Protocol) else "unknown"
         state = f" {self.state}" if self.state is not None else ""
         there = "" if self.replied else " [UNREPLIED]"

@@ -66,7 +66,7 @@ class DataplaneRules:
     cached: bool = True
 
     def source(self) -> Source:
-        """Return what is kept of it."""
+        """Return the source for the record."""
         return Source(
             rules=self.name,
             digest=self.digest,
@@ -249,7 +249,7 @@ class Installed:
         return record, tuple(facts.names[index] for index in dict.fromkeys(added))
 
     def _make_rooms(self, filters: Filters, devices: tuple[int, ...], record: Record) -> Record:
-        """Give devices a ``clsact``, after it is on record which had none."""
+        """Add a ``clsact`` to devices, after recording which had none."""
         there = filters.with_clsact()
         missing = tuple(index for index in devices if index not in there)
         if missing:
@@ -288,7 +288,7 @@ class Installed:
 
 
 def _undo(installed: Installed) -> None:
-    """The action of the guard: when a loader ends, undo what it began unless another process is working."""
+    """The action of the guard: undo the changes of a loader that ended, unless another process is working."""
     try:
         known(installed.place)
     except MachineError:
@@ -298,7 +298,7 @@ def _undo(installed: Installed) -> None:
 
 
 def _detach_others(filters: Filters, devices: tuple[int, ...], family: Family) -> None:
-    """Let go of devices that are not to be attached to any more: what was made a port of a bridge."""
+    """Detach from devices that are no longer to be attached to, such as new ports of a bridge."""
     for index, _ in socket.if_nameindex():
         if index not in devices:
             for side in Side:

@@ -22,7 +22,7 @@ _NETFILTER: Final = Path("/proc/sys/net/netfilter")
 
 
 def current_facts(family: Family, record: Record) -> NodeFacts:
-    """Read what the program must know; the sources that devices accept are those before it took them over."""
+    """Read the facts for the program, with the source checks that devices had before it changed them."""
     checks = read_checks(_devices(), record.sysctls) if family is Family.IP else {}
     return read_facts(_node(), family, checks=checks, direct=record.source.direct)
 
@@ -49,7 +49,7 @@ def take_sysctls(place: DataplanePlace, record: Record) -> Record:
 
 
 def refresh_maps(facts: NodeFacts, map_of: Callable[[str], BpfMap]) -> None:
-    """Write what has changed, then delete what is not there any more, while packets pass."""
+    """Write changed entries, then delete those that are gone, while packets pass."""
     for name, entries in facts.entries.items():
         table = map_of(name)
         before, now = dict(table.entries()), dict(entries)

@@ -30,7 +30,7 @@ __all__ = ["STATE", "DataplanePlace", "here"]
 STATE: Final = frozenset(
     {"conns", "replies", "sources", "locks", "counters", "recents", "slots", "slot_counter", "gate"}
 )
-"""Maps that stay when the program is replaced by another: what connections and packets under way need."""
+"""Maps that stay when the program is replaced: the state of connections and of packets under way."""
 
 _BPFFS_MAGIC: Final = 0xCAFE4A11
 _BPFFS: Final = Path("/sys/fs/bpf")
@@ -115,7 +115,7 @@ class DataplanePlace:
             _prune(self.pins, 3)
 
     def forget(self, *, logs: bool = False) -> None:
-        """Remove the record, and what was logged if asked. Raises OSError."""
+        """Remove the record, and with ``logs`` the logs. Raises OSError."""
         remove(self.record)
         for log in self.folder.glob(f"{self.family.value}-*.log") if logs else ():
             remove(log)

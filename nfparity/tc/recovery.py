@@ -64,7 +64,7 @@ def clean(place: DataplanePlace) -> bool:
 
 
 def is_loaded(place: DataplanePlace) -> bool:
-    """Return whether a program of ours is attached, whatever a record says. Raises MachineError."""
+    """Return whether nfparity's program is attached, whatever the record says. Raises MachineError."""
     if place.pins.is_dir():
         return True
     with Filters() as filters:
@@ -77,7 +77,7 @@ def is_loaded(place: DataplanePlace) -> bool:
 
 
 def _unknown(place: DataplanePlace, trouble: str | None) -> str:
-    """Return what is left to be done by hand, where nobody knows how it was before."""
+    """Return the steps left to do by hand, for settings whose old values are unknown."""
     what = trouble or f"{place.record} is gone"
     lines = [
         f"{what}; programs and maps are removed, and what was changed for them, and only it knew, stays:"
@@ -96,7 +96,7 @@ def _unknown(place: DataplanePlace, trouble: str | None) -> str:
 
 
 def roll_back(place: DataplanePlace, record: Record) -> Record:
-    """Give every device the program back that was being replaced; return what is then on record."""
+    """Attach the replaced program to every device again; return the record afterwards."""
     assert record.previous is not None
     was = record.previous
     with Filters() as filters:
@@ -119,7 +119,7 @@ def roll_back(place: DataplanePlace, record: Record) -> Record:
 
 
 def known(place: DataplanePlace) -> Record | None:
-    """Return what is on record, None for nothing.
+    """Return the record, or None without one.
 
     Raises MachineError when the record is damaged, or gone while something is loaded.
     """
@@ -152,7 +152,7 @@ def settle(place: DataplanePlace) -> Record | None:
 
 
 def _leave(place: DataplanePlace, rooms: tuple[int, ...]) -> None:
-    """Leave it to the other family to remove, in the end, what it still uses."""
+    """Leave the ``clsact`` of these devices, which the other family still uses, for it to remove."""
     with suppress(MachineError):  # it is empty then, and stays
         record = Record.read(place.record) if rooms else None
         if record is not None and record.cookie == place.cookie:

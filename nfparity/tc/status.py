@@ -23,7 +23,7 @@ _TABLES: Final = frozenset({1, 9, 11})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A device, the kernel's number of the program at each side of it, and the filters asked before ours.
+    """A device, the number of the program at each side, and the filters that run before it.
 
     0 stands for no program.
     """
@@ -93,7 +93,7 @@ class Status:
 
 
 def status_of(place: DataplanePlace, record: Record) -> Status:
-    """Ask the kernel about what is on record. Raises MachineError."""
+    """Compare the record with the kernel's state. Raises MachineError."""
     return Status(
         record=record,
         open=_is_open(place),

@@ -91,7 +91,7 @@ class Chooser(Generic[C]):
         self.here: Callable[[], C | None] | None = None
         """Makes a checkpoint of the present choice; None where there can be none."""
         self.assuming: list[Assumption] = []
-        """The assumptions of this run about what the rules hide."""
+        """The assumptions of this run about hidden parts of rules."""
 
     def choose(self, weights: Sequence[Fraction]) -> int:
         """Return the index of one alternative; ``weights`` are probabilities that sum to 1.

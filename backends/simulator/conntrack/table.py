@@ -109,7 +109,7 @@ class Conntrack:
         return known is not None and known[0] is not ignored and known[0].original != ignored.original
 
     def ports_in_use(self, t: Tuple, zone: Zone, *, source: bool) -> list[Port]:
-        """Return the source (or destination) ports of known tuples that equal ``t`` in all else."""
+        """Return the source (or destination) ports of known tuples that equal ``t`` otherwise."""
         used = []
         for entry, direction in self._table.values():
             known = entry.tuple(direction)

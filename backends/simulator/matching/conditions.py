@@ -37,7 +37,7 @@ __all__ = ["Condition", "Memory", "condition", "hidden_condition"]
 
 @dataclass(slots=True)
 class Memory:
-    """The state that tests read besides the packet, in one run."""
+    """The state of one run that tests read, besides the packet."""
 
     chance: Chance
     ports: Ports

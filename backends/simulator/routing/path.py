@@ -14,7 +14,7 @@ LOOPBACK: Final = "lo"
 
 
 class NoRoute(Enum):
-    """The reason why a packet has no route; the comments say what the stack does."""
+    """The reason why a packet has no route; the comments describe the reaction of the stack."""
 
     MARTIAN = "martian source or destination"  # dropped
     NOT_FORWARDING = "forwarding is off"  # dropped: ip_error is silent on such an interface

@@ -49,7 +49,7 @@ _FEW: Final = {
     Field.OIF: "oif",
     Field.CT_STATE: "skb.ct_state",
 }
-"""Fields of which few values occur, and where a view has them."""
+"""Fields with few values, and their places in a view."""
 
 _REPEATABLE: Final = Jump | Goto | Return | Decision | SetMark | SideEffect
 """Actions that only direct the walk, decide, or set the mark."""

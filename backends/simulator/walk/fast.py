@@ -81,7 +81,7 @@ class FastWalk:
     def _remembered(
         self, table: PreparedTable, chain: PreparedChain, memo: ChainMemo, view: View
     ) -> Decision | None:
-        """Return what a chain decides, from memory if it saw an equal packet before."""
+        """Return the decision of a chain, from memory if an equal packet came before."""
         skb, key = view.skb, memo.key(view)
         known = memo.known.get(key)
         if known is not None:

@@ -171,7 +171,7 @@ def _keys(rule: Rule) -> Iterator[_Key]:
 
 
 def _key(test: FieldTest, side: int) -> _Key | None:
-    """Return the key of a test that compares with names, points, or prefixes of one length, else None."""
+    """Return the key of a test that compares with names, points, or prefixes of one length, or None."""
     if test.mask is not None:
         return None
     shapes = set()

@@ -126,7 +126,7 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
 
 
 def _tests(rule: Rule) -> tuple[Test | None, ...]:
-    """Return the tests in order of evaluation; None stands for the hidden part.
+    """Return the tests in order of evaluation; None represents the hidden part.
 
     Hidden tests are the rule's own (interfaces, addresses), which come before tests with state
     (``ipt_do_table``). Tests of the packet alone come first: where one fails, no assumption is needed.

@@ -33,7 +33,7 @@ ODD_ADDRESSES: Final = {
         )
     ),
 }
-"""Of every kind that a stack tells from the others."""
+"""Addresses of every kind that a network stack distinguishes."""
 
 MULTICAST: Final = {Family.IP: 0xE0000000, Family.IP6: 0xFF << 120}
 LOOPBACK: Final = {Family.IP: 0x7F000001, Family.IP6: 1}

@@ -29,7 +29,7 @@ class InferredConfig:
 def infer_config(
     state: KubeProxyState, node: Node | None = None, *, service_cidrs: tuple[Interval, ...] = ()
 ) -> InferredConfig:
-    """Return what follows from the rules and the node's facts.
+    """Return the configuration that follows from the rules and the node's facts.
 
     Node ports answer at the addresses that ``--nodeport-addresses`` lists, if rules show that it does, and
     otherwise at the node's primary one, the default of the nftables mode: the first address of the device
@@ -60,7 +60,7 @@ def infer_config(
 
 
 def primary_address(node: Node, family: Family) -> int | None:
-    """Return the first address of the device that the default route leads out of, else of any device."""
+    """Return the first address of the default route's device, otherwise of any device."""
     defaults = [
         r.dev for r in node.routes if r.family is family and r.dst.low == 0 and _is_all(r.dst, family)
     ]
@@ -102,5 +102,5 @@ def _on_link(node: Node, family: Family, address: int) -> bool:
 
 
 def _is_pods(node: Node, device: str) -> bool:
-    """Return whether a device can lead to pods of the node: none with a gateway behind it can."""
+    """Return whether a device can lead to pods of the node: not one with a gateway."""
     return all(route.via is None for route in node.routes if route.dev == device)

@@ -19,7 +19,7 @@ __all__ = ["NftablesMode", "nftables_mode"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftablesMode:
-    """``text`` is for ``nft -f``: commands that add one table. ``assumptions``: what it rests on."""
+    """``text`` is for ``nft -f``: commands that add one table. ``assumptions`` are the facts it assumes."""
 
     version: str
     text: str
@@ -32,7 +32,7 @@ def nftables_mode(
     node: Node | None = None,
     config: InferredConfig | None = None,
 ) -> NftablesMode:
-    """Return what kube-proxy of a Kubernetes version would load for the same services, in nftables mode.
+    """Return the ruleset that kube-proxy of a Kubernetes version would load in nftables mode.
 
     ``config`` None: they follow from the rules and ``node`` (:func:`infer_config`). Raises
     InputError when the version is not known, or the rules are not of the iptables mode.
@@ -64,7 +64,7 @@ def _cidrs(layout: Layout, config: InferredConfig) -> tuple[str, ...]:
 
 
 def _unknown(services: tuple[Service, ...]) -> list[str]:
-    """Say which facts were not known and taken as the default of the API."""
+    """Yield the facts that were not known and are the defaults of the API."""
     asked = (
         ("no name: their chains are called after their addresses", [s.name is None for s in services]),
         (

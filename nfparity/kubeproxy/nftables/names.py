@@ -16,7 +16,7 @@ _LONGEST = 240
 
 
 def service_base(service: Service, family: Family) -> str:
-    """Return what follows the prefix in the names of a service's chains.
+    """Return the names of a service's chains without their prefix.
 
     A service without a name is called after its address and port.
     """
@@ -24,7 +24,7 @@ def service_base(service: Service, family: Family) -> str:
 
 
 def endpoint_base(service: Service, endpoint: Endpoint, family: Family) -> str:
-    """Return what follows the prefix in the names of an endpoint's chain and affinity set."""
+    """Return the names of an endpoint's chain and affinity set without their prefix."""
     address = format_address(family, endpoint.address).replace(":", ".")
     return _hashed(f"{_plain(service, family)}__{address}/{endpoint.port}")
 

@@ -21,7 +21,7 @@ _REJECT = "goto reject-chain"
 
 @dataclass(frozen=True, slots=True)
 class ServiceWriter:
-    """Writes services into a script. What the rules left unknown of one is taken as the API's default."""
+    """Writes services into a script; unknown facts are the API's defaults."""
 
     script: Script
     state: KubeProxyState
