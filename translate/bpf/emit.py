@@ -20,7 +20,7 @@ from translate.bpf.context import Context
 from translate.bpf.ipsets import set_maps
 from translate.bpf.output import BpfOutput, remark
 from translate.bpf.programs import program_entries
-from translate.bpf.refusals import BACKEND, CannotExpress, refusal
+from translate.bpf.refusals import BACKEND, CannotExpress
 from translate.bpf.runtime import after_chains, before_chains
 from translate.bpf.statements import called_chains, statement_code
 from translate.bpf.tables import RECENT_SIZE
@@ -135,7 +135,7 @@ def _chain(chain: LoweredChain, context: Context, refusals: list[Refusal]) -> Co
         try:
             code = statement_code(statement, context)
         except CannotExpress as e:
-            refusals.append(refusal(statement.origin, e))
+            refusals.append(e.at(statement.origin))
             continue
         if code.lines:
             body += [remark(statement.origin), *code.lines]
@@ -207,7 +207,7 @@ def _too_large(bases: Iterable[LoweredChain], order: Iterable[LoweredChain]) -> 
         "which the kernel's verifier does not take"
     )
     return [
-        refusal(base.origin, CannotExpress("program-size", reason))
+        CannotExpress("program-size", reason).at(base.origin)
         for base in bases
         if size[base.name] > MOST_STATEMENTS
     ]

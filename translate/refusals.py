@@ -1,0 +1,47 @@
+"""Refusals: the exception of translations that becomes one, and the features that all translations refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from translate.errors import Refusal
+from translate.ir import Origin
+
+__all__ = ["REFUSED_BY_ALL", "CannotTranslate"]
+
+REFUSED_BY_ALL: Final = {
+    "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
+    "checksum": "`-j CHECKSUM`",
+    "ipset": "`-m set` of a set whose members are not known",
+    "recent-hitcount": "`-m recent --hitcount` above 1",
+    "recent-mask": "`-m recent` with two masks for one list",
+    "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
+    "recent-rttl": "`-m recent --rttl`",
+    "reject-kind": "`-j REJECT` with an answer of the other family",
+    "unknown": "a rule of which the input hides something",
+    "unmodelled": "a match, target or option that is not modelled (`-m string`): kept as written",
+}
+"""Descriptions of the features that every translation refuses, by the name in a Refusal."""
+
+
+class CannotTranslate(Exception):  # noqa: N818  # caught inside of translations, never shown
+    """A test or action without an exact form in a translation; it becomes a Refusal.
+
+    ``backend`` is the translation's name in refusals, and ``refused`` describes the features it refuses.
+    Raises KeyError for a feature that ``refused`` lacks.
+    """
+
+    backend: ClassVar[str]
+    refused: ClassVar[Mapping[str, str]]
+
+    def __init__(self, feature: str, reason: str) -> None:
+        if feature not in self.refused:
+            raise KeyError(feature)
+        self.feature = feature
+        self.reason = reason
+        super().__init__(reason)
+
+    def at(self, origin: Origin) -> Refusal:
+        """Return the refusal of the rule at ``origin``."""
+        return Refusal(origin, self.backend, self.feature, self.reason)
