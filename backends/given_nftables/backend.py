@@ -15,6 +15,7 @@ from backends.combined.backend import BesideLoader
 from backends.given_nftables.trace import ListedChain, Tracer, read_chains
 from backends.model.contract import Availability, Job
 from backends.model.node import Node
+from backends.nftables.emptying import SetEmptier
 from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.limits import bounded, death_by
@@ -46,6 +47,7 @@ class GivenNftLoader(Loader):
         self._own: tuple[str, ...] = ()
         self._chains: Mapping[tuple[str, str, str], ListedChain] = {}
         self._tracer: Tracer | None = None
+        self._emptier: SetEmptier | None = None
 
     def load(self, tap: TapNode) -> None:
         """Load the ruleset.
@@ -91,7 +93,9 @@ class GivenNftLoader(Loader):
             for script in self._scripts:
                 self._load(self._handle, script)
         elif self._flush:
-            self._handle.run(self._flush)
+            if self._emptier is None:
+                self._emptier = SetEmptier(self._flush)
+            self._emptier.empty()
 
     def watch(self) -> None:
         """Begin to look at which rules packets meet."""
@@ -107,6 +111,9 @@ class GivenNftLoader(Loader):
 
     def close(self) -> None:
         """Free the handle."""
+        if self._emptier is not None:
+            self._emptier.close()
+            self._emptier = None
         if self._tracer is not None:
             self._tracer.close()
             self._tracer = None

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from backends.model.contract import Availability, Job
+from backends.nftables.emptying import SetEmptier
 from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import Loader, refuse_endless_walks
@@ -26,6 +27,7 @@ class NftablesLoader(Loader):
         self.lists = bool(flush)
         self.family = family
         self._handle: NftHandle | None = None
+        self._emptier: SetEmptier | None = None
 
     def load(self, tap: TapNode) -> None:
         """Load the rules; raises MachineError with the message of libnftables."""
@@ -40,11 +42,15 @@ class NftablesLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill."""
-        if self._handle is not None:
-            self._handle.run(self._flush)
+        if self._emptier is None:
+            self._emptier = SetEmptier(self._flush)
+        self._emptier.empty()
 
     def close(self) -> None:
         """Free the handle."""
+        if self._emptier is not None:
+            self._emptier.close()
+            self._emptier = None
         if self._handle is not None:
             self._handle.close()
             self._handle = None

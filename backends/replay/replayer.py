@@ -70,6 +70,8 @@ class Replayer:
     """The ports of each protocol at which a connection that is not forgotten could be met."""
     _alone: int = 0
     """The number of flows to send one by one before the next burst."""
+    _listed: bool = False
+    """True if lists of addresses may have entries."""
     _crowded: bool = False
     """Return whether a flow keeps another source port: a small range would soon have none left."""
     _sent: list[Packet] = field(default_factory=list)
@@ -117,6 +119,9 @@ class Replayer:
                 self._forget_run()
             counts[outcomes] += 1
             notes.update(dict.fromkeys(said))
+        # What was watched is certain of the first run alone.
+        certain = loader.watches and one.times == 1
+        self._listed |= loader.lists and (watched.lists if certain else one.lists or watched.lists)
         return FlowResult(
             flow.id,
             seen_branches(counts),
@@ -165,8 +170,9 @@ class Replayer:
 
     def _part(self, meet: bool) -> None:
         """Forget all connections if another could ``meet`` one, and empty the lists of addresses."""
-        if self.loader.lists and any(self._used.values()):
+        if self._listed:
             self.loader.forget_lists()
+            self._listed = False
         if meet or self._crowded:
             self.loader.forget_connections(self.tap)
             for ports in self._used.values():

@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Final, Self
 
 from translate.ir import Family
@@ -89,6 +90,30 @@ class Netlink:
             _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
             if kind == _NLMSG_ERROR and sequence == self._sequence:
                 return -int(struct.unpack_from("=i", answer, 16)[0])
+
+    def transact(
+        self, begin: tuple[int, bytes], requests: Sequence[tuple[int, bytes]], end: tuple[int, bytes]
+    ) -> int:
+        """Send requests that the kernel carries out together or not at all, and return the errno (0: done).
+
+        ``begin`` and ``end`` enclose them, as ``nfnetlink_rcv_batch`` of the kernel wants it.
+        """
+        messages: list[bytes] = []
+        for kind, body in (begin, *requests, end):
+            self._sequence += 1
+            flags = _REQUEST | _ACK if len(messages) == len(requests) else _REQUEST
+            messages.append(_HEADER.pack(16 + len(body), kind, flags, self._sequence, 0) + body)
+        self._socket.send(b"".join(messages))
+        last, failed = self._sequence - 1, 0
+        while True:
+            data = self._socket.recv(1 << 20)
+            while len(data) >= 16:
+                length, kind, _, sequence, _ = _HEADER.unpack_from(data)
+                if kind == _NLMSG_ERROR:
+                    failed = failed or -int(struct.unpack_from("=i", data, 16)[0])
+                    if sequence >= last:
+                        return failed
+                data = data[(length + 3) & ~3 :]
 
     def dump(self, kind: int, body: bytes) -> list[bytes]:
         """Return the messages that answer a dump, without their headers. Raises OSError."""

@@ -7,7 +7,7 @@ closes every session before it propagates.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -56,11 +56,13 @@ def replay(
     progress: Progress = _quiet,
     expected: Sequence[FlowResult | None] = (),
     sampling: Sampling = ONCE,
+    once: Container[str] = frozenset(),
 ) -> tuple[Replayed, ...]:
     """Run all flows through all backends and return their results, in the order of ``backends``.
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
-    a flow without an expected result (None) runs once. A refusal of the rules is a result, not an error.
+    a flow without an expected result (None) runs once, and so does each whose id is in ``once``. A refusal of
+    the rules is a result, not an error.
     Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
     results for other flows than it was given.
     """
@@ -68,7 +70,7 @@ def replay(
     pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="replay")
     try:
         wanted = expected or (None,) * len(flows)
-        asked = _Asked(flows, wanted, sampling)
+        asked = _Asked(flows, wanted, sampling, once)
         futures = [pool.submit(_run, b, job, asked, progress, stop) for b in backends]
         try:
             _wait(futures)
@@ -101,23 +103,28 @@ class _Asked:
     flows: Sequence[Flow]
     expected: Sequence[FlowResult | None]
     sampling: Sampling
+    once: Container[str]
 
     def first(self) -> Iterator[Flow | Repeated]:
         for flow, expected in zip(self.flows, self.expected, strict=True):
-            yield flow if expected is None else self.sampling.repeated(flow, expected)
+            if flow.id in self.once:
+                yield Repeated(flow, 1, expected is None or expected.lists)
+            else:
+                yield flow if expected is None else self.sampling.repeated(flow, expected)
 
     def differing(self, place: int, seen: FlowResult) -> tuple[DifferentPath, ...]:
         """The differences of the flow at an index."""
-        expected = self.expected[place]
-        return () if expected is None else self.sampling.differing(self.flows[place], expected, seen)
+        flow, expected = self.flows[place], self.expected[place]
+        sampling = ONCE if flow.id in self.once else self.sampling
+        return () if expected is None else sampling.differing(flow, expected, seen)
 
     def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
         """Return the number of further runs of the flow at a place, or None."""
         flow, expected = self.flows[place], self.expected[place]
-        times = 0 if expected is None else self.sampling.more(flow, expected, seen, differs=differs)
-        return (
-            Repeated(flow, times, seen.lists or (expected is not None and expected.lists)) if times else None
-        )
+        if expected is None or flow.id in self.once:
+            return None
+        times = self.sampling.more(flow, expected, seen, differs=differs)
+        return Repeated(flow, times, seen.lists or expected.lists) if times else None
 
 
 def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: threading.Event) -> Replayed:

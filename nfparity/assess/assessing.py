@@ -105,13 +105,16 @@ def assess(
     corpus: Sequence[Flow] = (),
     only: Iterable[str] = (),
     sampling: Sampling = CERTAIN,
+    by_class: bool = False,
     progress: Progress,
 ) -> Assessment:
     """Replay the detectors' flows and ``corpus`` in both modes, and return the differences.
 
     ``late`` is ``after`` with the other rules registered after kube-proxy's; None if there are none.
-    ``only`` restricts the flows to those with these ids. A difference is reported only if packets show it,
-    and every difference that they show is reported, under the first detector that claims it.
+    ``only`` restricts the flows to those with these ids. With ``by_class``, services of one kind are tested
+    by two of them (:mod:`nfparity.assess.alike`); both sides must treat these alike. A difference is
+    reported only if packets show it, and every difference that they show is reported, under the first
+    detector that claims it.
     Raises MachineError when a backend fails or rejects its rules.
     """
     flows, measures, counts = detector_flows(facts)
@@ -120,7 +123,9 @@ def assess(
     chosen = [flow for flow in flows.values() if not wanted or flow.id in wanted]
     measures = {flow.id: measures[flow.id] for flow in chosen if flow.id in measures}
     afterwards = _late_flows(facts) if late is not None else frozenset()
-    try_them = partial(try_flows, facts, before=before, progress=progress, sampling=sampling)
+    try_them = partial(
+        try_flows, facts, before=before, progress=progress, sampling=sampling, by_class=by_class
+    )
     trial = try_them(chosen, after=after, measures=measures)
     trials: tuple[Trial, ...] = (trial,)
     if late is not None and (again := [flow for flow in chosen if flow.id in afterwards]):

@@ -10,18 +10,19 @@ been seen (:mod:`harness.diff.sampling`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from backends.model.contract import Backend, Job
 from backends.model.flow import Flow, Pause, Send
-from backends.model.outcome import FlowResult, Outcome, Verdict
+from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.simulator import RuleVisited, Simulation, SimulatorBackend, TracedBranch
 from harness.diff.compare import DifferentPath, Mismatch, differing_paths
 from harness.diff.paths import normal_paths
 from harness.diff.replay import Progress, replay
 from harness.diff.sampling import CERTAIN, Sampling
+from nfparity.assess.alike import FlowClass, Renaming, flow_classes
 from nfparity.assess.difference import ChangedPacket, Measure, Traced
 from nfparity.assess.facts import Facts
 from nfparity.assess.fate import Fate, fate_of
@@ -57,6 +58,62 @@ class Trial:
     disputed: tuple[Disputed, ...] = ()
 
 
+_Results = tuple[FlowResult, FlowResult]
+"""What was observed in iptables mode and in nftables mode."""
+
+_Side = tuple[FlowResult, tuple[DifferentPath, ...]]
+"""What was observed in one mode, and by what it differs from what is expected in iptables mode."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What one flow has shown."""
+
+    changed: tuple[ChangedPacket, ...] = ()
+    routed: ChangedPacket | None = None
+    disputed: Disputed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Compares the results of single flows. ``expected`` has those of the simulator, by id."""
+
+    facts: Facts
+    simulation: Simulation
+    expected: Mapping[str, FlowResult]
+    measures: Mapping[str, Measure]
+    sampling: Sampling
+
+    def of(self, flow: Flow, before: _Side, after: _Side) -> _Judged:
+        """Judge a flow by its results in both modes."""
+        (now, wrong), (later, other) = before, after
+        if flow.id in self.measures:
+            return _Judged(changed=tuple(_measured(self.facts, flow, self.measures[flow.id], now, later)))
+        wanted = self.expected[flow.id]
+        if wrong:
+            first_wrong = wrong[0].mismatches[0]
+            told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
+            return _Judged(disputed=Disputed(flow.id, f"{first_wrong.field}: {told}"))
+        if wanted.is_open:
+            # The rules do not say it, but the kernel has: what it did in iptables mode is expected.
+            ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
+            wanted = replace(now, branches=ways)
+            other = tuple(differing_paths(flow, wanted, later))
+        leaves = any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches)
+        return _Judged(
+            changed=tuple(_changed(self.simulation, flow, wanted, way) for way in other),
+            routed=_routed(flow, now, later) if leaves else None,
+        )
+
+    def by_another(self, flow: Flow, renaming: Renaming, shown: _Results) -> _Judged:
+        """Judge a flow by the results of another one of its class."""
+        now, later = (renaming.result(one, flow) for one in shown)
+        measured = flow.id in self.measures
+        other = () if measured else self.sampling.differing(flow, self.expected[flow.id], later)
+        made = self.of(flow, (now, ()), (later, other))
+        return replace(made, changed=tuple(replace(one, like=shown[0].flow_id) for one in made.changed))
+
+
 def try_flows(
     facts: Facts,
     flows: Sequence[Flow],
@@ -66,58 +123,105 @@ def try_flows(
     measures: dict[str, Measure],
     progress: Progress,
     sampling: Sampling = CERTAIN,
+    by_class: bool = False,
 ) -> Trial:
     """Run all flows through both backends.
 
-    ``measures`` maps ids of flows to their measure. Raises MachineError when a backend fails or rejects
-    its rules.
+    ``measures`` maps ids of flows to their measure. With ``by_class``, two flows stand for all that use
+    services of one kind (:mod:`nfparity.assess.alike`); the backend ``after`` must treat these alike.
+    Raises MachineError when a backend fails or rejects its rules.
     """
     job = Job(rules=facts.ruleset, node=facts.node)
     simulation = Simulation(job)
-    plain = [flow for flow in flows if flow.id not in measures]
-    (simulated,) = replay([SimulatorBackend()], job, plain, progress=progress)
-    if simulated.refusal is not None:
-        raise simulated.refusal
-    expected = dict(zip((f.id for f in plain), simulated.results, strict=True))
+    simulated = [replace(f, steps=f.steps[:1]) if f.id in measures else f for f in flows]
+    if not by_class:
+        simulated = [flow for flow in flows if flow.id not in measures]
+    (reference,) = replay([SimulatorBackend()], job, simulated, progress=progress)
+    if reference.refusal is not None:
+        raise reference.refusal
+    expected = dict(zip((f.id for f in simulated), reference.results, strict=True))
+    classes = flow_classes(facts, flows, expected) if by_class else ()
+    others = {flow_id for one in classes for flow_id, _ in one.others}
+    sent = [flow for flow in flows if flow.id not in others or flow.id not in measures]
     sides = replay(
         [before, after],
         job,
-        flows,
+        sent,
         progress=progress,
-        expected=[expected.get(flow.id) for flow in flows],
+        expected=[None if flow.id in measures else expected[flow.id] for flow in sent],
         sampling=sampling,
+        once=others,
     )
     for side in sides:
         if side.refusal is not None:
             raise side.refusal
-    changed: list[ChangedPacket] = []
-    routed: list[ChangedPacket] = []
-    disputed: list[Disputed] = []
-    results = zip(*(zip(side.results, side.differing, strict=True) for side in sides), strict=True)
-    for flow, ((now, wrong), (later, other)) in zip(flows, results, strict=True):
-        if flow.id in measures:
-            changed.extend(_measured(facts, flow, measures[flow.id], now, later))
-            continue
-        wanted = expected[flow.id]
-        if wrong:
-            first_wrong = wrong[0].mismatches[0]
-            told = f"{first_wrong.expected} simulated, {first_wrong.observed} observed"
-            disputed.append(Disputed(flow.id, f"{first_wrong.field}: {told}"))
-            continue
-        if wanted.is_open:
-            # The rules do not say it, but the kernel has: what it did in iptables mode is expected.
-            ways = normal_paths(flow, now.branches, runs=now.runs, expected=wanted)
-            wanted = replace(now, branches=ways)
-            other = tuple(differing_paths(flow, wanted, later))
-        changed += (_changed(simulation, flow, wanted, way) for way in other)
-        if any(fate_of(branch.outcomes[0]) is Fate.ROUTED for branch in now.branches):
-            routed.append(_routed(flow, now, later))
-    return Trial(
+    judge = _Judge(facts, simulation, expected, measures, sampling)
+    results: dict[str, _Results] = {}
+    judged: dict[str, _Judged] = {}
+    for flow, now, later in zip(
+        sent, *(zip(s.results, s.differing, strict=True) for s in sides), strict=True
+    ):
+        results[flow.id] = now[0], later[0]
+        judged[flow.id] = judge.of(flow, now, later)
+    by_id = {flow.id: flow for flow in flows}
+    doubtful = [flow for one in classes for flow in _infer(one, by_id, judge, results, judged)]
+    trial = Trial(
         sides=tuple((side.backend, {r.flow_id: r.seconds for r in side.results}) for side in sides),
-        changed=tuple(changed),
-        routed=tuple(routed),
-        disputed=tuple(disputed),
+        changed=tuple(changed for flow in flows for changed in judged[flow.id].changed),
+        routed=tuple(one for flow in flows if (one := judged[flow.id].routed) is not None),
+        disputed=tuple(d for flow in flows if (d := judged[flow.id].disputed) is not None),
     )
+    if not doubtful:
+        return trial
+    again = try_flows(
+        facts,
+        doubtful,
+        before=before,
+        after=after,
+        measures={flow.id: measures[flow.id] for flow in doubtful if flow.id in measures},
+        progress=progress,
+        sampling=sampling,
+    )
+    order = {flow.id: number for number, flow in enumerate(flows)}
+    return Trial(
+        sides=trial.sides,
+        changed=tuple(sorted((*trial.changed, *again.changed), key=lambda one: order[one.flow.id])),
+        routed=tuple(sorted((*trial.routed, *again.routed), key=lambda one: order[one.flow.id])),
+        disputed=tuple(sorted((*trial.disputed, *again.disputed), key=lambda one: order[one.flow_id])),
+    )
+
+
+def _infer(
+    one: FlowClass,
+    flows: Mapping[str, Flow],
+    judge: _Judge,
+    results: Mapping[str, _Results],
+    judged: dict[str, _Judged],
+) -> list[Flow]:
+    """Judge the others of a class by its first flow, and return those that must be tested in full."""
+    shown, doubtful = results[one.first], []
+    sure = judge.by_another(flows[one.last], one.last_renaming, shown) == judged[one.last]
+    sure = sure and judged[one.first].disputed is None
+    told = normal_paths(flows[one.first], shown[1].branches, runs=shown[1].runs)
+    for flow_id, renaming in one.others:
+        flow = flows[flow_id]
+        if sure and (
+            flow_id not in results or _agrees(flow, results[flow_id], judged[flow_id], told, renaming)
+        ):
+            judged[flow_id] = judge.by_another(flow, renaming, shown)
+        else:
+            doubtful.append(flow)
+            judged[flow_id] = _Judged()
+    return doubtful
+
+
+def _agrees(
+    flow: Flow, own: _Results, judged: _Judged, told: tuple[OutcomeBranch, ...], renaming: Renaming
+) -> bool:
+    """Return whether the one run of a flow showed nothing but what the first flow of its class has shown."""
+    if judged.disputed is not None:
+        return False
+    return not any(differing_paths(flow, renaming.result(replace(own[1], branches=told), flow), own[1]))
 
 
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:
@@ -168,15 +272,16 @@ def _changed(
     assert isinstance(send, Send)
     index = _outcome_index(flow, step)
     outcomes = () if different.path is None else different.path.outcomes
+    path = wanted.branches[branch].outcomes
     return ChangedPacket(
         flow=flow,
         step=step,
         packet=send.packet,
         entry=send.entry,
-        before=wanted.branches[branch].outcomes[index],
+        before=path[index],
         after=outcomes[index] if index < len(outcomes) else _NOTHING,
         instead="" if different.path is not None else _instead(different.mismatches[0]),
-        tracing=cache(partial(_traced, simulation, flow, wanted.branches[branch].outcomes, sent, step)),
+        tracing=cache(partial(_traced, simulation, flow, path, sent, step)),
         fields=tuple(dict.fromkeys(m.field for m in different.mismatches if m.step in (step, None))),
     )
 

@@ -104,6 +104,7 @@ def assess_snapshot(
                 corpus=corpus,
                 only=options.only,
                 sampling=Sampling(options.miss),
+                by_class=options.given is None,
                 progress=progress,
             )
         )

@@ -84,6 +84,7 @@ class Forgetful:
         self.emptied = 0
         self.looked = 0
         self.single = single
+        self.fills = True
         self.forgotten: list[int | None] = []
 
     def forget_one(self, tap: object, sent: Packet) -> bool:
@@ -100,7 +101,7 @@ class Forgetful:
         self.looked += 1
 
     def watched(self) -> Watched:
-        return Watched(Fraction(1, 3), lists=True)
+        return Watched(Fraction(1, 3), lists=self.fills)
 
 
 def replay_all(
@@ -477,6 +478,19 @@ def test_the_first_run_is_watched_and_tells_of_lists() -> None:
     (result,) = replay_all(Node(lambda p: [out(p)]), [Repeated(THRICE, 5, lists=False)], loader)
     assert (loader.looked, loader.emptied) == (1, 4)
     assert (result.rarest, result.lists) == (Fraction(1, 3), True)
+
+
+def test_lists_are_emptied_where_an_earlier_flow_may_be_in_one() -> None:
+    flows = [Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (1, 2, 3)]
+    watching = Forgetful(lists=True)
+    watching.watches, watching.fills = True, False
+    replay_all(Node(lambda p: [out(p)]), flows, watching)
+    assert watching.emptied == 0, "what was watched has filled none"
+    replay_all(Node(lambda p: [out(p)]), [Repeated(flows[0], 2), flows[1]], watching)
+    assert watching.emptied == 2, "only the first run was watched"
+    told = Forgetful(lists=True)
+    replay_all(Node(lambda p: [out(p)]), [Repeated(f, 1, lists=f.id == "2") for f in flows], told)
+    assert told.emptied == 1, "the reference says which flows are in a list"
 
 
 def test_datagrams_are_not_sent_at_once_where_each_is_watched() -> None:
