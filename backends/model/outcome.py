@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Annotated, Final
 
 from backends.model.packet import Address, Packet, Port
+from translate.ir import TcpFlag
 
 __all__ = [
     "Assumption",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 _ONE: Final = Fraction(1)
+_SYN: Final = int(TcpFlag.SYN)
 
 
 class Verdict(StrEnum):
@@ -55,9 +57,9 @@ class Outcome:
     """The outcome of one packet, in terms in which all backends can be compared.
 
     For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
-    ``dport`` None), ttl and mark as the packet left or was delivered. ``dnat``/``snat``: the
-    destination/source differs from the one that was sent. For ``drop``, ``reject`` and ``unsent``
-    these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
+    ``dport`` None), ttl, mark and the MSS option of a SYN as the packet left or was delivered.
+    ``dnat``/``snat``: the destination/source differs from the one that was sent. For ``drop``, ``reject``
+    and ``unsent`` these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
     ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
     ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose verdict is
     ``unknown``, all later packets of its flow are ``unknown``.
@@ -79,6 +81,7 @@ class Outcome:
     dnat: bool = False
     snat: bool = False
     mark: Annotated[int, range(1 << 32)] | None = None
+    mss: Annotated[int, range(1 << 16)] | None = None
     quoted: QuotedTuple | None = None
 
     @classmethod
@@ -111,6 +114,7 @@ class Outcome:
             "mark": mark,
             "dnat": dnat,
             "snat": snat,
+            "mss": packet.mss if packet.flags & _SYN else None,
             "quoted": quoted,
         }
         object.__setattr__(made, "__dict__", fields)

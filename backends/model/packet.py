@@ -97,6 +97,7 @@ class Packet:
     ``mark`` is the sender's ``SO_MARK``, ``uid`` and ``gid`` are the user and group that opened its socket
     (packets made on the node only). ``bad_checksum``: the packet is
     sent with a wrong transport checksum, so that conntrack calls it INVALID (``nf_conntrack_checksum``).
+    ``mss`` is the maximum segment size that a TCP segment with SYN announces; None for no such option.
     Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
     """
 
@@ -119,6 +120,7 @@ class Packet:
     payload: bytes = b""
     quoted: Packet | None = None
     bad_checksum: bool = False
+    mss: int | None = None
 
     @property
     def has_ports(self) -> bool:

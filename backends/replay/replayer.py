@@ -291,6 +291,7 @@ class Replayer:
             mark=place.mark,
             dnat=got.dst != sent.dst or got.dport != sent.dport,
             snat=got.src != sent.src or got.sport != sent.sport or got.icmp_id != sent.icmp_id,
+            mss=got.mss if got.flags & TcpFlag.SYN else None,
             quoted=None if quoted is None else _quoted(quoted),
         )
         return outcome, Arrival(got, place.out)

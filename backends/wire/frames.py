@@ -23,6 +23,8 @@ __all__ = ["FrameError", "Identity", "Parsed", "build", "identity", "parse"]
 _IP: Final = struct.Struct("!BBHHHBBHII")
 _TCP: Final = struct.Struct("!HHIIBBHHH")
 _UDP: Final = struct.Struct("!HHHH")
+_MSS: Final = struct.Struct("!BBH")
+_MSS_KIND: Final = 2
 _ICMP: Final = struct.Struct("!BBHHH")
 _SCTP: Final = struct.Struct("!HHIIBBHHH")
 _PORTS: Final = struct.Struct("!HH")
@@ -145,8 +147,13 @@ def _build_udp(packet: Packet) -> bytes:
 def _build_tcp(packet: Packet) -> bytes:
     payload = packet.payload
     sport, dport = _port(packet.sport), _port(packet.dport)
-    bare = _TCP.pack(sport, dport, packet.seq, packet.ack, 0x50, int(packet.flags), _WINDOW, 0, 0)
-    total = packet.src + packet.dst + Protocol.TCP + 20 + len(payload) + ones_sum(bare) + ones_sum(payload)
+    options = b""
+    if packet.mss is not None and packet.flags & TcpFlag.SYN:
+        options = _MSS.pack(_MSS_KIND, _MSS.size, packet.mss)
+    offset = 0x50 + len(options) * 4
+    bare = _TCP.pack(sport, dport, packet.seq, packet.ack, offset, int(packet.flags), _WINDOW, 0, 0) + options
+    total = packet.src + packet.dst + Protocol.TCP + len(bare) + len(payload)
+    total += ones_sum(bare) + ones_sum(payload)
     checksum = (0xFFFF - total % 0xFFFF) % 0xFFFF
     if packet.bad_checksum:
         checksum ^= 0x5555
@@ -316,9 +323,23 @@ def _parse_tcp(
         return
     sport, dport, seq, ack, offset, flags, _, _, _ = _TCP.unpack_from(body)
     fields.update(sport=sport, dport=dport, seq=seq, ack=ack, flags=_FLAG[flags & 63])
-    fields["payload"] = body[(offset >> 4) * 4 :]
+    header = (offset >> 4) * 4
+    fields["payload"] = body[header:]
+    if header > 20:
+        fields["mss"] = _mss(body[20:header])
     if whole and (src + dst + Protocol.TCP + len(body) + ones_sum(body)) % 0xFFFF:
         faults.append("wrong TCP checksum")
+
+
+def _mss(options: bytes) -> int | None:
+    """Return the value of the first MSS option, found as ``tcpmss_mangle_packet`` looks for it."""
+    at = 0
+    while at + _MSS.size <= len(options):
+        kind, length = options[at], options[at + 1]
+        if kind == _MSS_KIND and length == _MSS.size:
+            return int.from_bytes(options[at + 2 : at + 4], "big")
+        at += 1 if kind <= 1 or length == 0 else length  # end of list, and no operation
+    return None
 
 
 def _parse_icmp(body: bytes, pseudo: int, whole: bool, fields: dict[str, object], faults: list[str]) -> None:

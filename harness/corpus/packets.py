@@ -192,6 +192,8 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
             fields["flags"] = parse_flags(obj.text("flags", "S"))
         except ValueError as e:
             obj.problem("flags", str(e))
+        if obj.has("mss"):
+            fields["mss"] = obj.integer("mss", None, low=0, high=65535)
     if proto in (Protocol.ICMP, Protocol.ICMPV6):
         kind, code = _read_icmp(obj, family)
         fields["icmp_type"], fields["icmp_code"] = kind, code
@@ -235,6 +237,8 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         if packet.flags != TcpFlag.SYN:
             out["flags"] = flags_to_text(packet.flags)
         out.update({k: v for k, v in (("seq", packet.seq), ("ack", packet.ack)) if v})
+        if packet.mss is not None:
+            out["mss"] = packet.mss
     if packet.is_icmp:
         kind = (packet.icmp_type or 0, packet.icmp_code or 0)
         names = {v: k for k, v in icmp_kinds(packet.family).items()}

@@ -30,6 +30,7 @@ from translate.ir import (
     Interval,
     Jump,
     Limit,
+    LimitMss,
     Log,
     Masquerade,
     Name,
@@ -184,6 +185,9 @@ def action_text(action: Action, family: Family) -> str:
             return f"rejects with {action.kind}"
         case SetMark(value=value, mask=mask):
             return _marking("mark", value, mask)
+        case LimitMss(mss=mss):
+            most = "what the MTU of its path leaves" if mss is None else str(mss)
+            return f"lowers the MSS that a SYN announces to {most}"
         case SetConnmark(value=value, mask=mask):
             return _marking("connmark", value, mask)
         case SaveMark(nfmask=nfmask, ctmask=ctmask):

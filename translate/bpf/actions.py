@@ -22,6 +22,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    LimitMss,
     Log,
     Masquerade,
     NatPorts,
@@ -90,6 +91,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case SetMark(value, mask):
             kept = f"(p->mark & ~{number(mask)})"
             return Code((f"p->mark = {kept} ^ {number(value)};",))
+        case LimitMss():
+            raise CannotExpress("tcpmss", "the tc program does not read the options of TCP")
         case SetConnmark(value, mask):
             kept = f"(p->conn.mark & ~{number(mask)})"
             return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"))

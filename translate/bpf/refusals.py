@@ -22,6 +22,7 @@ REFUSED: Final = {
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
+    "tcpmss": "`-j TCPMSS`",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

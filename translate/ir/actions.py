@@ -24,6 +24,7 @@ __all__ = [
     "Drop",
     "Goto",
     "Jump",
+    "LimitMss",
     "Masquerade",
     "NatPorts",
     "NoTrack",
@@ -127,6 +128,17 @@ class SetMark:
 
     value: int
     mask: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMss:
+    """Lower the MSS option of a SYN to ``mss``, or to what the paths' MTU leaves where that is None.
+
+    A SYN without the option is given one of 536 (IPv6: 1220) at most, unless it carries data
+    (``tcpmss_mangle_packet``).
+    """
+
+    mss: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +258,7 @@ Action = (
     | Goto
     | Reject
     | SetMark
+    | LimitMss
     | SetConnmark
     | SaveMark
     | RestoreMark

@@ -17,6 +17,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    LimitMss,
     Log,
     LogDetail,
     Masquerade,
@@ -67,6 +68,8 @@ def format_action(action: Action, family: Family) -> str:
             return f"reject {kind}"
         case SetMark(value=value, mask=mask):
             return f"mark set-xmark {value:#x}/{mask:#x}"
+        case LimitMss(mss=mss):
+            return f"limit-mss {'path' if mss is None else mss}"
         case SetConnmark(value=value, mask=mask):
             return f"connmark set-xmark {value:#x}/{mask:#x}"
         case SaveMark(nfmask=nfmask, ctmask=ctmask):
@@ -161,6 +164,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
         case "mark":
             cursor.expect("set-xmark")
             return SetMark(*_take_mark(cursor))
+        case "limit-mss":
+            return LimitMss(None if cursor.take("path") else cursor.number("a segment size", most=65535))
         case "connmark":
             return _take_connmark(cursor)
         case "dnat":

@@ -13,6 +13,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Limit,
+    LimitMss,
     Origin,
     Program,
     alternatives,
@@ -27,6 +28,7 @@ __all__ = [
     "notes_on_counted_ports",
     "notes_on_limits",
     "notes_on_lists",
+    "notes_on_segment_sizes",
 ]
 
 _BRIDGES: Final = (
@@ -119,3 +121,13 @@ def _bridged(program: Program) -> Iterator[Origin]:
         for statement in chain.statements:
             if any(isinstance(t, FieldTest) and t.field is Field.BRIDGED for t in flat(statement.tests)):
                 yield from (each.origin for each in alternatives(statement))
+
+
+def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
+    """Yield a note for each rule of TCPMSS: nftables changes an option, and adds none."""
+    text = "a SYN without an MSS option stays without one, where TCPMSS adds one of 536 at most (IPv6: 1220)"
+    for chain in program.chains:
+        for statement in chain.statements:
+            for one in alternatives(statement):
+                if any(isinstance(action, LimitMss) for action in one.actions):
+                    yield Note(one.origin, BACKEND, "tcpmss", text)

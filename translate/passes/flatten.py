@@ -45,6 +45,7 @@ from translate.ir.actions import (
     Accept,
     Dnat,
     Drop,
+    LimitMss,
     Masquerade,
     NoTrack,
     Redirect,
@@ -136,6 +137,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Return()
             | Reject()
             | SetMark()
+            | LimitMss()
             | SetConnmark()
             | SaveMark()
             | RestoreMark()

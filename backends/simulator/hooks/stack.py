@@ -249,7 +249,7 @@ class Stack:
         if table.name is _NAT:
             return self._nat(table, view)
         skb = view.skb
-        before = (skb.packet, skb.mark)
+        before = _as_routed(skb)
         decision = self.walk.table(table, view)
         match decision:
             case Accept():
@@ -260,8 +260,7 @@ class Stack:
                 return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
-        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != (skb.packet, skb.mark):
-            # ipt_mangle_out
+        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != _as_routed(skb):
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None
 
@@ -396,3 +395,9 @@ class Stack:
         if self.recorder.enabled:
             self.recorder.add(Answered(kind=kind, packet=None, why=reason))
         return Dropped(f"{why}; {reason}")
+
+
+def _as_routed(skb: Skb) -> tuple[Packet, int]:
+    """Return what of a packet makes mangle route it again: no option of TCP (``ipt_mangle_out``)."""
+    packet = skb.packet
+    return packet if packet.mss is None else with_fields(packet, mss=None), skb.mark

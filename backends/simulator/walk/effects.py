@@ -6,9 +6,11 @@ from typing import Final
 
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
+from backends.simulator.walk.segments import with_segment_size
 from translate.ir import (
     Action,
     ConnectionState,
+    LimitMss,
     NoTrack,
     RestoreMark,
     SaveMark,
@@ -20,7 +22,7 @@ from translate.ir import (
 
 __all__ = ["EFFECTS", "take_effect"]
 
-EFFECTS: Final = (SetMark, SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect)
+EFFECTS: Final = (SetMark, LimitMss, SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect)
 """The actions after which the next rule follows."""
 
 
@@ -37,6 +39,8 @@ def take_effect(action: Action, skb: Skb) -> None:
     match action:
         case SetMark(value=value, mask=mask):
             skb.mark = skb.mark & ~mask ^ value
+        case LimitMss(mss=mss):
+            skb.packet = with_segment_size(skb, mss)
         case SetConnmark(value=value, mask=mask) if entry is not None:
             entry.mark = entry.mark & ~mask ^ value
         case SaveMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:

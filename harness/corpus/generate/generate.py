@@ -19,6 +19,7 @@ from harness.corpus.generate.services import service_flows, services_of
 from harness.corpus.generate.strays import stray_flows
 from harness.corpus.reachability import RuleId
 from harness.corpus.ruletext import test_text
+from harness.corpus.segments import announced_sizes, announcing
 from translate.ir import AnyOf, Family, Field, FieldTest, Name, Rule, Test
 
 __all__ = ["GeneratedCorpus", "generate_corpus"]
@@ -69,6 +70,8 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
         member_flows(job.ruleset, models, search.places, taken, strays=strays),
     )
     flows += filter(search.can_try, more)
+    sizes = announced_sizes(job.ruleset)
+    flows = [announcing(flow, sizes, turn) for turn, flow in enumerate(flows)]
     report = coverage(job.ruleset, [_flows_per_rule(shown)], counted_by="simulator", flows=len(flows))
     return GeneratedCorpus(
         flows=tuple(flows),

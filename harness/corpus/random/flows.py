@@ -20,6 +20,7 @@ from harness.corpus.entry import entry_of
 from harness.corpus.packets import icmp_has_identifier
 from harness.corpus.random.constants import Constants, Target, constants_of
 from harness.corpus.random.kinds import ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
+from harness.corpus.segments import announced_sizes, announcing
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, Ruleset, TcpFlag
 
 __all__ = ["random_flows"]
@@ -48,10 +49,12 @@ def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iter
     """
     draw = random.Random(seed)
     artist = _Artist(draw, constants_of(ruleset, node), node, ruleset.family)
+    sizes = announced_sizes(ruleset)
     for number in range(count):
         artist.sport = _EPHEMERAL[(number * 7919) % len(_EPHEMERAL)]
         flow_id = f"random-{seed}-{number}"
-        yield Flow(id=flow_id, steps=artist.steps(), why="drawn around the constants of the rules")
+        flow = Flow(id=flow_id, steps=artist.steps(), why="drawn around the constants of the rules")
+        yield announcing(flow, sizes, number)
 
 
 @dataclass(slots=True)

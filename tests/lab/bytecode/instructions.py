@@ -13,6 +13,7 @@ from typing import Final
 from tests.lab.bytecode.netlink import Attributes, attributes
 
 __all__ = [
+    "PATH_MSS",
     "Bitwise",
     "Byteorder",
     "Compare",
@@ -24,6 +25,7 @@ __all__ = [
     "LoadFib",
     "LoadMeta",
     "LoadPayload",
+    "LoadRoute",
     "Log",
     "LookUp",
     "Nat",
@@ -34,6 +36,7 @@ __all__ = [
     "SetCtMark",
     "SetCtZone",
     "SetMeta",
+    "SetTcpOption",
     "Take",
     "UpdateSet",
     "Verdict",
@@ -201,6 +204,23 @@ class SetCtMark:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadRoute:
+    """``rt mtu``: the largest segment of the packet's path, which is :data:`PATH_MSS` here."""
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTcpOption:
+    """``tcp option … set``: ``length`` bytes at ``offset`` of an option's header."""
+
+    kind: int
+    offset: int
+    length: int
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetCtZone:
     """``ct zone set``, of one direction where that is given."""
 
@@ -262,6 +282,8 @@ Instruction = (
     | SetMeta
     | SetCtMark
     | SetCtZone
+    | LoadRoute
+    | SetTcpOption
     | Nat
     | Reject
     | Log
@@ -294,6 +316,7 @@ _CT: Final = {
     21: "saddr",
     22: "daddr",
 }
+PATH_MSS: Final = 1460
 _DIRECTIONS: Final = ("original", "reply")
 _BASES: Final = {1: "network", 2: "transport"}
 _FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
@@ -365,6 +388,18 @@ def _ct(a: Attributes) -> Instruction:
     return SetCtMark(number(a[4]))
 
 
+def _rt(a: Attributes) -> Instruction:
+    if number(a[2]) != 3:  # NFT_RT_TCPMSS
+        raise KeyError("a key of rt other than mtu")
+    return LoadRoute(number(a[1]))
+
+
+def _exthdr(a: Attributes) -> Instruction:
+    if 7 not in a or number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
+        raise KeyError("an extension header that is read")
+    return SetTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[7]))
+
+
 def _fib(a: Attributes) -> Instruction:
     flags = number(a[3])
     present = bool(flags & _FIB_PRESENT)
@@ -398,6 +433,8 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "meta": _meta,
     "ct": _ct,
     "fib": _fib,
+    "rt": _rt,
+    "exthdr": _exthdr,
     "payload": lambda a: LoadPayload(_BASES[number(a[2])], number(a[3]), number(a[4]), number(a[1])),
     "numgen": lambda a: NumberGenerator(
         "random" if number(a[3]) else "inc", number(a[2]), number(a.get(4)), number(a[1])

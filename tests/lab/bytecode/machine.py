@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from tests.lab.bytecode.instructions import (
+    PATH_MSS,
     Bitwise,
     Byteorder,
     Compare,
@@ -20,6 +21,7 @@ from tests.lab.bytecode.instructions import (
     LoadFib,
     LoadMeta,
     LoadPayload,
+    LoadRoute,
     Log,
     LookUp,
     Nat,
@@ -30,6 +32,7 @@ from tests.lab.bytecode.instructions import (
     SetCtMark,
     SetCtZone,
     SetMeta,
+    SetTcpOption,
     Take,
     UpdateSet,
     Verdict,
@@ -179,6 +182,12 @@ class _Rule:
             case SetCtMark(register=register):
                 if self._state.has_entry:
                     self._state.connmark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case LoadRoute(target=target):
+                self._put(target, PATH_MSS.to_bytes(2, sys.byteorder))
+            case SetTcpOption(kind=2, offset=2, length=2, register=register):
+                self._state.note("mss", int.from_bytes(self._get(register, 2), "big"))
+            case SetTcpOption():
+                raise AssertionError(instruction)
             case SetCtZone(direction=direction, register=register):
                 if not self._state.has_entry:
                     zone = int.from_bytes(self._get(register, 2), sys.byteorder)

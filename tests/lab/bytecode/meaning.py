@@ -37,6 +37,7 @@ from translate.ir import (
     IpSet,
     Jump,
     Limit,
+    LimitMss,
     Log,
     LogDetail,
     Lookup,
@@ -245,6 +246,9 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 if state.tracked is ConnectionState.INVALID:
                     state.note("zone", None if side is ZoneSide.BOTH else side.value, zone)
                     state.tracked = ConnectionState.NEW
+            case LimitMss(mss=mss):
+                if mss is not None or state.get(Field.OIF) != "lo":
+                    state.note("mss", instructions.PATH_MSS if mss is None else mss)
             case NoTrack():
                 state.tracked = ConnectionState.UNTRACKED
             case SetMark(value=value, mask=mask):

@@ -205,6 +205,8 @@ _OPERATORS: Final[Operators] = (
     ("verdict", each(r"\baccept$|\baccept(?= comment)", lambda m: "drop")),
     ("verdict", each(r"\breturn\b", lambda m: "accept")),
     ("policy", each(r"policy accept", lambda m: "policy drop")),
+    ("segment-size", each(r"(maxseg size set )(\d+)", lambda m: f"{m[1]}{int(m[2]) + 1}")),
+    ("segment-size", each(r"maxseg size set rt mtu", lambda m: "maxseg size set 1461")),
     ("lost-nat", each(r"masquerade(?: fully-random)?|[ds]nat to \S+", lambda m: "accept")),
     ("randomness", each(r"masquerade fully-random", lambda m: "masquerade")),
     ("randomness", each(r"masquerade(?! fully)", lambda m: "masquerade fully-random")),

@@ -303,6 +303,10 @@ class _Table:
                 zoned = f"-j CT {self.draw.choice(_ZONES)}"
                 plain = ("-j NOTRACK", "-j CT --notrack", "-j DROP", "-j TRACE")
                 return self.draw.choice((*plain, zoned, self._marked()))
+            case "mangle" if proto == "tcp" and self.draw.random() < 0.3:
+                clamps = chain in ("FORWARD", "OUTPUT", "POSTROUTING") and self.draw.random() < 0.5
+                size = "--clamp-mss-to-pmtu" if clamps else f"--set-mss {self.draw.choice(('536', '1200'))}"
+                return f"-m tcp --tcp-flags SYN,RST SYN -j TCPMSS {size}"
             case "mangle":
                 return "-j DROP" if roll > 0.95 else self._marked()
             case "nat":

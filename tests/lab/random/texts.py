@@ -291,6 +291,7 @@ KINDS: Final = {
     "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "AUDIT": {"--type": "audited"},
+    "TCPMSS": {"--set-mss": "group"},
     "CT": {
         **dict.fromkeys(("--zone", "--zone-orig", "--zone-reply"), "zone"),
         "--helper": "helper",

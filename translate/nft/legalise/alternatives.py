@@ -47,6 +47,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    LimitMss,
     NoTrack,
     Recent,
     RecentMode,
@@ -271,7 +272,7 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 def _comes_back(action: Action) -> bool:
     """Return whether the next rule of the chain can follow this action."""
     marks = SetMark | SetConnmark | SaveMark | RestoreMark
-    return isinstance(action, Jump | marks | NoTrack | Template | SideEffect)
+    return isinstance(action, Jump | marks | LimitMss | NoTrack | Template | SideEffect)
 
 
 _NO_ENTRY: Final = FieldTest(

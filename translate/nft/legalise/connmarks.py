@@ -17,6 +17,8 @@ from translate.ir import (
     Field,
     FieldTest,
     Interval,
+    LimitMss,
+    Name,
     RestoreMark,
     SaveMark,
     SetConnmark,
@@ -24,7 +26,7 @@ from translate.ir import (
     Template,
 )
 
-__all__ = ["NOT_YET_TRACKED", "Connmark", "connmark_rules", "stands_apart"]
+__all__ = ["NOT_LOOPBACK", "NOT_YET_TRACKED", "Connmark", "connmark_rules", "stands_apart"]
 
 _ALL: Final = 0xFFFFFFFF
 _HAS_ENTRY: Final = FieldTest(
@@ -42,12 +44,15 @@ NOT_YET_TRACKED: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(
 ``nft_ct_set_zone_eval`` passes by the first two of these, and changes what NOTRACK took out.
 """
 
+NOT_LOOPBACK: Final = FieldTest(field=Field.OIF, values=(Name("lo"),), negated=True)
+"""``rt mtu`` gives 536 for a path of more than 65,535 bytes, as lo is (``get_tcpmss``)."""
+
 Connmark = SetConnmark | SaveMark | RestoreMark
 
 
 def stands_apart(actions: Sequence[Action]) -> bool:
     """Return whether an action needs rules of its own, or can end a rule that has more actions."""
-    return any(isinstance(action, Template) for action in actions[:-1]) or any(
+    return any(isinstance(action, Template | LimitMss) for action in actions[:-1]) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
         for index, action in enumerate(actions)

@@ -15,6 +15,7 @@ from translate.ir import (
     Action,
     Apply,
     Goto,
+    LimitMss,
     Recent,
     RecentMode,
     RestoreMark,
@@ -24,7 +25,7 @@ from translate.ir import (
     Template,
 )
 from translate.nft.legal import LegalChain, Part
-from translate.nft.legalise.connmarks import NOT_YET_TRACKED, connmark_rules, stands_apart
+from translate.nft.legalise.connmarks import NOT_LOOPBACK, NOT_YET_TRACKED, connmark_rules, stands_apart
 from translate.nft.legalise.draft import Draft
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.natports import bindings, needs_transport, transport_again
@@ -58,6 +59,8 @@ def statements(actions: tuple[Action, ...]) -> list[Part]:
             parts += [*tests, single]
         elif isinstance(action, Template):
             parts += [NOT_YET_TRACKED, action]
+        elif action == LimitMss(None):
+            parts += [NOT_LOOPBACK, action]
         else:
             parts.append(action)
     return parts

@@ -22,6 +22,7 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
+    LimitMss,
     Log,
     Masquerade,
     NatPorts,
@@ -86,6 +87,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
     match action:
         case SetMark(value=value, mask=mask):
             return f"meta mark set {_marked('meta mark', value, mask)}"
+        case LimitMss(mss=mss):
+            return f"tcp option maxseg size set {'rt mtu' if mss is None else mss}"
         case SetConnmark(value=value, mask=mask):
             return f"ct mark set {_marked('ct mark', value, mask)}"
         case SaveMark(nfmask=nfmask):

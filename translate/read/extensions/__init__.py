@@ -35,6 +35,7 @@ from translate.read.extensions.rpfilter import RPFILTER
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
+from translate.read.extensions.tcpmss import TCPMSS
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
@@ -91,6 +92,7 @@ TARGETS: Final = MappingProxyType(
             REJECT,
             RETURN,
             SNAT,
+            TCPMSS,
             *SIDE_EFFECTS,
         )
     }

@@ -72,7 +72,6 @@ IDLETIMER: --timeout=1 --label=1 --alarm=0
 LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
 RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
 SECMARK: --selctx=1
-TCPMSS: --set-mss=1 --clamp-mss-to-pmtu=0
 TCPOPTSTRIP: --strip-options=1
 TEE: --gateway=1 --oif=1
 TOS: --set-tos=1 --and-tos=1 --or-tos=1 --xor-tos=1

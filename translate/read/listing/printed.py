@@ -220,6 +220,8 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         ),
         (r'nflog-prefix "?(.*?)"?(?= nflog-|$)', "NFLOG", lambda f: ["--nflog-prefix", f[1]]),
         (r"CT((?: (?:helper|timeout|ctevents|expevents|zone\S*) \S+)+)", "CT", _ct),
+        (r"TCPMSS set (\d+)", "TCPMSS", lambda f: ["--set-mss", f[1]]),
+        (r"TCPMSS clamp to PMTU", "TCPMSS", lambda _: ["--clamp-mss-to-pmtu"]),
         (r"AUDIT (accept|drop|reject)", "AUDIT", lambda f: ["--type", f[1]]),
         (r"CHECKSUM fill", "CHECKSUM", lambda f: ["--checksum-fill"]),
         (r"CLASSIFY set ([0-9a-f]+:[0-9a-f]+)", "CLASSIFY", lambda f: ["--set-class", f[1]]),

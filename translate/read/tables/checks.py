@@ -11,7 +11,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from translate.errors import Diagnostic
-from translate.ir import Chain, Field, FieldTest, Hook, Origin, Rule, Table, calls, flat, live_chains
+from translate.ir import (
+    Chain,
+    Field,
+    FieldTest,
+    Hook,
+    Interval,
+    LimitMss,
+    Origin,
+    Rule,
+    Table,
+    TcpFlag,
+    Test,
+    calls,
+    flat,
+    live_chains,
+)
 from translate.read.extensions import MATCHES, TARGETS
 from translate.read.spelling.scanner import scan
 
@@ -128,6 +143,8 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                     "only in " + ", ".join(sorted(extension.hooks)),
                 )
             )
+    if any(isinstance(action, LimitMss) for action in rule.actions):
+        found += _segment_size(rule, hooks, how)
     for test in rule.tests:
         if isinstance(test, FieldTest) and test.field not in _DEVICE_FIELDS:
             continue
@@ -155,6 +172,28 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                 message = f"{option} is {said} in {wrong[0]}{how}"
                 found.append(Diagnostic(_at_word(rule.origin, option), message))
     return found
+
+
+def _segment_size(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:
+    """Return what ``tcpmss_tg4_check`` finds wrong with a rule of TCPMSS."""
+    found = []
+    wrong = [hook for hook in hooks if hook in _NO_OUT_DEVICE]
+    if LimitMss(None) in rule.actions and wrong:
+        option = "--clamp-mss-to-pmtu"
+        found.append(Diagnostic(_at_word(rule.origin, option), f"{option} is not valid in {wrong[0]}{how}"))
+    if not any(_wants_syn(test) for test in rule.tests):
+        message = "TCPMSS needs a test in the same rule that the segment has SYN"
+        found.append(
+            Diagnostic(_at_word(rule.origin, "TCPMSS"), message, "for example --tcp-flags SYN,RST SYN")
+        )
+    return found
+
+
+def _wants_syn(test: Test) -> bool:
+    """Return whether the match tests that SYN is set (``find_syn_match``)."""
+    if not isinstance(test, FieldTest) or test.field is not Field.TCP_FLAGS or test.negated:
+        return False
+    return any(isinstance(value, Interval) and value.low & TcpFlag.SYN for value in test.values)
 
 
 def _at_word(origin: Origin, text: str) -> Origin:

@@ -35,12 +35,13 @@ def _packet(proto: int, **fields: object) -> st.SearchStrategy[Packet]:
 
 
 TCP = _packet(6, sport=U16, dport=U16, flags=FLAGS, seq=U32, ack=U32)
+SYN = _packet(6, sport=U16, dport=U16, flags=st.just(TcpFlag.SYN), seq=U32, mss=U16)
 UDP = _packet(17, sport=U16, dport=U16)
 LITE = _packet(136, sport=U16, dport=U16)
 SCTP = _packet(132, sport=U16, dport=U16)
 ECHO = _packet(1, icmp_type=st.sampled_from((0, 8)), icmp_code=st.just(0), icmp_id=U16)
 OTHER = _packet(99)
-PLAIN = st.one_of(TCP, UDP, LITE, SCTP, ECHO, OTHER)
+PLAIN = st.one_of(TCP, SYN, UDP, LITE, SCTP, ECHO, OTHER)
 ERROR = st.builds(
     Packet,
     family=st.just(Family.IP),
@@ -217,3 +218,26 @@ def test_an_error_that_quotes_nothing_is_known_again(kind: int) -> None:
     found = parse(build(bare))
     assert found.faults == ()
     assert identity(found.packet) == identity(bare)
+
+
+@pytest.mark.parametrize(
+    ("options", "mss"),
+    [
+        ("020405b4", 1460),
+        ("0101020405b4", 1460),
+        ("0204057802040400", 1400),
+        ("01030307020405b4", 1460),
+        ("0000020405b4", 1460),  # TCPMSS takes the end of the list for a filler
+        ("0300020405b4", 1460),
+        ("0206aabbccdd", None),
+        ("0204", 0),  # zeros follow
+        ("080a0000000000000000", None),
+    ],
+)
+def test_the_segment_size_is_the_first_that_tcpmss_finds(options: str, mss: int | None) -> None:
+    bare = build(Packet(family=Family.IP, src=1, dst=2, proto=6, sport=3, dport=4))
+    more = bytes.fromhex(options)
+    more += bytes(-len(more) % 4)
+    segment = bare[20:32] + bytes([0x50 + len(more) * 4]) + bare[33:] + more
+    header = bare[:2] + (20 + len(segment)).to_bytes(2, "big") + bare[4:20]
+    assert parse(header + segment).packet.mss == mss

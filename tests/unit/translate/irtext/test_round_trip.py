@@ -41,6 +41,7 @@ from translate.ir import (
     IpSet,
     Jump,
     Limit,
+    LimitMss,
     Log,
     LogDetail,
     Lookup,
@@ -250,6 +251,7 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),
+        LimitMss: st.builds(LimitMss, st.none() | PORTS),
         Template: st.builds(
             Template,
             zone=st.none() | PORTS,

@@ -28,6 +28,7 @@ from translate.ir import (
     Interval,
     Jump,
     Limit,
+    LimitMss,
     Lookup,
     Masquerade,
     Name,
@@ -217,7 +218,7 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                 state = state.put(Field.MARK, (mark & ~mask & 0xFFFFFFFF) ^ value)
             case SetConnmark() | SaveMark() | RestoreMark():
                 state = _connmark(action, state)
-            case SideEffect():
+            case SideEffect() | LimitMss():
                 pass
             case Template():
                 if state.get(Field.CT_STATE) == ConnectionState.INVALID:

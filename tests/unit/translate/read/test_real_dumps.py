@@ -26,7 +26,7 @@ READ = {
     "gateway-nat-chapter09": (8, {}),
     "home-user": (
         218,
-        {"-m hashlimit": 6, "-m connlimit": 1, "-m pkttype": 10, "-j TCPMSS": 1},
+        {"-m hashlimit": 6, "-m connlimit": 1, "-m pkttype": 10},
     ),
     "istio-sidecar-dns": (29, {}),
     "istio-sidecar-tproxy": (31, {"-j TPROXY": 1}),

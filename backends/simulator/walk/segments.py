@@ -1,0 +1,36 @@
+"""The MSS option of a SYN, as TCPMSS changes it (``tcpmss_mangle_packet``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backends.model.packet import Packet
+from backends.model.withfields import with_fields
+from backends.simulator.conntrack.skb import Skb
+from backends.simulator.routing.path import LOOPBACK
+from translate.ir import Family, TcpFlag
+
+__all__ = ["with_segment_size"]
+
+_MTU: Final = 1500
+"""Of every device of a node under test but lo."""
+_LOOPBACK_MTU: Final = 65536
+_HEADERS: Final = {Family.IP: 40, Family.IP6: 60}
+_UNASKED: Final = {Family.IP: 536, Family.IP6: 1220}
+"""What a sender takes for granted without the option (RFC 9293, 3.7.1)."""
+
+
+def with_segment_size(skb: Skb, limit: int | None) -> Packet:
+    """Return the packet with an MSS of at most ``limit``; None is the MTU of its path without headers.
+
+    An option is lowered and never raised. One that is missing is added, unless the segment has data.
+    """
+    packet = skb.packet
+    if not packet.flags & TcpFlag.SYN:
+        return packet
+    if limit is None:
+        loops = skb.path is not None and skb.path.dev == LOOPBACK
+        limit = (_LOOPBACK_MTU if loops else _MTU) - _HEADERS[packet.family]
+    if packet.mss is not None:
+        return with_fields(packet, mss=min(packet.mss, limit))
+    return packet if packet.payload else with_fields(packet, mss=min(limit, _UNASKED[packet.family]))

@@ -1,0 +1,46 @@
+"""The MSS option of the SYNs of made flows, for rules that change it (``-j TCPMSS``).
+
+Senders announce an MSS in every SYN (RFC 9293, 3.7.1), and what TCPMSS does without one, no translation does.
+"""
+
+from __future__ import annotations
+
+from backends.model.flow import Flow, Send, Step
+from backends.model.withfields import with_fields
+from translate.ir import Family, LimitMss, Protocol, Ruleset, TcpFlag
+
+__all__ = ["announced_sizes", "announcing"]
+
+_LARGE = 9000
+_PATH = {Family.IP: 1460, Family.IP6: 1440}
+"""What an MTU of 1500 leaves."""
+
+
+def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:
+    """Return sizes above, at and just beyond each limit of the rules; none if no rule has one."""
+    limits = {
+        _PATH[ruleset.family] if action.mss is None else action.mss
+        for table in ruleset.tables
+        for chain in table.chains
+        for rule in chain.rules
+        for action in rule.actions
+        if isinstance(action, LimitMss)
+    }
+    if not limits:
+        return ()
+    near = {size for limit in limits for size in (limit - 1, limit, limit + 1) if 0 <= size <= 65535}
+    return (_LARGE, *sorted(near - {_LARGE}))
+
+
+def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
+    """Return the flow with an MSS in each SYN that it sends: ``sizes`` in turns, beginning with ``turn``."""
+    if not sizes:
+        return flow
+    steps: list[Step] = []
+    for number, step in enumerate(flow.steps):
+        if isinstance(step, Send) and step.packet.proto == Protocol.TCP and step.packet.flags & TcpFlag.SYN:
+            size = sizes[(turn + number) % len(sizes)]
+            steps.append(Send(packet=with_fields(step.packet, mss=size), entry=step.entry))
+        else:
+            steps.append(step)
+    return Flow(id=flow.id, steps=tuple(steps), why=flow.why, source=flow.source)
