@@ -72,9 +72,10 @@ mutation: ## plant faults in the translations and show which ones the packets ca
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.mutation
 
-translators: ## our translation beside iptables-restore-translate's, on the kind node's packets; needs root
+translators: ## our translation beside iptables-restore-translate's, of the kind node and of single rules; needs root
 	@vm/setup.sh test
 	$(PYTHON_RUN) -m tests.lab.translators
+	$(PYTHON_RUN) -m tests.lab.translated_rules
 
 bench: ## loads, changes and packets side by side at growing sizes, into tests/lab/bench/RESULTS.md (BENCH=options); needs root
 	@vm/setup.sh test

@@ -29,7 +29,7 @@ from translate.nft import emit
 from translate.passes import lower
 from translate.write import write_save
 
-__all__ = ["Result", "compare_translators"]
+__all__ = ["TRANSLATORS", "Result", "compare_translators"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _ours(level: int) -> Callable[[Ruleset], tuple[str, int]]:
     return lambda ruleset: (emit(lower(ruleset, level=level)).text, 0)
 
 
-_TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
+TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
     "iptables-restore-translate": _xlate,
     "nfparity -O0": _ours(0),
     "nfparity -O1": _ours(1),
@@ -76,7 +76,7 @@ _TRANSLATORS: dict[str, Callable[[Ruleset], tuple[str, int]]] = {
 def compare_translators(batches: Sequence[Batch]) -> Iterator[Result]:
     """Yield the results of every translator, for all tables and, where those do not load, for each."""
     names = [table.name for table in batches[0].ruleset.tables]
-    for name, translate in _TRANSLATORS.items():
+    for name, translate in TRANSLATORS.items():
         whole = _try(name, translate, batches, names)
         yield whole
         if whole.refused:
