@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from backends.model.contract import Availability, Job
-from backends.nftables.emptying import SetEmptier
+from backends.nftables.emptying import SetEmptier, only_empties_sets
 from backends.nftables.libnftables import NftHandle, find_bindings
 from backends.replay.availability import kernel_lacks
 from backends.replay.loader import Loader, refuse_endless_walks
@@ -42,6 +42,10 @@ class NftablesLoader(Loader):
 
     def forget_lists(self) -> None:
         """Empty the sets that packets fill."""
+        if not only_empties_sets(self._flush):
+            if self._handle is not None:
+                self._handle.run(self._flush)
+            return
         if self._emptier is None:
             self._emptier = SetEmptier(self._flush)
         self._emptier.empty()

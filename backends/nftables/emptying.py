@@ -14,7 +14,7 @@ from typing import Final
 from backends.testbed.netlink import Netlink, attribute
 from translate.errors import MachineError
 
-__all__ = ["SetEmptier"]
+__all__ = ["SetEmptier", "only_empties_sets"]
 
 _NETLINK_NETFILTER: Final = 12
 _BEGIN, _END = 16, 17
@@ -31,15 +31,18 @@ _AT_ONCE: Final = 1000
 """Sets of one transaction: far fewer than a socket's buffer holds."""
 
 
+def only_empties_sets(text: str) -> bool:
+    """Return whether every line of ``text`` is a ``flush set`` command."""
+    return all(_COMMAND.fullmatch(line) for line in text.splitlines())
+
+
 class SetEmptier:
     """Runs ``flush set`` commands, one on each line of ``text``, in the current network namespace."""
 
     def __init__(self, text: str) -> None:
-        """Open a socket. ValueError for another command."""
-        found = [_COMMAND.fullmatch(line) for line in text.splitlines()]
+        """Open a socket. ``text`` is one of which :func:`only_empties_sets` is true."""
+        found = map(_COMMAND.fullmatch, text.splitlines())
         sets = [(_FAMILIES[one[1]], one[2], one[3]) for one in found if one is not None]
-        if len(sets) < len(found):
-            raise ValueError(f"not only sets to flush: {text!r}")
         parts = [sets[i : i + _AT_ONCE] for i in range(0, len(sets), _AT_ONCE)]
         self._batches = [[(_DELETE_ELEMENTS, _elements(*one)) for one in part] for part in parts]
         self._netlink = Netlink(_NETLINK_NETFILTER)
