@@ -1,4 +1,4 @@
-"""What every test may use: ``golden``, an expected output kept as a file.
+"""Fixtures for every test: ``golden``, an expected output kept as a file.
 
 Properties draw the same examples in every run, and none is judged by its time;
 ``pytest --hypothesis-profile random`` draws new ones.

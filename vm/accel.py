@@ -1,4 +1,4 @@
-"""Whether KVM works here, found out by booting something under it.
+"""A test for KVM that boots something under it.
 
 The device node proves nothing: nested or restricted machines show ``/dev/kvm`` and then fail an assertion on
 an MSR (``-cpu host``) or hang where the firmware hands over to the kernel. So the kernel itself is started

@@ -26,7 +26,7 @@ RELEASE = "bookworm"
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TEMPLATES = tuple(Path("/usr/share/python-apt/templates", name) for name in ("Debian.info", "debian.info"))
-"""Where python-apt-common keeps Debian's own addresses: up to Debian 12 and on Ubuntu; since Debian 13."""
+"""The files of python-apt-common with Debian's own addresses: up to Debian 12 and on Ubuntu; since 13."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Kernel:
 
     @property
     def modules(self) -> Path:
-        """What ``/lib/modules/$(uname -r)`` is in the guest; its ``build`` link leads to the headers."""
+        """The guest's ``/lib/modules/$(uname -r)``; its ``build`` link leads to the headers."""
         return self.root / "lib" / "modules" / self.version
 
 

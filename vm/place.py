@@ -1,4 +1,4 @@
-"""Where the differential test runs: a guest under KVM, the running kernel, or an emulated guest."""
+"""The place of the differential test: a guest under KVM, the running kernel, or an emulated guest."""
 
 from __future__ import annotations
 

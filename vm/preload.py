@@ -1,4 +1,4 @@
-"""What the guest would read over and over, packed into one archive that it unpacks into memory.
+"""Files that the guest reads repeatedly, in one archive that it unpacks into memory.
 
 9p keeps nothing in the guest's page cache, so under emulation every start of Python costs thousands of round
 trips (measured: 5 s to import the replay process, 25 s for the command line; with ``cache=loose`` it was

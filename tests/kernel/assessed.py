@@ -18,7 +18,7 @@ from translate.read import read_ruleset
 __all__ = ["ALWAYS", "HERE", "MADE", "REAL", "Made", "snapshot_files"]
 
 ALWAYS = frozenset({"K05", "K06", "K13", "K32"})
-"""What every node with a service shows: its rules for invalid packets, for ClusterIPs and for 127.0.0.0/8."""
+"""The differences on every node with a service: its rules for invalid packets, ClusterIPs and 127.0.0.0/8."""
 
 NODE = {
     "interfaces": {"eth0": ["192.168.0.2/24"], "cni0": ["10.244.0.1/24"]},
@@ -27,7 +27,7 @@ NODE = {
 OUTSIDE = "203.0.113.50"
 
 REAL = Path(__file__).parents[1] / "corpus/rulesets/kube-real"
-"""What a real kube-proxy 1.30 wrote in both modes, for the same objects."""
+"""The rules of a real kube-proxy 1.30 in both modes, for the same objects."""
 
 
 def snapshot_files() -> dict[str, bytes]:
@@ -336,4 +336,4 @@ HERE: dict[str, frozenset[str]] = {
     "K31": frozenset({"data/postgres:pg"}),
     "K32": frozenset({"the node's own sockets at 127.0.0.0/8"}),
 }
-"""What a real kube-proxy's rules of Kubernetes 1.30 show on the node that they were written for."""
+"""The differences that rules of a real kube-proxy 1.30 show on their own node."""

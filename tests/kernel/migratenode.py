@@ -182,7 +182,7 @@ class Live(Request):
 
 @dataclass(frozen=True)
 class Said:
-    """How a command went: ``killed`` at its point, or what it raised, if anything.
+    """The end of a command: ``killed`` at its point, or the error that it raised, if any.
 
     ``done``: whether a rollback had something to do. ``operations`` are what a fault could befall, in order.
     """
@@ -332,7 +332,7 @@ class Seen:
 
     @property
     def is_old(self) -> bool:
-        """Whether the old rules alone are in force."""
+        """True if the old rules alone are in force."""
         return self.iptables == OLD and not any(self.nft)
 
 
@@ -381,7 +381,7 @@ class Look(Request):
 
 
 def _phase(place: Place) -> Phase | None:
-    """What is on record; None where nothing is, or what cannot be read."""
+    """Return the phase on record; None without a readable record."""
     try:
         record = Record.read(place.record)
     except MachineError:
@@ -390,7 +390,7 @@ def _phase(place: Place) -> Phase | None:
 
 
 def _answered() -> bool:
-    """Whether the service answers a new connection, from the address that was asked."""
+    """Return whether the service answers a new connection, from the requested address."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,

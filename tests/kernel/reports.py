@@ -1,4 +1,4 @@
-"""What a failing test says of a report: everything, where pytest would cut a tuple short."""
+"""The text of a report in a failing test, in full where pytest would shorten a tuple."""
 
 from __future__ import annotations
 

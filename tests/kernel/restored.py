@@ -1,4 +1,4 @@
-"""What the two real iptables make of a text: refused, or what they save after loading it.
+"""The results of both real iptables for a text: its refusal, or the rules saved after loading it.
 
 They run in a child, in a network namespace of its own, where there are the ipsets and the accounting objects
 that texts name. What a port's name means there is what nfparity's table says, for every protocol.
@@ -36,14 +36,14 @@ ACCOUNTS = ("one", "DEFAULT", "a.b-c_1", "a" * 31)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What each variant saves of a text, None where it refuses it, and what it says then."""
+    """The rules that each variant saves for a text, None if it refuses it, and its message."""
 
     saved: dict[str, str | None]
     said: dict[str, str]
 
     @property
     def accepted(self) -> bool:
-        """Whether either takes it."""
+        """True if either accepts it."""
         return any(text is not None for text in self.saved.values())
 
 

@@ -24,7 +24,7 @@ from translate.passes import lower
 from translate.read import read_ruleset
 
 BURST = 256
-"""How many packets are sent before what left is read: fewer than a device's queue holds."""
+"""The number of packets sent before those that left are read: fewer than a device's queue holds."""
 
 NODES = {
     Family.IP: """{"interfaces": {"eth0": ["192.0.2.2/24"], "pod0": ["10.0.0.1/8"]},

@@ -239,7 +239,7 @@ class Scene:
         return dict(self.node.ask(AskStatus()))
 
     def remains(self) -> dict[str, str]:
-        """What a dataplane could leave behind."""
+        """Return everything that a dataplane could leave behind."""
         conf = "for d in all default lo c0 s0; do for n in rp_filter accept_local route_localnet; do "
         return {
             "qdiscs": self.run("tc", "qdisc", "show"),

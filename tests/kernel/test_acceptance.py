@@ -34,7 +34,7 @@ NOT_MODELLED = re.compile(
     r"not modelled|is not read|unknown match|CT is read only with|\" shifts ports"
     r"|address range .* ends before it begins|there is no port \d+"
 )
-"""What is refused although iptables takes it, and why: the reader's own words."""
+"""Refusals of rules that iptables accepts, by the reader's words."""
 
 OTHER_FAMILY = re.compile(r" (-4|-6|--ipv4|--ipv6)( |$)")
 """Of a rule for the other family nobody looks at what stands before the option that says so."""
@@ -57,7 +57,7 @@ the port that SNAT counts from (``/0``) and seconds above 2^31 (``-1``), which i
 
 @dataclass
 class Compared:
-    """What became of texts, and where iptables and the reader disagree."""
+    """The results for texts, and those on which iptables and the reader disagree."""
 
     family: Family
     asked: Restorer
@@ -102,7 +102,7 @@ def read(text: str, family: Family) -> tuple[Ruleset | None, str]:
 
 
 def same(ours: Ruleset, theirs: Ruleset, family: Family) -> bool:
-    """Whether two rulesets mean the same; iptables-save leaves out some tests that never hold."""
+    """Return whether two rulesets mean the same; iptables-save omits some tests that never hold."""
     mine, other = meaning(ours, family), meaning(theirs, family)
     return mine == other or any(tests is None for tests, _ in mine)
 

@@ -66,7 +66,7 @@ def test_an_assessment_finds_the_same(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def findings(report: Any, mapping: Mapping | None) -> set[tuple[str, str]]:
-    """What was found of which services."""
+    """Return the findings, by service."""
     found = set()
     for one in report["findings"]:
         subject = one["affects"]

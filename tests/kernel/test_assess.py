@@ -1,4 +1,4 @@
-"""What changes with kube-proxy's mode, on the running kernel: a real kube-proxy's rules, and made ones."""
+"""Differences of kube-proxy's modes on the running kernel, for rules of a real kube-proxy and made ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEAKS = {
     "an undefined port of a ClusterIP": False,
     "no port at all, to a ClusterIP": False,
 }
-"""What leaks today on a real node, and whether it still will with Kubernetes 1.30."""
+"""Leaks on a real node in iptables mode, and whether they remain with Kubernetes 1.30."""
 
 pytestmark = [
     pytest.mark.kernel,
@@ -122,7 +122,7 @@ def test_a_flow_of_no_such_name_is_bad_input(capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
-    """What is told of a snapshot, and of the same one anonymised."""
+    """Return the findings of a snapshot, and of the same snapshot anonymised."""
     plain, hidden = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("hidden")
     files = snapshot_files()
     return of_snapshot(plain, files), of_snapshot(hidden, anonymise(files, bytes(32))[0])

@@ -81,7 +81,7 @@ with subprocess.Popen(waits, stdout=subprocess.PIPE) as other:
 
 
 def passes(tool: str, rules: str) -> object:
-    """Which addresses of the node a connection can be made to, once the tool has loaded the rules."""
+    """Return the addresses of the node that accept a connection once the tool has loaded the rules."""
     for needed in ("unshare", "nsenter", "ip", tool.split()[0]):
         if shutil.which(needed) is None:
             pytest.skip(f"needs {needed}")

@@ -1,4 +1,4 @@
-"""What the nft of Debian 12 and that of Debian 13 make of every statement, against what the rules mean."""
+"""Bytecode of every statement by the nft of Debian 12 and 13, against the meaning of the rules."""
 
 from __future__ import annotations
 

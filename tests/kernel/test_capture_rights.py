@@ -1,4 +1,4 @@
-"""What deploy/capture.yaml gives to a pod is what capture needs: with it all is read, and not without."""
+"""The rights in deploy/capture.yaml are exactly those that capture needs."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def namespaces() -> dict[str, set[int]]:
 
 
 def machine() -> dict[str, object]:
-    """What a replay could leave on the machine itself."""
+    """Return the state of the machine that a replay could change."""
     nft = subprocess.run(
         (find_tool("nft") or "nft", "list", "tables"), capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""What the tc program forwards by itself, and what it leaves to the stack, which answers as it always does.
+"""Packets that the tc program forwards itself, and those that it leaves to the stack.
 
 A client, a node and pods with stacks of their own; the client asks with UDP and is told what came of it: an
 answer, or the error that an ICMP message made of it.
@@ -42,7 +42,7 @@ print(*sorted(said))
 
 ANSWERED = ["answer"]
 UNREACHABLE = {Family.IP: "EHOSTUNREACH", Family.IP6: "ENETUNREACH"}
-"""What an unreachable route makes of a packet."""
+"""The error for a packet to an unreachable route."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def family(request: pytest.FixtureRequest) -> Family:
 def ask(
     network: Topology, family: Family, whom: str | None, *, limit: int = 64, size: int = 16, times: int = 1
 ) -> list[str]:
-    """What a client hears of a pod, an address, or the service; each word once."""
+    """Return the answers that a client gets from a pod, an address, or the service, each once."""
     address = pod_address(family, whom) if whom in PODS else whom or UDP.cluster_ip(family)
     port = UDP.pod_port if whom else UDP.port
     given = map(str, (int(family is Family.IP6), address, port, limit, size, times))

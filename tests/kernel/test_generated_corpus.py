@@ -43,7 +43,7 @@ def job(request: pytest.FixtureRequest) -> Job:
 
 @pytest.fixture(scope="module", params=["rules.iptables-save", "rules.ip6tables-save"])
 def cluster(request: pytest.FixtureRequest) -> Job:
-    """What kube-proxy writes for every feature of a Service, on a node of each family."""
+    """Return kube-proxy's rules for every feature of a Service, on a node of each family."""
     node = "node6.json" if "ip6" in request.param else "node.json"
     return read_job(KUBE / request.param, KUBE / node)
 
@@ -79,7 +79,7 @@ def test_parity(job: Job, made: GeneratedCorpus, name: str, level: int) -> None:
 
 
 def count(job: Job, made: GeneratedCorpus) -> CoverageReport:
-    """Which rules iptables-legacy counts packets in."""
+    """Return the rules in which iptables-legacy counts packets."""
     able("iptables-legacy")
     counts = count_in_kernel(job, made.flows)
     return coverage(job.ruleset, [counts], counted_by="iptables-legacy", flows=len(made.flows))

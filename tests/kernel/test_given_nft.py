@@ -102,7 +102,7 @@ class Roundtrips(NftablesLoader):
 
 
 def bytecode() -> str:
-    """What the kernel has for every rule and element, in no order: a hash has none."""
+    """Return the kernel's bytecode of every rule and element, unordered because a hash has no order."""
     said = run(("nft", "--debug=netlink", "list", "ruleset")).stdout
     lines = [line for line in said.splitlines() if line.startswith(("  [", "\telement"))]
     plain = (re.sub(r"__(set|map|chain)\d+|expires \w+| \d+ (?=\[end\])", "", line) for line in lines)
@@ -276,7 +276,7 @@ def kube_report(rules: str, node: str, form: str) -> ParityReport:
 
 
 def beginnings(report: ParityReport) -> dict[str, tuple[object, object]]:
-    """What was expected and observed of each differing flow, where it began to differ.
+    """Return the first expected and observed values that differ, for each differing flow.
 
     What follows of that depends on ports and endpoints that chance has drawn.
     """

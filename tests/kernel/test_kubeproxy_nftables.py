@@ -1,4 +1,4 @@
-"""What kube-proxy's nftables mode would load, loaded: as a real one's on this kernel, and of any cluster."""
+"""Rulesets of kube-proxy's nftables mode, loaded: as a real one's on this kernel, and of any cluster."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_drawn_clusters_load_also_without_names_and_node(shape: Shape, version: 
 
 
 def _behind(line: str) -> str:
-    """What follows the comment of a rule."""
+    """Return the text after the comment of a rule."""
     return line.rpartition('"')[2] if "--comment" in line else ""
 
 

@@ -93,7 +93,7 @@ def _output(cluster: Cluster, level: int) -> NftOutput:
 
 
 def _normal(listing: str) -> dict[str, tuple[str, list[str]]]:
-    """What is loaded, without comments; elements in any order."""
+    """Return the loaded ruleset without comments, with elements in any order."""
     found = {}
     for name, body in _BLOCK.findall(_COMMENT.sub("", listing)):
         head, _, elements = body.partition("elements = {")

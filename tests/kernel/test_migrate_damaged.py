@@ -180,7 +180,7 @@ class Folder(Request):
 
 @pytest.fixture(scope="module", params=[Variant.LEGACY, pytest.param(Variant.NFT, marks=pytest.mark.slow)])
 def variant(request: pytest.FixtureRequest) -> Variant:
-    """What differs between the two is the names of tools alone."""
+    """The two differ in the names of tools alone."""
     found = IptablesBackend(f"iptables-{request.param}").probe()
     if not found.ok:
         pytest.skip(found.reason)
@@ -365,7 +365,7 @@ ANOTHER = {
 
 @pytest.mark.parametrize("what", ANOTHER)
 def test_a_record_of_another(node: Worker, variant: Variant, plan: str, what: str) -> None:
-    """What is loaded tells more."""
+    """The loaded rules are better evidence."""
     bring_to(node, variant, plan, "confirmed")
     node.ask(Change((ANOTHER[what],)))
     if "family" in what:
@@ -391,7 +391,7 @@ def test_a_record_of_another_machine_after_a_reboot(node: Worker, variant: Varia
 
 
 def test_the_timer_needs_no_disk(node: Worker, variant: Variant, plan: str) -> None:
-    """What it restores it has in memory."""
+    """It restores from memory."""
     assert do(node, "apply", plan, within=1.5).error is None
     node.ask(Folder("gone"))
     seen = look(node, variant, at_rest=True)

@@ -1,4 +1,4 @@
-"""What ``nfparity migrate plan`` finds in live rules before anything is changed."""
+"""Findings of ``nfparity migrate plan`` in live rules before anything is changed."""
 
 from __future__ import annotations
 

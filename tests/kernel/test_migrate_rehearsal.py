@@ -73,7 +73,7 @@ class Nfparity(Request):
 
 @dataclass(frozen=True)
 class SavedRules(Request):
-    """What iptables-save prints of both families, without counters and times."""
+    """The output of iptables-save for both families, without counters and times."""
 
     variant: Variant
 

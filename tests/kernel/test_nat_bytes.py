@@ -135,7 +135,7 @@ def summed(data: bytes) -> bytes:
 
 
 def ways(loader: Loader, family: Family) -> dict[str, list[str]]:
-    """What leaves: a packet, its answer, and the errors of routers about both."""
+    """Packets that leave: one, its answer, and the errors of routers about both."""
     node = replace(node_of(family), sysctls={"net.netfilter.nf_conntrack_checksum": "0"})
     with Worker(StartWith(node, loader)) as worker:
 

@@ -1,4 +1,4 @@
-"""What the kernel makes of our text, and what we make of the kernel's.
+"""The kernel's version of our text, and our version of the kernel's.
 
 ``tests/corpus/rulesets/every-option`` spells every option that is read in ways of its own. iptables
 loads it into the kernel and saves it again in its one canonical way.

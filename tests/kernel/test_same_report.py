@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REAL = ROOT / "tests/corpus/rulesets/kube-real"
 FORMATS = (("text",), ("json",), ("sarif",), ("junit", "--no-times"))
 MANY = int(os.environ.get("NFPARITY_RUNS", "0"))
-"""How often each command is run by the slow tests: 100 takes hours."""
+"""The number of runs of each command in the slow tests; 100 take hours."""
 
 pytestmark = [
     pytest.mark.kernel,

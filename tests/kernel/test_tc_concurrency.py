@@ -20,7 +20,7 @@ from translate.ir import Family, Protocol, TcpFlag, parse_address
 SEGMENTS = 10_000
 BYTES = 1000
 AHEAD = 30 * BYTES
-"""How far an end may be ahead of what the other has acknowledged: half the window that both announce."""
+"""The bytes by which an end may be ahead of the other's acknowledgements: half the announced window."""
 
 
 @pytest.fixture(scope="module", autouse=True)

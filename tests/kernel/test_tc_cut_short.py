@@ -200,7 +200,7 @@ def test_what_a_guard_left_is_cleaned_by_the_next(scene: Scene) -> None:
 
 
 def test_a_disk_that_runs_full(scene: Scene) -> None:
-    """What is there is undone all the same, whoever does it; what is loaded completely stays."""
+    """Existing state is undone all the same, by anyone; what is loaded completely stays."""
     scene.node.ask(SmallDisk(64))
     steps = scene.node.ask(Steps(FIRST, ("10.2.0.2", 5300)))
     scene.run("nfparity", "tc", "unload")

@@ -1,4 +1,4 @@
-"""What no flow can say of the tc program for IPv6: extension headers, and discovery that is left alone."""
+"""Features of the tc program for IPv6 that no flow tests: extension headers, and untouched discovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of real connections when something around the tc program fails, beside iptables-legacy.
+"""Real connections when something around the tc program fails, compared with iptables-legacy.
 
 Pods ``pod1`` and ``pod3`` serve on all the time; ``pod2``, the only endpoint of some services, has the fault.
 """
@@ -199,7 +199,7 @@ def test_a_neighbour_that_does_not_answer(ground: Ground) -> None:
 
 @pytest.mark.parametrize("family", Family)
 def test_a_neighbour_that_is_not_known_yet(ground: Ground, family: Family) -> None:
-    """What waits for it is not lost, not even UDP of the node's own, which has changed its route."""
+    """Packets that wait for it are not lost, not even local UDP packets whose route has changed."""
     for place in PLACES:
         ground.topology.ip("node", "neigh flush dev pod2")
         asked = ground.ask(place, UDP, family, UDP.cluster_ip(family), UDP.port, 3, SHORT)

@@ -223,7 +223,7 @@ def test_another_number_of_connections(scene: Scene) -> None:
 
 
 def test_through_a_tunnel(scene: Scene) -> None:
-    """What goes into a tunnel is forwarded; what the tunnel makes of it is a packet made here."""
+    """Packets into a tunnel are forwarded; the encapsulated packet is a local one."""
     tunnel = (
         "link add x0 type vxlan id 5 dstport 4789 local {0} remote {1} dev {2}\n"
         "address add {3}/24 dev x0\nlink set x0 up\n"

@@ -58,7 +58,7 @@ SOME = 300
 
 
 class Numbers:
-    """Where the sources of the next round begin, so that no two rounds share one soon."""
+    """The first source port of the next round, so that rounds share no ports soon."""
 
     def __init__(self) -> None:
         self._next = 0

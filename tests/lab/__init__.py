@@ -1,4 +1,4 @@
-"""What tests and benches need and users do not: clusters, random rules, mutation, traffic, scale.
+"""Tools for tests and benches: clusters, random rules, mutation, traffic, scale.
 
 May import everything; no product module imports it, and no wheel ships it.
 """

@@ -1,4 +1,4 @@
-"""Whether the endpoints of a service are drawn as often as they should be, and how little more would show.
+"""Tests of the shares of a service's endpoints, and of the smallest difference that they find.
 
 ``python -m tests.lab.draws`` opens many new connections to one service of three endpoints through every
 backend, and then the same through translations in which one endpoint's share is too large by a little: the
@@ -50,14 +50,14 @@ SUBJECTS: Final = {
     "tc-O1": ("tc-ebpf", 1),
     "tc-O2": ("tc-ebpf", 2),
 }
-"""What draws: a backend at a level. The iptables ones have no translation to plant anything in."""
+"""Backends at a level that draw endpoints. Those of iptables have no translation to change."""
 
 _CLIENTS: Final = {Family.IP: "198.51.100.7", Family.IP6: "2001:db8:ffff::7"}
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What came of many connections: how often each endpoint was chosen, and the least p-value."""
+    """The results of many connections: the count of each endpoint, and the least p-value."""
 
     subject: str
     shift: float
@@ -168,7 +168,7 @@ def detection_power(
 
 
 def _chances(connections: int, shift: float) -> str:
-    """How likely a test of the shares of three endpoints is to see the shift in one of them."""
+    """Return the chance that a test of the shares of three endpoints finds the shift in one of them."""
     fair = Fraction(1, 3)
     seen = detection_power(connections, fair, float(fair) + shift, false_alarm_rate=FALSE_ALARM_RATE, tests=3)
     return (

@@ -52,7 +52,7 @@ LEVELS: Final = (0, 1, 2)
 """The optimisation levels that are checked."""
 
 REPEAT: Final = 24
-"""How often a flow to each service is repeated: one of three endpoints is missed once in 17,000."""
+"""The repetitions of a flow to each service: one of three endpoints is missed once in 17,000."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _FAMILY_ONLY: Final = frozenset({"icmp6"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """What one backend makes of the sample rules that use one extension."""
+    """The result of one backend for the sample rules that use one extension."""
 
     rules: int
     refused: tuple[Refusal, ...]

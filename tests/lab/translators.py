@@ -34,7 +34,7 @@ __all__ = ["TRANSLATORS", "Result", "compare_translators"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How one translation of some tables fared. ``refused`` counts nft's errors; 0: it loaded."""
+    """The result of one translation of some tables. ``refused`` counts nft's errors; 0: it loaded."""
 
     translator: str
     tables: str

@@ -1,4 +1,4 @@
-"""What was made before a measurement is none of its business."""
+"""Exclude objects made before a measurement from garbage collection during it."""
 
 from __future__ import annotations
 

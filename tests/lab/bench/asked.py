@@ -1,4 +1,4 @@
-"""What is asked of a run at 10,000 services, row by row, and whether it was reached.
+"""Targets for a run at 10,000 services, row by row, and whether they were reached.
 
 The figures were set before the first line was written. A row that is missed names the page that says where
 the time or memory goes, and what was tried.
@@ -40,7 +40,7 @@ class Outcome:
 
     @property
     def reached(self) -> bool:
-        """Whether the value is on the right side of the limit."""
+        """True if the value is on the right side of the limit."""
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
@@ -83,7 +83,7 @@ def _median(measure: str, scale: float = 1.0) -> Callable[[Figures], float | Non
 
 
 def _over(subject: str, base: str, measure: str) -> Callable[[Figures], float | None]:
-    """How many times what ``base`` took."""
+    """Return the quotient of the measured value and ``base``."""
 
     def value(figures: Figures) -> float | None:
         return _ratio(_cell(figures, subject), _cell(figures, base), measure)
@@ -92,7 +92,7 @@ def _over(subject: str, base: str, measure: str) -> Callable[[Figures], float | 
 
 
 def _growth(subject: str) -> Callable[[Figures], float | None]:
-    """How the first packet's ratio over plain forwarding grows from the smallest size."""
+    """Return the growth of the first packet's ratio over plain forwarding from the smallest size on."""
 
     def value(figures: Figures) -> float | None:
         found = []

@@ -1,4 +1,4 @@
-"""What was measured: samples per subject and size, one per round, and how they are summed up."""
+"""Measurements: samples per subject and size, one per round, and their summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on: processor, memory, kernel and versions of the tools."""
+"""The machine of a measurement: processor, memory, kernel and versions of the tools."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from translate.errors import MachineError
 __all__ = ["Change", "Flood", "Flooded", "LiveChange", "Load", "Loaded", "StartNode", "kernel_memory"]
 
 _KEPT: Final = ("SUnreclaim", "VmallocUsed", "Percpu")
-"""What rules take; caches, which the tools that load them fill, are reclaimable."""
+"""Kernel memory of rules; caches, which the tools fill, are reclaimable."""
 
 _CHUNK: Final = 250
 """Packets between two looks at what came out; fewer than the queue of a device holds."""
@@ -94,7 +94,7 @@ class Flood:
 
 @dataclass(frozen=True, slots=True)
 class Flooded:
-    """How many were ``sent``, how many of them left the node again, and the seconds."""
+    """The numbers of packets ``sent`` and of those that left the node again, and the seconds."""
 
     sent: int
     left: int

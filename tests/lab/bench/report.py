@@ -268,7 +268,7 @@ def _speeds(figures: Figures) -> Iterator[str]:
 
 
 def _missing(figures: Figures) -> Iterator[str]:
-    """Why there is no figure, each reason once with the sizes that it is for."""
+    """Yield the reasons for missing figures, each once with its sizes."""
     reasons: dict[tuple[str, str, str], list[int]] = {}
     for cell in figures.cells:
         for measure, why in cell.missing.items():

@@ -31,7 +31,7 @@ _WARM = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of everything: rounds, ``packets`` per sample at most, and seconds.
+    """The extent of a run: rounds, ``packets`` per sample at most, and seconds.
 
     ``load_rounds``: of loads, each into a fresh namespace; ``rounds``: of changes and packets, or 0 for
     loads alone.

@@ -1,4 +1,4 @@
-"""What a soak has come to, and the page that says so."""
+"""The result of a soak, and its page."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Soaked:
 
     @property
     def connections(self) -> int:
-        """How many connections came and went."""
+        """The number of connections that came and went."""
         return self.answered.total() + self.errors
 
     @property
     def failed(self) -> bool:
-        """Whether anything has."""
+        """True if anything has failed."""
         return bool(self.errors or self.broken)
 
     def add(self, place: str, protocol: Protocol, family: Family, asked: Asked) -> None:

@@ -1,4 +1,4 @@
-"""What is measured side by side: each makes of a cluster something to load, and a change of a service."""
+"""The subjects of the measurements: each turns a cluster into rules to load, and a change of a service."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 PLAIN: Final = "plain forwarding"
 WIDE: Final = (*VARIANTS, f"nfparity -O{max(LEVELS)}")
-"""Who loads the wide cluster, too: those that need seconds for it, not minutes."""
+"""Subjects that also load the wide cluster: those that take seconds for it, not minutes."""
 AnyChange = Change | LiveChange
 AnyProgram = Program | CondensedProgram
 _Output = NftOutput | BpfOutput
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class NotMeasured(Exception):  # noqa: N818  # a reason for the table, not a failure
-    """Why a subject cannot do what is measured."""
+    """The reason why a subject cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ def material(services: int, endpoints: int) -> Material:
 
 @dataclass(slots=True)
 class Ready:
-    """What is to be loaded, and the seconds of the steps that made it, none of which needs privileges."""
+    """The rules to load, and the seconds of the steps that made them, none of which needs privileges."""
 
     loader: Loader | None
     size: int = 0
     pure: dict[str, float] = field(default_factory=dict)
     output: _Output | None = None
-    """What a change of ours starts from."""
+    """The translation from which a change starts."""
 
 
 class Subject(ABC):
@@ -132,7 +132,7 @@ def _fragment(cluster: Cluster, service: Service) -> str:
 
 
 class _Translate(Subject):
-    """What Debian's iptables offers: its translator, and nft."""
+    """Debian's translator of iptables, and nft."""
 
     name = "iptables-restore-translate"
 
@@ -152,7 +152,7 @@ class _Translate(Subject):
 
 
 class _KubeProxy(Subject):
-    """What a kube-proxy of the nftables mode loads; what it spends to write that is not counted."""
+    """The ruleset of kube-proxy's nftables mode; the time to write it is not counted."""
 
     name = "kube-proxy's nftables"
 
@@ -185,7 +185,7 @@ class _Ours(Subject):
         return ready
 
     def changes(self, material: Material, loaded: Ready) -> tuple[AnyChange, AnyChange]:
-        """What ``translate --against`` writes, through the handle that loaded the rules."""
+        """Return changes by ``translate --against``, through the handle that loaded the rules."""
         whole, less = material.changed
         services = tuple(less if s is whole else s for s in material.cluster.services)
         cluster = replace(material.cluster, services=services)

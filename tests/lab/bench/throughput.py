@@ -1,4 +1,4 @@
-"""How fast this project's own parts run: the reader, the simulator, and the replay through a kernel."""
+"""Throughput of this project's own parts: the reader, the simulator, and the replay through a kernel."""
 
 from __future__ import annotations
 

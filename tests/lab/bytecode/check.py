@@ -30,11 +30,11 @@ __all__ = ["Checked", "Difference", "check"]
 
 _NEXT = "filter/next"
 _TOLD = 3
-"""How many packets are shown of each statement that differs."""
+"""The number of packets shown for each statement that differs."""
 
 
 Result = tuple[object, ...]
-"""What can be seen of a packet's way."""
+"""The observable results of a packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was checked: how many statements and packets, what differs, and what nftables refuses."""
+    """The numbers of statements and packets checked, the differences, and nftables' refusals."""
 
     statements: int = 0
     packets: int = 0
@@ -125,7 +125,7 @@ def check(programs: Sequence[Program], compilers: Sequence[Nft], *, seed: int = 
 
 
 def _key(statement: Statement) -> object:
-    """What two statements have in common that are written alike."""
+    """Return a key that is equal for statements that are written alike."""
     if isinstance(statement, Lookup):
         return statement.fields, statement.tests, type(statement.entries), tuple(statement.entries)
     return statement
@@ -153,7 +153,7 @@ def _apart(programs: Sequence[Program], statements: Sequence[Statement]) -> Prog
 
 
 def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
-    """What statements refer to, by their own names and by nft's."""
+    """Return the names that statements refer to, their own and nft's."""
     lists = recent_lists(program)
     world = World(
         family=program.family,
@@ -195,7 +195,7 @@ def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) ->
 
 
 def _result(state: State) -> Result:
-    """What was done, with the marks then, the marks at the end, and what lists hold now."""
+    """Return the actions with the marks at that time, the final marks, and the contents of lists."""
     lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
     return (*state.events, state.mark, state.connmark, state.tracked.name, lists)
 

@@ -43,13 +43,13 @@ from translate.ir import (
 __all__ = ["draw_samples", "told_apart"]
 
 _ENTRIES: Final = 4
-"""How many keys of a lookup, or elements of a set, get a witness of their own."""
+"""The number of keys of a lookup, or elements of a set, that get a witness of their own."""
 
 _MOST_VALUES: Final = 12
-"""How many values of one field are tried next to a witness."""
+"""The number of values of one field tried next to a witness."""
 
 _MIXED: Final = 16
-"""How many packets differ from a witness in several fields."""
+"""The number of packets that differ from a witness in several fields."""
 
 _ICMP: Final = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
 _ICMP_FIELDS: Final = frozenset({Field.ICMP_TYPE, Field.ICMP_CODE})
@@ -182,7 +182,7 @@ class _Drawer:
         return any(isinstance(test, kind) for test in self.statement.tests)
 
     def _count(self) -> int:
-        """Where counters stand for a packet that they let pass."""
+        """Return the state of counters that let a packet pass."""
         counters = [test for test in self.statement.tests if isinstance(test, Nth)]
         stands = range(max((test.every for test in counters), default=1) * 2)
         passing = (n for n in stands if all((n % t.every == t.packet) is not t.negated for t in counters))

@@ -1,4 +1,4 @@
-"""What one statement of a Program does to a packet, in the words of :mod:`tests.lab.bytecode.samples`.
+"""The effect of one statement of a Program on a packet, in terms of :mod:`tests.lab.bytecode.samples`.
 
 Written from the definitions of ``translate.ir`` alone: neither the passes nor the emitter are asked.
 """

@@ -24,7 +24,7 @@ _ATTRIBUTE: Final = re.compile(r"\|(\d{5})\|(.)(.)\|(\d{5})\|\t")
 _DATA: Final = re.compile(r"\| ((?:[0-9a-f]{2} ){4}) \|\t\|      data      \|")
 
 Attributes = Mapping[int, bytes]
-"""What a nest holds, by type. Each type is there once, but in lists."""
+"""The attributes in a nest, by type. Each type occurs once, except in lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a kube-proxy is told of its cluster: services, their endpoints, and the node that it runs on."""
+"""A cluster as kube-proxy knows it: services, their endpoints, and the node that it runs on."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class _Writer:
             self._endpoint(s, endpoint)
 
     def _refusals(self, s: Service, *, inside: bool, outside: bool) -> None:
-        """What becomes of packets to a service that has nobody to answer them."""
+        """Yield the rules for packets to a service without endpoints."""
         if s.endpoints:
             why, verdict = _note(f"{s.name} has no local endpoints"), "-j DROP"
         else:

@@ -27,7 +27,7 @@ _RANGES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How large a cluster is and what is in it; counts are of services unless they say otherwise.
+    """The size and contents of a cluster; counts are of services unless stated otherwise.
 
     ``endpoints`` is per service. ``without_endpoints`` have none at all. Each load balancer has a node
     port too; ``source_ranges`` are of the load balancers, ``external_local`` of those with a node port.
@@ -59,7 +59,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """Where a family's addresses come from; the node has the second address of ``nodes``."""
+    """The networks of a family's addresses; the node has the second address of ``nodes``."""
 
     services: Interval
     pods: Interval
@@ -210,7 +210,7 @@ def _placed(
 
 
 def _share(rng: random.Random, here: Sequence[object], elsewhere: Sequence[object], count: int) -> int:
-    """How many of a service's endpoints are on this node, as the pods that are left are spread."""
+    """Return the number of a service's endpoints on this node, for the pods that are left."""
     left = len(here) + len(elsewhere)
     return sum(rng.randrange(left) < len(here) for _ in range(count)) if left else 0
 

@@ -1,4 +1,4 @@
-"""Where faults are planted: rules on nodes, with the flows that must show every fault.
+"""Arenas for faults: rules on nodes, with the flows that must show every fault.
 
 ``kind`` is the kind node with its regression cases; ``cluster`` and ``cluster6`` are a small drawn cluster
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
@@ -82,7 +82,7 @@ def _batches(subject: Subject) -> tuple[Batch, ...]:
 
 
 def _again(flows: Iterable[Flow]) -> Iterable[Flow]:
-    """What a corpus that is made for rules leaves out and faults can show.
+    """Return flows that a corpus made for rules lacks, and that can show faults.
 
     Each use of a service with three more connections of the same client, for affinity; and with a router's
     word that the endpoint cannot be reached, which is about a translated packet. And with the bit of
@@ -126,7 +126,7 @@ def _pings(flows: Iterable[Flow]) -> Iterable[Flow]:
 
 
 def _marked(flows: Sequence[Flow]) -> Iterable[Flow]:
-    """What the node makes, with the mark, where rules know no services that :func:`_again` could use."""
+    """Return marked packets of the node, for rules without services that :func:`_again` could use."""
     if any(flow.id.startswith("service-") for flow in flows):
         return
     for flow in flows:

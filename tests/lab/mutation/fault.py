@@ -33,7 +33,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """What the fault is, stable while the output is: operator, block, and the change."""
+        """The identity of the fault, stable while the output is: operator, block, and the change."""
         became = "(gone)" if self.after is None else self.after.strip()
         return f"{self.operator}: {self.place.block}: {self.place.text.strip()} → {became}"
 

@@ -1,4 +1,4 @@
-"""What faults are judged by: flows on nodes, with what the reference expects of them.
+"""The flows that judge faults, on nodes, with the outcomes that the reference expects.
 
 The flows are the regression corpus or generated ones, and a few first packets with a random outcome many
 times over, so that the shares of endpoints and the spread of drawn ports are tested as well.
@@ -77,7 +77,7 @@ def prepare(batches: Iterable[Batch], reference: Backend, *, few: int, many: int
 def _times(
     flow: Flow, result: FlowResult, seen: set[tuple[object, ...]], own: set[int], *, few: int, many: int
 ) -> int:
-    """How often to repeat the first packet of a flow."""
+    """Return the number of repetitions of the first packet of a flow."""
     packet, first = flow.first.packet, _firsts(result)
     endpoints = frozenset((o.dst, o.dport) for o in first)
     if len(endpoints) > 1:

@@ -14,7 +14,7 @@ __all__ = ["Caught", "Verdict", "hunt"]
 
 
 class Verdict(StrEnum):
-    """What became of a fault."""
+    """The result for a fault."""
 
     CAUGHT = "caught"
     """A packet showed it."""

@@ -13,7 +13,7 @@ from translate.ir import Family, format_address, parse_address
 __all__ = ["MOST_ELEMENTS", "nft_faults"]
 
 MOST_ELEMENTS: Final = 48
-"""How many elements of one set or map get faults of their own."""
+"""The number of elements of one set or map that get faults of their own."""
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
 _PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"

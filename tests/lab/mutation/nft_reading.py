@@ -119,7 +119,7 @@ def _line(text: str, elements: Mapping[str, frozenset[str]]) -> Line:
 
 
 def _verdicts(says: str, elements: Mapping[str, frozenset[str]]) -> Iterator[tuple[Relation, str]]:
-    """What a rule may end with; all that it says where that is not understood."""
+    """Return the possible verdicts of a rule; all of its words if they are not understood."""
     match = _VMAP.match(says)
     if match is None:
         yield Relation(), says

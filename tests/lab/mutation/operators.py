@@ -1,4 +1,4 @@
-"""What faults are made of: ways to change a line of text in one place."""
+"""Operators that make faults: changes of a line of text in one place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.lab.mutation.fault import Fault, Place
 __all__ = ["Change", "Operators", "each", "faults_at", "gone"]
 
 Change = Callable[[str], Sequence[str | None]]
-"""What an operator makes of a line: other lines, or None for no line at all."""
+"""The lines that an operator makes of a line; None removes it."""
 
 Operators = Sequence[tuple[str, Change]]
 """Kinds of fault, each with what it does to a line."""

@@ -1,4 +1,4 @@
-"""What faults are planted in: a translation, and how one fault in it, while loaded, becomes another."""
+"""A translation that faults are planted in, and the change from one fault to the next while it is loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALREADY_ASKED: Final = "rules on the way ask or do the same, or leave no packet 
 NOTHING_FOLLOWS: Final = "whether here or at the end of a base chain, the packet is accepted as it is"
 
 TOGETHER: Final = 8
-"""How many faults one tc program holds."""
+"""The number of faults in one tc program."""
 
 _Planting = TypeVar("_Planting")
 """A translation with a fault in it, as it is loaded."""

@@ -17,7 +17,7 @@ __all__ = ["PROOFS", "Proof", "proof_of"]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why faults of this pattern change nothing.
+    """The reason why faults of this pattern change nothing.
 
     ``nested``: only where the line stands in an ``if``, ``above``: only below such a line.
     ``subject``: only in that translation.

@@ -46,7 +46,7 @@ def reduced(text: str, *, ends: bool = True) -> Reduced:
 class _Reduction:
     text: NftText
     _sites: dict[str, list[tuple[str, int, Relation]]] = field(default_factory=dict)
-    """Who calls a chain: the chain, the rule, and what is asked there."""
+    """The callers of a chain: the chain, the rule, and its tests."""
 
     def __post_init__(self) -> None:
         self.text = replace(

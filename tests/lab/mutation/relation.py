@@ -1,4 +1,4 @@
-"""What a rule asks of fields, as a table: the combinations of values with which it matches.
+"""The tests of a rule as a table: the combinations of values with which it matches.
 
 ``meta l4proto tcp`` and a set of ``meta l4proto . th dport`` in one rule are one table of two columns, whose
 rows are those of the set with ``tcp``. So what a test adds to another one of the same rule can be seen.

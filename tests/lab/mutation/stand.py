@@ -28,13 +28,13 @@ FALSE_ALARM_RATE: Final = 1e-6
 """The chance that fair shares count as a catch, for each fault."""
 
 _MOST_TELLING: Final = 8
-"""How many flows that have shown a fault of a block are asked first about the next."""
+"""The number of flows that have shown a fault of a block and run first for the next."""
 
 _FIRST_PART: Final = 64
-"""How many flows are asked at first about a fault that no telling one shows."""
+"""The number of flows that run first for a fault that no telling flow shows."""
 
 _PARTED: Final = 8
-"""What part of the flows is asked in parts, before all of them are asked at once for their shares."""
+"""The share of the flows that runs in parts, before all run at once for their shares."""
 
 
 @dataclass(slots=True)

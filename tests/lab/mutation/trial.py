@@ -29,18 +29,18 @@ SUBJECTS: Final = {
     "tc-O1": ("tc", 1),
     "tc-O2": ("tc", 2),
 }
-"""What faults are planted in: a translation at a level."""
+"""The subjects of faults: a translation at a level."""
 
 _PLANTERS: Final[dict[str, Callable[[Program], Planter[Any]]]] = {"nft": NftPlanter, "tc": BpfPlanter}
 
 BACKENDS: Final = {"nft": "nftables", "tc": "tc-ebpf"}
-"""Which backend carries the packets of a translation."""
+"""The backend that carries the packets of a translation."""
 
 FEW: Final = 24
-"""How often each flow with a random outcome is repeated: a branch of one half is missed once in 2**24."""
+"""The repetitions of a flow with a random outcome: a branch of one half is missed once in 2**24."""
 
 MANY: Final = 1600
-"""How often one flow to each service is: a share of 1/4 for 1/3 is missed about once in 70."""
+"""The repetitions of one flow to each service: a share of 1/4 for 1/3 is missed about once in 70."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Judged:
 
     @property
     def hole(self) -> bool:
-        """Whether the fault survived without a proof."""
+        """True if the fault survived without a proof."""
         return self.caught.verdict is Verdict.SURVIVED and self.proof is None
 
     @property
     def disproved(self) -> bool:
-        """Whether a packet showed what a proof says cannot be seen."""
+        """True if a packet showed a difference that a proof excludes."""
         return self.caught.verdict is Verdict.CAUGHT and self.proof is not None
 
 
@@ -71,7 +71,7 @@ class Trial:
 
     @property
     def clean(self) -> bool:
-        """Whether no fault is a hole and no proof is wrong."""
+        """True if no fault is a hole and no proof is wrong."""
         return not any(one.hole or one.disproved for one in self.judged)
 
     def count(self, verdict: Verdict) -> int:

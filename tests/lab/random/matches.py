@@ -50,7 +50,7 @@ _DEEPEST: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """What only one family has, or writes in its own way."""
+    """Words that only one family has, or writes in its own way."""
 
     addresses: tuple[str, ...]
     ranges: tuple[str, ...]

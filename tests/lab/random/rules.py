@@ -86,7 +86,7 @@ class _Table:
     words: Words
     lines: list[str] = field(default_factory=list)
     chances: int = 4
-    """How many more rules may draw: each packet draws anew, so that a flow's branches multiply."""
+    """The number of further rules that may draw: each draw multiplies a flow's branches."""
 
     def text(self) -> str:
         sides = {hook: hook in _DESTINATION for hook in _HOOKS[self.name]}

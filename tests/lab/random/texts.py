@@ -319,7 +319,7 @@ KINDS: Final = {
     "REDIRECT": {"--to-ports": "nat-ports"},
     "REJECT": {"--reject-with": "reject"},
 }
-"""What the arguments of each option are, a kind for each."""
+"""The kinds of arguments of each option."""
 
 _MANDATORY: Final = {
     "comment": ("--comment",),

@@ -12,7 +12,7 @@ __all__ = ["WORDS", "Words"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What one family's rules are drawn from, as iptables writes it.
+    """The words that one family's rules are drawn from, in iptables' spelling.
 
     Addresses are those of the kind cluster's worker for IPv4, and of ``six/node.json`` for IPv6. ``hosts``
     are single addresses without a length, ``sources`` and ``targets`` what NAT binds, ``strange`` are

@@ -28,7 +28,7 @@ FIRST_PORT: Final = 10_000
 LAST_PORT: Final = 60_000
 _KEPT_FAILURES: Final = 20
 _TCPI_TOTAL_RETRANS: Final = 100
-"""Where ``tcpi_total_retrans`` is in ``struct tcp_info`` (``linux/tcp.h``)."""
+"""The offset of ``tcpi_total_retrans`` in ``struct tcp_info`` (``linux/tcp.h``)."""
 _LINGER_RESET: Final = struct.pack("=ii", 1, 0)
 
 
@@ -57,7 +57,7 @@ class Ask(Request):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Which pod gave an answer, and when the connection began (``time.monotonic``, one for all processes)."""
+    """The pod that answered, and when the connection began (``time.monotonic``, one for all processes)."""
 
     began: float
     pod: str
@@ -65,14 +65,14 @@ class Answered:
 
 @dataclass(slots=True)
 class Asked:
-    """What became of a round. ``seen`` counts the addresses that pods saw as the source."""
+    """The results of a round. ``seen`` counts the addresses that pods saw as the source."""
 
     answers: list[Answered] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     pods: Counter[str] = field(default_factory=Counter)
     failed: int = 0
     failures: list[str] = field(default_factory=list)
-    """What the first of them were."""
+    """The first failures in words."""
     resent: int = 0
     seconds: float = 0.0
 

@@ -1,4 +1,4 @@
-"""What runs in the process that holds a namespace, or that has joined another's.
+"""The process that holds a namespace, or that has joined another's.
 
 A request is an object that is called there with the :class:`Host`; what it returns is the answer.
 """
@@ -115,7 +115,7 @@ class Ip(Request):
 
 @dataclass(frozen=True, slots=True)
 class ToolSaid:
-    """What a tool printed, and its exit status."""
+    """The output of a tool, and its exit status."""
 
     status: int
     out: str

@@ -1,4 +1,4 @@
-"""Who is where, and which services there are.
+"""The hosts and their places, and the services.
 
 A client outside of the cluster is on the node's uplink and has the node for its router, so that it reaches
 cluster IPs too. Each pod hangs on a veth pair of its own with a host route, as in kind's network (the ptp

@@ -15,7 +15,7 @@ __all__ = ["Curl", "CurlSaid", "Dig", "DigSaid", "Fetch"]
 
 @dataclass(frozen=True, slots=True)
 class CurlSaid:
-    """What one curl got: who answered, the sources that they saw, and what it printed of what went wrong."""
+    """The result of one curl: the pods that answered, the sources that they saw, and its errors."""
 
     status: int
     pods: Counter[str]
@@ -63,7 +63,7 @@ class Fetch(Request):
 
 @dataclass(frozen=True, slots=True)
 class DigSaid:
-    """How often each pod answered, and what dig printed of what went wrong."""
+    """The number of answers of each pod, and the errors that dig printed."""
 
     status: int
     pods: Counter[str]

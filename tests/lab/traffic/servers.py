@@ -1,4 +1,4 @@
-"""What a pod serves: lines, over TCP and UDP, and a web page, each with who answers and who was seen to ask.
+"""The services of a pod: lines over TCP and UDP, and a web page, each with the pod and the client's address.
 
 A line ``X`` is answered with ``POD ADDRESS PORT X``, so that an answer shows which pod gave it, the source
 that the pod saw, and that it is the answer to this question.

@@ -18,7 +18,7 @@ __all__ = ["BeginStreams", "EndStreams", "Kept", "LookAtStreams"]
 
 _KEPT: Final = "streams"
 _SECONDS: Final = 10.0
-"""How long an answer may take; TCP has sent a lost segment again long before."""
+"""The time limit for an answer; TCP sends a lost segment again long before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class BeginStreams(Request):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of all that this process kept open: how many answers there were, and what broke."""
+    """The results of all connections that this process kept open: the answers, and the failures."""
 
     connections: int
     answers: int

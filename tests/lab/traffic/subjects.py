@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Rules = Mapping[Family, str]
-"""What iptables-save prints, of each family."""
+"""The output of iptables-save, for each family."""
 
 _KEPT: Final = "subject"
 
