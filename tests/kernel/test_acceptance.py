@@ -51,8 +51,11 @@ FORGOTTEN = re.compile(
     r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d"
     r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)"
 )
-"""What iptables-save does not print as it was given: the last of several codes, a range of every port,
-the port that SNAT counts from (``/0``) and seconds above 2^31 (``-1``), which iptables-restore refuses."""
+"""Options that iptables-save does not print as they were given.
+
+These are the last of several codes, a range of every port, the port that SNAT counts from (``/0``), and
+seconds above 2^31 (``-1``), which iptables-restore refuses.
+"""
 
 
 @dataclass

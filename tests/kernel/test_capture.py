@@ -55,7 +55,7 @@ def loaded(snapshot: Snapshot, family: Family, variant: Variant | None = None) -
 
 
 def meaning(ruleset: Ruleset) -> object:
-    """What the rules do, by table and chain, for any order of tables and spelling of matches."""
+    """Return the meaning of the rules, by table and chain, whatever their order and spelling."""
     return {
         table.name: {
             chain.name: (chain.policy, [(set(r.tests), r.actions, r.comment) for r in chain.rules])

@@ -42,8 +42,10 @@ CARRIERS: Final = (
     ("nftables", 2),
     ("tc-ebpf", 2),
 )
-"""What carries the packets: a backend at a level. iptables takes the rules as they are at any level.
-Below -O2 the tc program has code for each service, and compiling that takes minutes at this size."""
+"""Backends at a level that carry the packets. iptables takes the rules unchanged at any level.
+
+Below -O2 the tc program has code for each service, and compiling that takes minutes at this size.
+"""
 
 
 def large_shape(services: int, family: Family) -> Shape:

@@ -276,7 +276,7 @@ _WORDS = (
     *(b"\x00", b"\x1b[31m", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\xe2\x80\xa8", b"\xd9\xa3", b"\xc2\xb2"),
     *(b"255.255.255.255", b"0.0.0.0/0", b"1.2.3.4/33", b"::", b"::ffff:1.2.3.4", b"fe80::1%eth0", b"eth0+"),
 )
-"""What is at the edge of something for one of the readers."""
+"""Words at the limit of one of the readers."""
 
 
 def _changed(data: bytes, seeds: tuple[bytes, ...], draw: random.Random) -> bytes:
@@ -388,7 +388,7 @@ def _ended(seconds: float) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Tried:
-    """What became of inputs of one kind: how many were read, refused in words, or neither."""
+    """The results for inputs of one kind: how many were read, refused in words, or neither."""
 
     read: int = 0
     refused: int = 0

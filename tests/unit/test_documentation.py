@@ -85,7 +85,7 @@ def _texts(node: ast.AST) -> Iterator[ast.Constant]:
                 yield one.value
 
 
-@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity"])
+@pytest.mark.parametrize("package", ["translate", "backends", "harness", "nfparity", "tests", "vm"])
 def test_docstrings_begin_with_the_thing_or_the_act(package: str) -> None:
     wrong = [
         f"{place}: {text.splitlines()[0]}"

@@ -201,7 +201,7 @@ def _result(state: State) -> Result:
 
 
 def _acts(sample: Sample, result: Result) -> bool:
-    """Whether a statement can be seen to act; its own counter is not seen where nothing follows."""
+    """Return whether a statement has a visible effect; its own counter has none if nothing follows."""
     state = State(sample)
     state.note("call", _NEXT)
     seen = tuple(one for one in result if not (isinstance(one, tuple) and one[:1] == ("count up",)))

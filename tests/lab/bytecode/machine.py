@@ -59,7 +59,7 @@ class RecentSet:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What nft's names stand for: chains whose rules are not run, counters, limits, sets of ``-m recent``.
+    """The objects behind nft's names: chains that are not run, counters, limits, sets of ``-m recent``.
 
     ``lists`` are the names of all lists, in order.
     """

@@ -77,7 +77,7 @@ _RANDOM_BITS: Final = 31
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a statement refers to: the ipsets by name, and of each list of ``-m recent`` its timeouts."""
+    """The objects of a statement: ipsets by name, and the timeouts of each list of ``-m recent``."""
 
     family: Family
     sets: Mapping[str, IpSet]
@@ -111,7 +111,7 @@ def perform(statement: Statement, state: State, world: World) -> bool:
 
 
 def holds(test: FieldTest, value: int | str | None) -> bool:
-    """Whether a test of a field is true of this value; None is an absent field."""
+    """Return whether a test of a field is true of this value; None is an absent field."""
     if value is None:
         return False
     if isinstance(value, int) and test.mask is not None:

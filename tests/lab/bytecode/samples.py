@@ -72,7 +72,7 @@ class Sample:
 
     @property
     def _broadcast_by_itself(self) -> bool:
-        """Whether the source has the type of a broadcast address whatever routes there are."""
+        """Return whether the source is of the type broadcast whatever routes there are."""
         source = self.number(Field.SADDR)
         return source >> 24 == 0 or source == _LIMITED_BROADCAST
 
@@ -82,7 +82,7 @@ class Sample:
 
     @property
     def fragment(self) -> bool:
-        """Whether it is a later fragment, which has no transport header."""
+        """True for a later fragment, which has no transport header."""
         return bool(self.values[Field.FRAGMENT])
 
     def address_type(self, asked: Field) -> int:
@@ -138,7 +138,7 @@ class State:
 
     @property
     def has_entry(self) -> bool:
-        """Whether the packet has a conntrack entry."""
+        """True if the packet has a conntrack entry."""
         return self.tracked in TRACKED
 
     def get(self, asked: Field) -> int | str | None:
@@ -173,7 +173,7 @@ class State:
                 return sample.values[asked]
 
     def seen(self, name: str, timeout: int | None, key: bytes, lists: tuple[str, ...]) -> bool:
-        """Whether an address is in a list, put there no longer than ``timeout`` seconds ago."""
+        """Return whether an address is in a list, added at most ``timeout`` seconds ago."""
         if (name, timeout, key) in self.listed:
             return self.listed[name, timeout, key]
         age = self.sample.ages[lists.index(name) % len(self.sample.ages)]

@@ -49,7 +49,7 @@ class Service:
 
     @property
     def external(self) -> bool:
-        """Whether it can be reached from outside of the cluster."""
+        """True if it can be reached from outside of the cluster."""
         return bool(self.node_port or self.external_ips or self.load_balancer_ips)
 
     @property
@@ -87,7 +87,7 @@ class Cluster:
 
     @property
     def with_comments(self) -> bool:
-        """Whether the rules of endpoints carry comments."""
+        """True if the rules of endpoints carry comments."""
         if self.comments is not None:
             return self.comments
         return sum(len(s.endpoints) for s in self.services) <= 1000

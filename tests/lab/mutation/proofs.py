@@ -30,7 +30,7 @@ class Proof:
     subject: str | None = None
 
     def covers(self, subject: str, fault: Fault) -> bool:
-        """Whether the proof is meant for ``fault`` in the translation ``subject``."""
+        """Return whether the proof is meant for ``fault`` in the translation ``subject``."""
         if self.nested and not fault.place.text.startswith("\t\t"):
             return False
         if self.subject not in (None, subject) or not re.search(self.above, fault.place.above):

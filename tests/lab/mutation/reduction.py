@@ -121,7 +121,7 @@ class _Reduction:
                 yield replace(line, asked=Relation(line.asked.fields, frozenset().union(*open_rows)))
 
     def _is_marked(self, says: str, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
-        """Whether every packet of which so much is known has been marked so when it comes to this rule."""
+        """Return whether every packet with these facts already has this mark when it reaches the rule."""
         if any(
             line.says == says and not line.others and known.beyond(line.asked).is_empty
             for line in self.text.chains[chain][:at]
@@ -141,7 +141,7 @@ class _Reduction:
         return line
 
     def _is_idle(self, line: Line, known: Relation, depth: int = 0) -> bool:
-        """Whether the rule does no more than to give verdicts to a packet of which so much is known."""
+        """Return whether the rule does no more than give verdicts to packets with these facts."""
         known = known.joined(line.asked)
         if known.is_empty:
             return True
@@ -158,12 +158,12 @@ class _Reduction:
         return True
 
     def _is_idle_after(self, chain: str, at: int, known: Relation, depth: int = 0) -> bool:
-        """Whether nothing is done behind a rule up to the end of a base chain, which accepts."""
+        """Return whether nothing is done after a rule up to the end of a base chain, which accepts."""
         rest = self.text.chains[chain][at + 1 :]
         return all(self._is_idle(line, known) for line in rest) and self._is_idle_behind(chain, known, depth)
 
     def _is_idle_behind(self, chain: str, known: Relation, depth: int = 0) -> bool:
-        """Whether nothing is done where a chain returns to."""
+        """Return whether nothing is done after a chain has returned."""
         if chain in self.text.bases:
             return "policy accept" in self.text.bases[chain]
         if depth > _DEEPEST:

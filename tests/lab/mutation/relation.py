@@ -52,7 +52,7 @@ class Relation:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no packet is as asked."""
+        """True if no packet matches."""
         return not self.rows
 
 

@@ -28,7 +28,7 @@ INLINE int is_planted(u32 fault) { return planted.lookup(&fault) != 0; }
 
 
 def can_switch(fault: Fault) -> bool:
-    """Whether the fault is one of a condition or of a statement, which can be behind a switch.
+    """Return whether the fault changes a condition or a statement, which a switch can guard.
 
     What the verifier refuses would take the others along: an entry that is used without asking whether it
     was found.

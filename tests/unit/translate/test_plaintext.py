@@ -1,4 +1,4 @@
-"""What an editor or a shell of Windows adds to a file changes nothing of what is read."""
+"""Additions of editors and shells of Windows change nothing of the meaning."""
 
 from __future__ import annotations
 

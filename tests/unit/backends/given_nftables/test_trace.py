@@ -1,4 +1,4 @@
-"""What chance and memory the chains of a listing have."""
+"""Randomness and state of the chains of a listing."""
 
 from __future__ import annotations
 

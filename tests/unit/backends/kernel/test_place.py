@@ -1,4 +1,4 @@
-"""Where a dataplane is kept."""
+"""The place of a dataplane's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a dataplane on disk."""
+"""The record of a dataplane on disk."""
 
 from __future__ import annotations
 

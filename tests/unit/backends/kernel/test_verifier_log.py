@@ -1,4 +1,4 @@
-"""What is left of the logs of compiler and verifier; all were said by Linux 6.18 or clang 14, but for one."""
+"""Shortened logs of compiler and verifier, all but one from Linux 6.18 or clang 14."""
 
 from __future__ import annotations
 

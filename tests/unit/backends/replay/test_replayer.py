@@ -1,4 +1,4 @@
-"""What the replayer makes of what it sees, on a node whose answers are made up.
+"""The replayer's conclusions from packets that it sees, on a node with made-up answers.
 
 A real kernel rarely makes the mistakes that must not go unnoticed; this one makes them on demand.
 """
@@ -412,7 +412,7 @@ def test_flows_that_are_sent_at_once_come_to_the_same(what: str, family: Family)
 
 
 def test_a_flow_that_a_rule_leads_to_another_ones_port_is_no_neighbour_of_it() -> None:
-    """What one arrives with is only known afterwards; the other is sent again, without it."""
+    """A flow's ports on arrival are only known afterwards; so the other flow is sent again, alone."""
     node, loader = Node(lambda p: [out(with_fields(p, dport=11))]), Forgetful()
     flows = [
         Flow(id=str(n), steps=(Send(packet=with_fields(UDP, sport=n), entry="a"),)) for n in (10, 11, 12)

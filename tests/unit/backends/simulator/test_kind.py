@@ -1,4 +1,4 @@
-"""What the rules of a kind node are there for, on that node."""
+"""The purpose of a kind node's rules, on that node."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NOT_TRANSLATED = {
     "-j CLASSIFY",
     "-j TCPMSS",
 }
-"""What one of the translations refuses, so that a case with it compares nothing there."""
+"""Extensions that one of the translations refuses, so that a case with them compares nothing there."""
 
 GUEST = Path(__file__).parents[3] / "corpus" / "guest"
 

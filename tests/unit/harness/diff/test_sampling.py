@@ -1,4 +1,4 @@
-"""How many runs are enough: the bound that is promised, and not many more."""
+"""The number of runs: it keeps the promised bound, and is not much larger."""
 
 from __future__ import annotations
 

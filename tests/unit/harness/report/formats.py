@@ -1,4 +1,4 @@
-"""What JUnit XML and SARIF have to look like, as far as reports use them."""
+"""The forms of JUnit XML and SARIF, as far as reports use them."""
 
 from __future__ import annotations
 

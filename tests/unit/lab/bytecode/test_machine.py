@@ -39,7 +39,7 @@ def sample(**values: int | str) -> Sample:
 def done(
     packet: Sample, *rules: Sequence[Instruction], sets: dict[int, Contents] | None = None
 ) -> list[object]:
-    """What the rules of a chain do, in order, by the first word of each event."""
+    """Return the effects of a chain's rules, in order, by the first word of each event."""
     state = State(packet)
     chains = {"c": [tuple(rule) for rule in rules], "aside": [(Decide(Verdict("return")),)]}
     run(Listing(rules=chains, sets=sets or {}), "c", state, NAMES)

@@ -27,7 +27,7 @@ def program(family: Family, level: int) -> Program:
 
 
 def changes(faults: list[Fault], operator: str) -> set[tuple[str, str]]:
-    """What differs between the line before and after, for each fault of a kind."""
+    """Return the differences between the line before and after, for each fault of a kind."""
     found = set()
     for fault in faults:
         if fault.operator == operator and fault.after is not None:

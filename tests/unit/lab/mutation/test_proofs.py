@@ -175,7 +175,7 @@ def test_the_local_endpoint_is_where_a_lost_draw_goes(rules: str) -> None:
 
 @pytest.mark.parametrize("rules", ["cluster", "cluster6"])
 def test_what_the_filter_rules_ask_for_is_elsewhere(rules: str) -> None:
-    """What is refused on the way in is not the node's, and what is refused on the way through is."""
+    """KUBE-PROXY-FIREWALL tests no address of the node, and KUBE-EXTERNAL-SERVICES only local ones."""
     node = loaded(rules)[0].node
     own = {a.value for i in node.interfaces for a in i.addresses}
     for rule in rules_of(rules, TableName.FILTER, "KUBE-PROXY-FIREWALL"):

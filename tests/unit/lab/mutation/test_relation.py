@@ -1,4 +1,4 @@
-"""What a rule asks, as a table."""
+"""The tests of a rule as a table."""
 
 from __future__ import annotations
 

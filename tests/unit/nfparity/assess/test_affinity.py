@@ -1,4 +1,4 @@
-"""What is told of lists of clients that are too short does not depend on what each client has drawn."""
+"""Findings about lists that are too short for their clients do not depend on random choices."""
 
 from __future__ import annotations
 

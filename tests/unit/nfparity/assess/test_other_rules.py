@@ -1,4 +1,4 @@
-"""What stays of the rules when kube-proxy's go."""
+"""The rules that remain without kube-proxy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot states without a packet."""
+"""Findings of a snapshot without packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What capture reads of a node, with tools that are scripts and a ``/proc`` that is a folder."""
+"""A node as capture reads it, with tools that are scripts and a ``/proc`` that is a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reaches a terminal is printable, what cannot be written is told, and files appear as a whole."""
+"""Output on terminals is printable, write errors are reported, and files appear as a whole."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Inline:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[AssessOptions, int | None, str | None]]:
-    """What pools were asked for; they answer without any dask."""
+    """The requests to pools, which answer without any dask."""
     found: list[tuple[AssessOptions, int | None, str | None]] = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What ``nfparity diff`` has not tested is said, with an exit status of its own; the backends are made up."""
+"""``nfparity diff`` reports untested flows, with an exit status of its own; the backends are made up."""
 
 from __future__ import annotations
 

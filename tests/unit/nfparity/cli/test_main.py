@@ -143,7 +143,7 @@ BAD_DUMPS = {
     "binary": (bytes(range(256)) * 80, ":1"),
     "long line": (b"A", ":1:"),  # 100 MB of them
 }
-"""What is wrong with a dump, the dump, and where the message must say that it is."""
+"""The name of a fault, a dump with it, and the place that the message must name."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What commands write, and where: printable, whole, and with a status that is never that of a difference."""
+"""Output of commands: printable, complete, and with a status that is never that of a difference."""
 
 from __future__ import annotations
 

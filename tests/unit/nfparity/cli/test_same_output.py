@@ -1,4 +1,4 @@
-"""What needs no kernel prints the same in every process, whatever order sets of strings have there."""
+"""Commands without a kernel print the same in every process, whatever the order of sets there."""
 
 from __future__ import annotations
 

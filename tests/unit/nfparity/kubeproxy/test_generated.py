@@ -30,7 +30,7 @@ SHAPES = (
 
 
 def rough(service: Service | Seen) -> tuple[object, ...]:
-    """What of a service every rule of it tells; endpoints in any order."""
+    """Return the facts about a service that all of its rules show; endpoints in any order."""
     near = {(e.address, e.port) for e in service.endpoints if e.local}
     everywhere = not service.internal_local or service.external
     spread = {(e.address, e.port) for e in service.endpoints}

@@ -43,7 +43,7 @@ def real(family: Family, *, comments: bool = True) -> Ruleset:
 
 
 def shown(told: Service) -> Service:
-    """What rules can show of a service: its endpoints as far as any rule leads to them."""
+    """Return the facts about a service that rules can show: its endpoints if a rule leads to them."""
     near = tuple(endpoint for endpoint in told.endpoints if endpoint.local)
     everywhere = not told.internal_local or told.external
     return replace(
@@ -54,7 +54,7 @@ def shown(told: Service) -> Service:
 
 
 def known(seen: Service, told: Service) -> Service:
-    """What was told, as far as the rules show it: None, and unplaced endpoints, where they do not."""
+    """Return the true facts as far as rules show them: None, and unplaced endpoints, for the rest."""
     places = {(e.address, e.port): e.local for e in seen.endpoints}
     endpoints = tuple(
         Endpoint(e.address, e.port, None) if places.get((e.address, e.port), e.local) is None else e
@@ -248,7 +248,7 @@ def test_an_interface_can_tell_pods_from_others() -> None:
 
 
 def test_a_terminating_endpoint_serves_only_what_may_not_leave() -> None:
-    """Where no ready endpoint is on the node, local traffic goes to a terminating one."""
+    """Local traffic goes to a terminating endpoint if no ready one is on the node."""
     rule = '-A KUBE-SVC-I5LIIXQNOWAPVLTF -m comment --comment "web/api:grpc -> 10.244.0.31:9000"'
     state = changed(rule, f"# {rule}")
     api = next(s for s in state.services if s.name == "web/api:grpc")

@@ -227,7 +227,7 @@ def test_plans_found_from_outside(name: str) -> None:
 
 
 def test_a_plan_holds_no_nft_text_and_loads_the_translation_alone() -> None:
-    """What is added to it is not looked at; another translation than the one that was tried is refused."""
+    """Additions to it are ignored; another translation than the one that was tried is refused."""
     data = json.loads(made().text())
     assert "load" not in data["families"][0]
     data["families"][0]["load"] = 'include "/etc/shadow"\nadd table inet theirs\n'

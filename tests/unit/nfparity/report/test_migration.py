@@ -1,4 +1,4 @@
-"""What a plan tells of itself."""
+"""A plan in words."""
 
 from __future__ import annotations
 

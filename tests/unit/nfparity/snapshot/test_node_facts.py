@@ -1,4 +1,4 @@
-"""What a snapshot says of the node, and what of it the node cannot hold."""
+"""Facts about the node in a snapshot, and those that the node cannot represent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes the maps of one tc program another's; tests/kernel/test_live_maps.py loads it."""
+"""Changes from the maps of one tc program to another's; tests/kernel/test_live_maps.py loads them."""
 
 from __future__ import annotations
 

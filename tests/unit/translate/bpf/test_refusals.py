@@ -65,7 +65,7 @@ def listing() -> Program:
 
 
 def lowered(statement: Statement) -> Case:
-    """What no rule is read as, put into the place of one."""
+    """Return a Program with a statement that no rule is read as."""
 
     def made() -> Program:
         program = rules("-j ACCEPT")()

@@ -1,4 +1,4 @@
-"""How many rules a packet can meet at most."""
+"""The greatest number of rules that a packet can meet."""
 
 from __future__ import annotations
 

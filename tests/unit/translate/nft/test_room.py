@@ -1,4 +1,4 @@
-"""How large maps are declared, and what becomes of one that outgrows that."""
+"""Declared sizes of large maps, and maps that outgrow theirs."""
 
 from __future__ import annotations
 

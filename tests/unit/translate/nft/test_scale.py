@@ -1,4 +1,4 @@
-"""How many objects the kernel gets: as many as there are shapes, whatever the number of services."""
+"""The number of kernel objects depends on the shapes of chains, not on the number of services."""
 
 from __future__ import annotations
 

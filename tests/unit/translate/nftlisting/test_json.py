@@ -1,4 +1,4 @@
-"""What ``nft -j`` prints becomes commands that libnftables takes back, or is refused."""
+"""The output of ``nft -j`` becomes commands that libnftables takes back, or is refused."""
 
 from __future__ import annotations
 

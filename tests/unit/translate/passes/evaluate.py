@@ -1,4 +1,4 @@
-"""What a Program does to one packet, written down a second time, for tests of the passes only.
+"""The effect of a Program on one packet, implemented a second time for tests of the passes.
 
 Exact: the result is a distribution over (how the chain ended, the marks and conntrack state then).
 Knows nothing of ``translate.passes``.
@@ -60,7 +60,7 @@ class State:
 
     fields: tuple[tuple[Field, int | str], ...]
     memory: tuple[tuple[str, object], ...] = ()
-    """Where counters stand, and which addresses are in lists; both are empty at first."""
+    """The state of counters, and the addresses in lists; both are empty at first."""
 
     @classmethod
     def of(cls, fields: Mapping[Field, int | str]) -> State:
@@ -145,7 +145,7 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
 def passed(
     tests: tuple[Test, ...], state: State, place: str
 ) -> tuple[list[tuple[Fraction, State]], list[tuple[Fraction, State]]]:
-    """Where all tests held, and where one did not, each with its share and the state then."""
+    """Return the branches in which all tests held, and those in which one did not, with shares and states."""
     alive, failed = [(Fraction(1), state)], []
     for number, test in enumerate(tests):
         going = []

@@ -42,7 +42,7 @@ PORTS = (53, 80, 81)
 
 @dataclass(frozen=True)
 class Plan:
-    """What chains of one shape have in common."""
+    """The common part of chains of one shape."""
 
     masquerades: bool
     sources: int

@@ -1,4 +1,4 @@
-"""Which rules come together, and the packets for which others must not."""
+"""Rules that are moved together, and packets for which others must not be."""
 
 from __future__ import annotations
 

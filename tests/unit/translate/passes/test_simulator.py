@@ -1,4 +1,4 @@
-"""What the simulator does with the rules as written is what the Program says, lowered at any level.
+"""The simulator's result for the rules as written is that of the Program, lowered at any level.
 
 The two share nothing but the vocabulary: the Program is evaluated by ``evaluate``, the rules by
 ``backends.simulator``; what a table decides about a packet, with which marks, and how likely, must
@@ -230,7 +230,7 @@ class Draw:
 
 
 Ended = tuple[object, int, int, int | None]
-"""What was decided, and the mark, the conntrack state and the connection's mark then."""
+"""The verdict, the mark, the conntrack state and the connection's mark."""
 
 
 def simulated(rules: Rules, table: TableName, view: View) -> dict[Ended, Fraction]:

@@ -1,4 +1,4 @@
-"""What qualifies for a template, and, for each condition, a packet that shows why it is one."""
+"""Conditions of a template, each with a packet that shows why it is needed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def agrees(rules: list[str], *packets: State) -> None:
 
 
 def remembered(found: Program, *packets: State) -> list[object]:
-    """What becomes of packets one after the other, each certain, when lists remember those before."""
+    """Return the results of packets one after the other, when lists remember the earlier ones."""
     seen: list[object] = []
     memory: tuple[tuple[str, object], ...] = ()
     for sent in packets:
@@ -167,7 +167,7 @@ NTH = "-m statistic --mode nth --every 2 --packet 0"
 
 
 def second(found: Program, first: State, then: State) -> dict[object, Fraction]:
-    """How a packet ends after one that a counter let through to END."""
+    """Return the result of a packet after one that a counter let through to END."""
     memory = next(after.memory for end, after in run(found, BASE, first) if isinstance(end, Dnat))
     shares: dict[object, Fraction] = {}
     for (end, _), share in run(found, BASE, State(then.fields, memory)).items():

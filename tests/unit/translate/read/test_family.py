@@ -1,4 +1,4 @@
-"""Which family rules are of: by what only one can hold, by the first comment, by the name."""
+"""The family of rules: by words that only one can hold, by the first comment, by the name."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_damaged_input(form, seed, times, named, family, table):
 
 
 def stable(ruleset: Ruleset) -> None:
-    """What is written of a ruleset is read as the same, and written the same again."""
+    """A written ruleset is read as the same, and written the same again."""
     try:
         written = write_save(ruleset)
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""What is written: the kernel's own text to the byte, and any text once and for all."""
+"""Written rules: the kernel's own text to the byte, and any other text in a stable form."""
 
 from __future__ import annotations
 

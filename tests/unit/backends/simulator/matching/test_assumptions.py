@@ -1,4 +1,4 @@
-"""What rules hide: both ways are followed, and what is said holds in whichever way it is filled in."""
+"""Hidden parts of rules: both branches are followed, and each holds for the rules that it assumes."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ RULE = st.builds("{}{}{}{}".format, INTERFACES, SOURCES, RANDOMS, ACTIONS)
 
 
 def holds(assumption: Assumption, rule: Rule) -> bool:
-    """Whether an assumption about a rule is true, now that its interfaces and sources are seen."""
+    """Return whether an assumption about a rule is true, given its interfaces and sources."""
     words = assumption.packet.split()
     packet = dict(zip(words[::2], words[1::2], strict=True))
     for test in rule.tests:

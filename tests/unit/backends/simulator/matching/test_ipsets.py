@@ -1,4 +1,4 @@
-"""What is in an ipset, as the kernel looks it up (``ip_set_getport.c``, ``ip_set_hash_gen.h``)."""
+"""Membership in ipsets, as the kernel looks it up (``ip_set_getport.c``, ``ip_set_hash_gen.h``)."""
 
 from __future__ import annotations
 

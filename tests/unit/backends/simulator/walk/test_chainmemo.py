@@ -83,7 +83,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 
 
 def both_ways(seed: int) -> Iterator[tuple[Ways, Ways]]:
-    """What comes of each flow where chains remember the earlier ones, and where they do not."""
+    """Return the outcomes of each flow with and without chains that remember earlier packets."""
     draw = random.Random(seed)
     simulation = Simulation(Job(rules=read_ruleset(ruleset(draw).encode(), name="rules"), node=NODE))
     for _ in range(8):

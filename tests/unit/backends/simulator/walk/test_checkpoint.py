@@ -91,7 +91,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 
 
 def both_ways(text: str, one: Flow) -> tuple[Ways, Ways]:
-    """What comes of a flow's ways where they take off late, and where all begin at the beginning."""
+    """Return the branches of a flow that begin at a checkpoint, and those that begin at the start."""
     simulation = Simulation(Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE))
     late: Ways = defaultdict(Fraction)
     for branch in simulation.simulate(one).branches:

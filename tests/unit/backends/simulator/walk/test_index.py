@@ -115,7 +115,7 @@ Ways = dict[tuple[Outcome, ...], Fraction]
 
 
 def both_ways(text: str, flows: list[Flow]) -> Iterator[tuple[Ways, Ways]]:
-    """What the index makes of each flow, and what the plain walk makes of it."""
+    """Return the outcomes of each flow by the index and by the plain walk."""
     job = Job(rules=read_ruleset(text.encode(), name="rules"), node=NODE)
     simulation = Simulation(job)
     for one in flows:

@@ -1,4 +1,4 @@
-"""What a worker answers: never an exception, and nothing larger than it needs to be."""
+"""Answers of a worker: never an exception, and no larger than necessary."""
 
 from __future__ import annotations
 

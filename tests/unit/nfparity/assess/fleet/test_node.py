@@ -1,4 +1,4 @@
-"""What is kept of an assessment."""
+"""The stored part of an assessment."""
 
 from __future__ import annotations
 

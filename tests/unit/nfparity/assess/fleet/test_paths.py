@@ -1,4 +1,4 @@
-"""Which snapshots a command line means."""
+"""The snapshots of a command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of addresses, whatever the key."""
+"""Properties of anonymised addresses that hold for every key."""
 
 from __future__ import annotations
 

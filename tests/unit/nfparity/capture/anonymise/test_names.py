@@ -1,4 +1,4 @@
-"""What must hold of names, whatever the key."""
+"""Properties of anonymised names that hold for every key."""
 
 from __future__ import annotations
 

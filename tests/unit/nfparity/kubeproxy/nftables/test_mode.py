@@ -18,14 +18,14 @@ from translate.read import read_ruleset
 
 REAL = Path(__file__).resolve().parents[4] / "corpus/rulesets/kube-real"
 OF_1_30 = InferredConfig(node_port_ips=(parse_address(Family.IP, "192.168.0.2"),))
-"""What the kube-proxy that gave the text saw of its node, which was another than node.json's."""
+"""The configuration of the kube-proxy that gave the text, whose node was not that of node.json."""
 
 _COMMAND = re.compile(r"(add|delete|flush) (table|chain|set|map|element|rule) (ip6?) kube-proxy ?(\S*) ?(.*)")
 
 
 @dataclass
 class Loaded:
-    """What a script leaves behind: declarations and elements by name, rules in their order."""
+    """The result of a script: declarations and elements by name, rules in their order."""
 
     declared: dict[str, str] = field(default_factory=dict)
     elements: dict[str, set[str]] = field(default_factory=dict)

@@ -21,7 +21,7 @@ def legal(*tests: Test) -> list[Part]:
 
 
 def match(options: str) -> str:
-    """How the tests of one rule are written."""
+    """Return the matches of one rule as text."""
     (rule,) = nft("filter", f"-A FORWARD {options} -j DROP")["filter_FORWARD"]
     return rule.removesuffix(" drop")
 

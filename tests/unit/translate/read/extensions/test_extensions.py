@@ -1,4 +1,4 @@
-"""What each match means; for each, what is wrong with it."""
+"""The meaning of each match, and its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each target means and where it may stand; for each, what is wrong with it."""
+"""The meaning of each target, its valid places, and its faults."""
 
 from __future__ import annotations
 
