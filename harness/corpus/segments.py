@@ -13,7 +13,7 @@ __all__ = ["announced_sizes", "announcing"]
 
 _LARGE = 9000
 _PATH = {Family.IP: 1460, Family.IP6: 1440}
-"""What an MTU of 1500 leaves."""
+"""The segment size for an MTU of 1500."""
 
 
 def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:

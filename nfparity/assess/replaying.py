@@ -59,15 +59,15 @@ class Trial:
 
 
 _Results = tuple[FlowResult, FlowResult]
-"""What was observed in iptables mode and in nftables mode."""
+"""The observed results in iptables mode and in nftables mode."""
 
 _Side = tuple[FlowResult, tuple[DifferentPath, ...]]
-"""What was observed in one mode, and by what it differs from what is expected in iptables mode."""
+"""The observed result in one mode, and its differences from the one expected in iptables mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """What one flow has shown."""
+    """The findings of one flow."""
 
     changed: tuple[ChangedPacket, ...] = ()
     routed: ChangedPacket | None = None

@@ -17,7 +17,7 @@ _MTU: Final = 1500
 _LOOPBACK_MTU: Final = 65536
 _HEADERS: Final = {Family.IP: 40, Family.IP6: 60}
 _UNASKED: Final = {Family.IP: 536, Family.IP6: 1220}
-"""What a sender takes for granted without the option (RFC 9293, 3.7.1)."""
+"""The segment size that a sender assumes without the option (RFC 9293, 3.7.1)."""
 
 
 def with_segment_size(skb: Skb, limit: int | None) -> Packet:
