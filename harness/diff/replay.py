@@ -61,8 +61,8 @@ def replay(
     """Run all flows through all backends and return their results, in the order of ``backends``.
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
-    a flow without an expected result (None) runs once, and so does each whose id is in ``once``. A refusal of
-    the rules is a result, not an error.
+    a flow without an expected result (None) runs once. So does each whose id is in ``once``, and it is not
+    compared. A refusal of the rules is a result, not an error.
     Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
     results for other flows than it was given.
     """
@@ -115,8 +115,9 @@ class _Asked:
     def differing(self, place: int, seen: FlowResult) -> tuple[DifferentPath, ...]:
         """The differences of the flow at an index."""
         flow, expected = self.flows[place], self.expected[place]
-        sampling = ONCE if flow.id in self.once else self.sampling
-        return () if expected is None else sampling.differing(flow, expected, seen)
+        if expected is None or flow.id in self.once:
+            return ()
+        return self.sampling.differing(flow, expected, seen)
 
     def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
         """Return the number of further runs of the flow at a place, or None."""

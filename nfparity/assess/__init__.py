@@ -3,8 +3,8 @@
 ``catalogue`` holds the known differences as data, ``facts`` the facts of one node. ``detectors`` has one
 detector per difference: it makes flows that would show the difference, and claims changed packets of its
 kind. ``other_rules`` separates the rules that kube-proxy did not write. ``fate`` sums up an outcome in one
-word. ``replaying`` sends the flows through both modes; ``assessing`` puts the results together. Only
-``nfparity.cli`` and ``nfparity.report`` import this package.
+word. ``alike`` finds flows to services of one kind. ``replaying`` sends the flows through both modes;
+``assessing`` puts the results together. Only ``nfparity.cli`` and ``nfparity.report`` import this package.
 """
 
 __all__: list[str] = []

@@ -29,7 +29,7 @@ from translate.ir import AnyOf, Field, FieldTest, Interval, Rule, Test
 
 __all__ = ["FEWEST", "FlowClass", "Kinds", "Renaming", "flow_classes"]
 
-FEWEST = 6
+FEWEST = 3
 """The members that a class needs at least; smaller ones are tested in full."""
 
 _ODDS = 1e-6

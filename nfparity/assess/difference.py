@@ -39,8 +39,7 @@ class ChangedPacket:
     ``packet`` and ``entry`` are those of the connection's first packet; ``step`` is the index of the
     step that differs, and ``fields`` names the fields of the outcome that differ. If a whole flow was
     measured, ``fields`` is ``("measure",)`` and ``told`` is the result in words. ``instead`` describes the
-    outcome after the change where no outcome was observed. ``like`` is the id of the flow that has shown it,
-    for a flow of its class (:mod:`nfparity.assess.alike`). ``tracing`` finds the iptables rules on demand,
+    outcome after the change where no outcome was observed. ``tracing`` finds the iptables rules on demand,
     because the walk through every rule is slow and most detectors do not need it.
     """
 
@@ -53,7 +52,6 @@ class ChangedPacket:
     fields: tuple[str, ...] = ()
     told: str = ""
     instead: str = ""
-    like: str = field(default="", compare=False)
     tracing: Callable[[], Traced] | None = field(default=None, compare=False, repr=False)
 
     @property

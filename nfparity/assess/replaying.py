@@ -110,8 +110,7 @@ class _Judge:
         now, later = (renaming.result(one, flow) for one in shown)
         measured = flow.id in self.measures
         other = () if measured else self.sampling.differing(flow, self.expected[flow.id], later)
-        made = self.of(flow, (now, ()), (later, other))
-        return replace(made, changed=tuple(replace(one, like=shown[0].flow_id) for one in made.changed))
+        return self.of(flow, (now, ()), (later, other))
 
 
 def try_flows(
@@ -162,7 +161,8 @@ def try_flows(
         sent, *(zip(s.results, s.differing, strict=True) for s in sides), strict=True
     ):
         results[flow.id] = now[0], later[0]
-        judged[flow.id] = judge.of(flow, now, later)
+        if flow.id not in others:
+            judged[flow.id] = judge.of(flow, now, later)
     by_id = {flow.id: flow for flow in flows}
     doubtful = [flow for one in classes for flow in _infer(one, by_id, judge, results, judged)]
     trial = Trial(
@@ -206,7 +206,7 @@ def _infer(
     for flow_id, renaming in one.others:
         flow = flows[flow_id]
         if sure and (
-            flow_id not in results or _agrees(flow, results[flow_id], judged[flow_id], told, renaming)
+            flow_id not in results or _agrees(flow, results[flow_id], judge.expected[flow_id], told, renaming)
         ):
             judged[flow_id] = judge.by_another(flow, renaming, shown)
         else:
@@ -216,12 +216,13 @@ def _infer(
 
 
 def _agrees(
-    flow: Flow, own: _Results, judged: _Judged, told: tuple[OutcomeBranch, ...], renaming: Renaming
+    flow: Flow, own: _Results, expected: FlowResult, told: tuple[OutcomeBranch, ...], renaming: Renaming
 ) -> bool:
     """Return whether the one run of a flow showed nothing but what the first flow of its class has shown."""
-    if judged.disputed is not None:
+    now, later = own
+    if any(differing_paths(flow, expected, now)):
         return False
-    return not any(differing_paths(flow, renaming.result(replace(own[1], branches=told), flow), own[1]))
+    return not any(differing_paths(flow, renaming.result(replace(later, branches=told), flow), later))
 
 
 def _routed(flow: Flow, now: FlowResult, later: FlowResult) -> ChangedPacket:

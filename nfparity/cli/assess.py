@@ -36,6 +36,8 @@ cannot be assessed does not end the run. Workers read the snapshots themselves: 
 under the same path, nfparity of this version, and root.
 
 The same input gives the same report: flows with random outcomes are sent until every outcome has been seen.
+Of services that differ in addresses, ports and names alone, two are tested so; each flow to the others is
+sent once, and must show what those two have shown. With --against, every service is tested in full.
 
 exit status: 0 nothing changes, 1 findings, 2 bad input, 3 the machine lacks something, 4 nothing changes, but
 not everything was tested; of several snapshots the highest

@@ -9,10 +9,11 @@ from fractions import Fraction
 import pytest
 
 from backends.model.contract import Availability, Job
-from backends.model.flow import Flow, Send
+from backends.model.flow import Flow, Repeated, Send
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, Verdict
 from backends.model.packet import Packet
 from harness.diff.replay import replay
+from harness.diff.sampling import CERTAIN
 from translate.errors import MachineError, Note
 from translate.ir import Family
 
@@ -33,6 +34,7 @@ class Drops:
     limits: tuple[Note, ...] = ()
     endless: threading.Event | None = None
     closed: bool = False
+    runs: dict[str, int] = field(default_factory=dict)
 
     def probe(self) -> Availability:
         return Availability(True)
@@ -44,8 +46,10 @@ class Drops:
         finally:
             self.closed = True
 
-    def replay(self, flows: Iterable[Flow]) -> Iterator[FlowResult]:
-        for flow in flows:
+    def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
+        for one in flows:
+            flow, times = (one.flow, one.times) if isinstance(one, Repeated) else (one, 1)
+            self.runs[flow.id] = self.runs.get(flow.id, 0) + times
             name = self.ids.get(flow.id, flow.id)
             if name is None:
                 return
@@ -89,3 +93,19 @@ def test_an_interrupt_closes_every_session(worker: Job) -> None:
         replay([slow, quick], worker, flows(100_000), progress=interrupt)
     assert slow.closed
     assert quick.closed
+
+
+def test_a_flow_that_runs_once_is_not_compared(worker: Job) -> None:
+    half = Fraction(1, 2)
+    wanted = tuple(OutcomeBranch(half, (Outcome(verdict=Verdict.LOCAL, mark=n),)) for n in range(2))
+    drops = Drops()
+    (found,) = replay(
+        [drops],
+        worker,
+        flows(2),
+        expected=[FlowResult(f"f{n}", wanted) for n in range(2)],
+        sampling=CERTAIN,
+        once={"f0"},
+    )
+    assert drops.runs["f0"] == 1 < drops.runs["f1"]
+    assert found.differing[0] == () != found.differing[1]
