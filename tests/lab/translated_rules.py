@@ -45,6 +45,8 @@ class Fate(StrEnum):
     FAILS = "does not load"
     COMMENT = "a comment"
     REFUSED = "refused"
+    UNTESTED = "no packets"
+    """Its packets cannot be sent here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def _fate(single: Single, translate: Callable[[Ruleset], tuple[str, int]]) -> Fa
         ):
             wanted, seen = reference.replay(single.flows), kernel.replay(single.flows)
             differs = [compare(f, w, s) for f, w, s in zip(single.flows, wanted, seen, strict=True)]
+    except UnsupportedError:
+        return Fate.UNTESTED
     except MachineError as e:
         if "Error: " not in str(e):
             raise

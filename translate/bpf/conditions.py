@@ -178,7 +178,7 @@ def in_key(field: Field) -> str:
 
 
 def _field_test(test: FieldTest, family: Family) -> str:
-    refuse_field(test.field)
+    refuse_field(test.field, family)
     column = FIELDS[test.field]
     text = column.text
     if test.mask is not None:
@@ -217,8 +217,8 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
     return f"({text} >= {literal(value.low)} && {text} <= {literal(value.high)})"
 
 
-def refuse_field(field: Field) -> None:
-    """Raise CannotExpress for what belongs to a socket or to IPsec."""
+def refuse_field(field: Field, family: Family) -> None:
+    """Raise CannotExpress for what belongs to a socket or to IPsec, and for IPv6's reverse path."""
     if field in _OF_SOCKETS:
         reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
         raise CannotExpress("socket-owner", reason)
@@ -227,6 +227,9 @@ def refuse_field(field: Field) -> None:
         raise CannotExpress("socket-lookup", reason)
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")
+    if field in (Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK) and family is Family.IP6:
+        reason = "the tc program knows one route for each IPv6 prefix, and rpfilter looks for any of them"
+        raise CannotExpress("rpfilter6", reason)
 
 
 def refuse_type(field: Field, value: Value, family: Family) -> None:

@@ -5,11 +5,12 @@ A note is no refusal: the translation is complete, and its user should know of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from translate.errors import Note
 from translate.ir import (
+    Family,
     Field,
     FieldTest,
     Limit,
@@ -28,6 +29,7 @@ __all__ = [
     "notes_on_counted_ports",
     "notes_on_limits",
     "notes_on_lists",
+    "notes_on_reverse_paths",
     "notes_on_segment_sizes",
 ]
 
@@ -113,13 +115,27 @@ def notes_on_bridges(program: Program) -> tuple[Note, ...]:
     required by Kubernetes. nftables can only test whether the packet came in by a bridge
     (``nft_meta_store_ifkind``).
     """
-    return tuple(dict.fromkeys(Note(origin, BACKEND, "physdev", _BRIDGES) for origin in _bridged(program)))
+    origins = _testing(program, {Field.BRIDGED})
+    return tuple(dict.fromkeys(Note(origin, BACKEND, "physdev", _BRIDGES) for origin in origins))
 
 
-def _bridged(program: Program) -> Iterator[Origin]:
+def notes_on_reverse_paths(program: Program) -> tuple[Note, ...]:
+    """Return a note for each rule with ``-m rpfilter`` over IPv6 (``ip6t_rpfilter``, ``nft_fib6_eval``)."""
+    if program.family is Family.IP:
+        return ()
+    text = (
+        "where two devices have a route to the same prefix, rpfilter takes that of the packet's own device,"
+        " and nftables the first"
+    )
+    origins = _testing(program, {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
+    return tuple(dict.fromkeys(Note(origin, BACKEND, "rpfilter6", text) for origin in origins))
+
+
+def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
+    """Yield the origins of rules that test one of the fields."""
     for chain in program.chains:
         for statement in chain.statements:
-            if any(isinstance(t, FieldTest) and t.field is Field.BRIDGED for t in flat(statement.tests)):
+            if any(isinstance(t, FieldTest) and t.field in fields for t in flat(statement.tests)):
                 yield from (each.origin for each in alternatives(statement))
 
 

@@ -115,8 +115,22 @@ class Router6:
     # Input
 
     def leads_back(self, src: int, dst: int, dev: str) -> bool:
-        """Never called: the reader refuses rpfilter for IPv6."""
-        raise NotImplementedError
+        """Return whether a route to ``src`` leads out of ``dev`` (``rpfilter_lookup_reverse6``).
+
+        Of several routes to the longest prefix, any one out of the device will do (``rt6_device_match``).
+        """
+        if dev == LOOPBACK:
+            return True
+        strict = src in LINK_LOCAL
+        if any(not strict or entry.dev == dev for entry in self._local.get(src, ())):
+            return False
+        for size, entries in self._by_length:
+            there = entries.get(src & -size, [])
+            if any(entry.dev == dev for entry in there):
+                return True
+            if there and not strict:
+                return False
+        return False
 
     def not_received(self, src: int, dst: int, dev: str) -> str | None:
         """Return why a packet is dropped before any hook (``ip6_rcv_core``); None when it is not."""

@@ -6,10 +6,14 @@ import pytest
 
 from backends.model.node import node_from_json
 from backends.simulator.routing.ip4 import Router
+from backends.simulator.routing.ip6 import Router6
 from tests.unit.translate.rules import nft, program
 from translate.bpf import emit
 from translate.errors import ParseError
 from translate.ir import Family, parse_address
+from translate.nft import emit as to_nft
+from translate.passes import lower
+from translate.read import read_ruleset
 
 NODE = """{
   "interfaces": {"eth0": ["192.0.2.2/24"], "pod0": ["10.1.0.1/24"]},
@@ -53,6 +57,48 @@ def test_no_way_back_takes_two_rules(options: str, text: str, level: int) -> Non
 def test_tc_ebpf() -> None:
     text = emit(program("raw", "-A PREROUTING -m rpfilter --validmark --invert -j DROP")).chains
     assert "!(reverse_path(p) == 0x1)" in text
+
+
+def test_over_ipv6_nobody_passes() -> None:
+    text = b"""*raw
+:PREROUTING ACCEPT [0:0]
+-A PREROUTING -m rpfilter -j DROP
+-A PREROUTING -m rpfilter --invert -j DROP
+COMMIT
+"""
+    legal = to_nft(lower(read_ruleset(text, name="rules", family=Family.IP6), level=0)).text
+    assert "ip6 saddr :: drop" in legal
+    assert "ip6 saddr != :: jump" in legal
+    assert "fib saddr . iif oif exists drop" in legal
+
+
+@pytest.mark.parametrize(
+    ("src", "dev", "back"),
+    [
+        ("2001:db8::9", "eth0", True),
+        ("2001:db8::9", "pod0", False),
+        ("2001:db8::2", "eth0", False),  # the node's own
+        ("2001:db8::", "eth0", False),  # the routers of the network
+        ("2606::1", "eth0", True),
+        ("2606::1", "pod0", False),
+        ("fd00:1::9", "pod0", True),
+        ("fd00:1::9", "pod1", True),
+        ("fd00:1::9", "eth0", False),
+        ("fe80::9", "eth0", True),
+        ("fe80::9", "pod0", False),
+        ("fe80::2", "pod1", True),  # another device's own, of another link
+        ("::1", "lo", True),
+    ],
+)
+def test_the_way_back_over_ipv6(src: str, dev: str, *, back: bool) -> None:
+    node = """{
+      "interfaces": {"eth0": ["2001:db8::2/64", "fe80::2/64"], "pod0": ["fd00:1::1/64"],
+                     "pod1": ["fd00:1::2/64", "fe80::3/64"]},
+      "routes": [{"dst": "default", "via": "2001:db8::1", "dev": "eth0"}],
+      "sysctls": {"net.ipv6.conf.all.forwarding": "1"}
+    }"""
+    router = Router6(node_from_json(node, name="node"))
+    assert router.leads_back(parse_address(Family.IP6, src), 0, dev) is back
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ from translate.nft.notes import (
     notes_on_counted_ports,
     notes_on_limits,
     notes_on_lists,
+    notes_on_reverse_paths,
     notes_on_segment_sizes,
 )
 from translate.passes.accounts import account_origins
@@ -181,6 +182,7 @@ class Draft:
             *notes_on_limits(buckets(self.program).values()),
             *notes_on_counted_ports(counted_ports(self.program)),
             *notes_on_bridges(self.program),
+            *notes_on_reverse_paths(self.program),
             *notes_on_segment_sizes(self.program),
         )
 

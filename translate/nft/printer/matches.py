@@ -72,7 +72,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
     if field is Field.CT_STATE and test.mask is None:
         return f"{left} {_states(test)}"
     if field in _REVERSE_PATHS:
-        return f"{left} exists {_NO_BROADCAST}"
+        return f"{left} exists {_NO_BROADCAST}" if family is Family.IP else f"{left} exists"
     if field in (Field.IPSEC_IN, Field.IPSEC_OUT):
         there = any(1 in v for v in test.values if isinstance(v, Interval)) is not test.negated
         return f"{left} {'exists' if there else 'missing'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import Family, Field, FieldTest, Interval, TableName, Test
+from translate.ir import AnyOf, Family, Field, FieldTest, Interval, TableName, Test
 from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
 from translate.read.spelling.errors import OptionError
 
@@ -17,7 +17,11 @@ def _rpfilter(given: Given, context: Context) -> tuple[Test, ...]:
     if context.table not in _TABLES:
         raise OptionError(f"match rpfilter is not valid in table {context.table}", hint="only in mangle, raw")
     field = Field.REVERSE_PATH_BY_MARK if given.has("--validmark") else Field.REVERSE_PATH
-    return (FieldTest(field=field, values=(Interval.point(1),), negated=given.has("--invert")),)
+    back = FieldTest(field=field, values=(Interval.point(1),), negated=given.has("--invert"))
+    if context.family is Family.IP:
+        return (back,)
+    nobody = FieldTest(field=Field.SADDR, values=(Interval.point(0),), negated=back.negated)
+    return (nobody, back) if back.negated else (AnyOf(tests=(nobody, back)),)
 
 
 RPFILTER: Final = MatchExtension(
@@ -29,6 +33,5 @@ RPFILTER: Final = MatchExtension(
         OptionSpec(name="--accept-local", arguments=0, refused="it is not modelled that own addresses pass"),
     ),
     meaning=_rpfilter,
-    family=Family.IP,
 )
-"""``-m rpfilter`` of IPv4 (``ipt_rpfilter``)."""
+"""``-m rpfilter``. Over IPv6 a packet from ``::`` passes, whatever the routes are (``ip6t_rpfilter``)."""

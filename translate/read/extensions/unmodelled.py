@@ -50,7 +50,6 @@ rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
 realm: !--realm=1
-rpfilter: --loose=0 --validmark=0 --accept-local=0 --invert=0
 rt: !--rt-type=1 !--rt-segsleft=1 !--rt-len=1 --rt-0-res=0 --rt-0-addrs=1 --rt-0-not-strict=0
 srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
@@ -97,9 +96,7 @@ TTL: --ttl-set=1 --ttl-dec=1 --ttl-inc=1
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("realm", "ttl", "CLUSTERIP", "ECN", "TTL", "ULOG"), Family.IP),
-    **dict.fromkeys(
-        ("dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rpfilter", "rt", "srh"), Family.IP6
-    ),
+    **dict.fromkeys(("dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"), Family.IP6),
     **dict.fromkeys(("DNPT", "HL", "SNPT"), Family.IP6),
 }
 
