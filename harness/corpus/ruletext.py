@@ -38,6 +38,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Nth,
+    Proxy,
     Random,
     Recent,
     Redirect,
@@ -188,6 +189,10 @@ def action_text(action: Action, family: Family) -> str:
         case LimitMss(mss=mss):
             most = "what the MTU of its path leaves" if mss is None else str(mss)
             return f"lowers the MSS that a SYN announces to {most}"
+        case Proxy(address=address, port=port):
+            where = f"port {port}" if port else "its own port"
+            where += "" if address is None else f" of {format_address(family, address)}"
+            return f"hands it to the transparent proxy at {where}, and drops it where none listens"
         case SetConnmark(value=value, mask=mask):
             return _marking("connmark", value, mask)
         case SaveMark(nfmask=nfmask, ctmask=ctmask):

@@ -48,7 +48,7 @@ NOT_THERE = re.compile(
 """Objects that are named and not made, and helpers; whether one is there says nothing of the rule."""
 
 FORGOTTEN = re.compile(
-    r"--icmp-type \S+/\d+:|--to-s\S* \S+/\d"
+    r"--icmp-type[ =]\S+/\d+:|--to-s\S* \S+/\d"
     r"|! --[sd]\w*-?p\w* (0:65535|:)( |$)|--sec\w* (0xf{8}|429\d{7})( |$)"
 )
 """Options that iptables-save does not print as they were given.

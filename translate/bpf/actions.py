@@ -28,6 +28,7 @@ from translate.ir import (
     NatPorts,
     NfLog,
     NoTrack,
+    Proxy,
     Redirect,
     Reject,
     RejectKind,
@@ -91,6 +92,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case SetMark(value, mask):
             kept = f"(p->mark & ~{number(mask)})"
             return Code((f"p->mark = {kept} ^ {number(value)};",))
+        case Proxy():
+            raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
         case LimitMss():
             raise CannotExpress("tcpmss", "the tc program does not read the options of TCP")
         case SetConnmark(value, mask):

@@ -24,6 +24,7 @@ REFUSED: Final = {
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",
     "tcpmss": "`-j TCPMSS`",
+    "tproxy": "`-j TPROXY`",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

@@ -28,6 +28,7 @@ __all__ = [
     "Masquerade",
     "NatPorts",
     "NoTrack",
+    "Proxy",
     "Redirect",
     "Reject",
     "RejectKind",
@@ -128,6 +129,20 @@ class SetMark:
 
     value: int
     mask: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """Hand the packet to a transparent socket of the node, and drop it where there is none (``tproxy_tg4``).
+
+    The socket is looked for at ``address`` (None: that of the in-device) and ``port`` (0: the packet's own).
+    With one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
+    """
+
+    address: int | None
+    port: int
+    value: int = 0
+    mask: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +274,7 @@ Action = (
     | Reject
     | SetMark
     | LimitMss
+    | Proxy
     | SetConnmark
     | SaveMark
     | RestoreMark

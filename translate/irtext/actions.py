@@ -24,6 +24,7 @@ from translate.ir import (
     NatPorts,
     NfLog,
     NoTrack,
+    Proxy,
     Redirect,
     Reject,
     RejectKind,
@@ -70,6 +71,11 @@ def format_action(action: Action, family: Family) -> str:
             return f"mark set-xmark {value:#x}/{mask:#x}"
         case LimitMss(mss=mss):
             return f"limit-mss {'path' if mss is None else mss}"
+        case Proxy(address=address, port=port, value=value, mask=mask):
+            where = (
+                "device" if address is None else format_interval(Field.DADDR, Interval.point(address), family)
+            )
+            return f"proxy {where} port {port} mark {value:#x}/{mask:#x}"
         case SetConnmark(value=value, mask=mask):
             return f"connmark set-xmark {value:#x}/{mask:#x}"
         case SaveMark(nfmask=nfmask, ctmask=ctmask):
@@ -166,6 +172,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return SetMark(*_take_mark(cursor))
         case "limit-mss":
             return LimitMss(None if cursor.take("path") else cursor.number("a segment size", most=65535))
+        case "proxy":
+            return _take_proxy(cursor, family)
         case "connmark":
             return _take_connmark(cursor)
         case "dnat":
@@ -194,6 +202,15 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return FillChecksum()
         case _:
             raise TextError(token.column, f"expected an action, found {token.text!r}")
+
+
+def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
+    address = None if cursor.take("device") else take_interval(cursor, Field.DADDR, family).low
+    cursor.expect("port")
+    port = cursor.number("a port", most=65535)
+    cursor.expect("mark")
+    value, mask = _take_mark(cursor)
+    return Proxy(address=address, port=port, value=value, mask=mask)
 
 
 def _take_mark(cursor: Cursor) -> tuple[int, int]:

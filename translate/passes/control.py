@@ -22,6 +22,7 @@ from translate.ir import (
     Masquerade,
     NoTrack,
     Program,
+    Proxy,
     Redirect,
     Reject,
     RestoreMark,
@@ -42,7 +43,7 @@ from translate.passes.facts import Facts, facts_of, implied, impossible, refine
 __all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "plain", "terminal"]
 
 _PLAIN = (FieldTest, SetTest)
-_TERMINAL = (Accept, Drop, Reject, Dnat, Snat, Masquerade, Redirect)
+_TERMINAL = (Accept, Drop, Reject, Proxy, Dnat, Snat, Masquerade, Redirect)
 _DECISIVE = (*_TERMINAL, Return, *CALLS)
 """Actions that, as the last of a list, decide where control goes."""
 

@@ -48,6 +48,7 @@ from translate.ir.actions import (
     LimitMss,
     Masquerade,
     NoTrack,
+    Proxy,
     Redirect,
     Reject,
     RestoreMark,
@@ -138,6 +139,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Reject()
             | SetMark()
             | LimitMss()
+            | Proxy()
             | SetConnmark()
             | SaveMark()
             | RestoreMark()

@@ -28,6 +28,7 @@ from translate.ir import (
     Jump,
     Masquerade,
     Policy,
+    Proxy,
     Random,
     Recent,
     Redirect,
@@ -119,6 +120,8 @@ def _prepared(name: str, rules: tuple[Rule, ...]) -> tuple[PreparedRule, ...]:
             for i, test in enumerate(tests)
         )
         action = rule.actions[0] if rule.actions else None
+        if isinstance(action, Proxy):
+            action = Drop()  # nobody listens on a node under test
         effect, control = (action, None) if isinstance(action, EFFECTS) else (None, action)
         draws = any(isinstance(test, Random) for test in tests)
         prepared.append(PreparedRule(rule, name, number, tests, conditions, effect, control, draws))

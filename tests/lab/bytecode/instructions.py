@@ -38,6 +38,7 @@ __all__ = [
     "SetMeta",
     "SetTcpOption",
     "Take",
+    "TransparentProxy",
     "UpdateSet",
     "Verdict",
     "data_of",
@@ -204,6 +205,14 @@ class SetCtMark:
 
 
 @dataclass(frozen=True, slots=True)
+class TransparentProxy:
+    """``tproxy``, which finds a socket here: the registers of its address and its port, where given."""
+
+    address: int | None
+    port: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadRoute:
     """``rt mtu``: the largest segment of the packet's path, which is :data:`PATH_MSS` here."""
 
@@ -283,6 +292,7 @@ Instruction = (
     | SetCtMark
     | SetCtZone
     | LoadRoute
+    | TransparentProxy
     | SetTcpOption
     | Nat
     | Reject
@@ -434,6 +444,7 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "ct": _ct,
     "fib": _fib,
     "rt": _rt,
+    "tproxy": lambda a: TransparentProxy(number(a[2]) if 2 in a else None, number(a[3]) if 3 in a else None),
     "exthdr": _exthdr,
     "payload": lambda a: LoadPayload(_BASES[number(a[2])], number(a[3]), number(a[4]), number(a[1])),
     "numgen": lambda a: NumberGenerator(

@@ -34,6 +34,7 @@ from tests.lab.bytecode.instructions import (
     SetMeta,
     SetTcpOption,
     Take,
+    TransparentProxy,
     UpdateSet,
     Verdict,
 )
@@ -182,6 +183,13 @@ class _Rule:
             case SetCtMark(register=register):
                 if self._state.has_entry:
                     self._state.connmark = int.from_bytes(self._get(register, _WORD), sys.byteorder)
+            case TransparentProxy(address=address, port=port):
+                width = self._state.sample.family.bits // 8
+                self._state.note(
+                    "proxy",
+                    None if address is None else int.from_bytes(self._get(address, width), "big"),
+                    None if port is None else int.from_bytes(self._get(port, 2), "big"),
+                )
             case LoadRoute(target=target):
                 self._put(target, PATH_MSS.to_bytes(2, sys.byteorder))
             case SetTcpOption(kind=2, offset=2, length=2, register=register):

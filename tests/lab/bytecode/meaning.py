@@ -47,6 +47,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Nth,
+    Proxy,
     Random,
     Recent,
     RecentMode,
@@ -246,6 +247,12 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 if state.tracked is ConnectionState.INVALID:
                     state.note("zone", None if side is ZoneSide.BOTH else side.value, zone)
                     state.tracked = ConnectionState.NEW
+            case Proxy(address=address, port=port):
+                # A sample has a socket where the proxy is asked for, as its machine has.
+                state.note("proxy", address, port or None)
+                state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
+                state.note("accept")
+                return False
             case LimitMss(mss=mss):
                 if mss is not None or state.get(Field.OIF) != "lo":
                     state.note("mss", instructions.PATH_MSS if mss is None else mss)

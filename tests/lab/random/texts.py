@@ -214,6 +214,7 @@ def _pools(family: Family) -> dict[str, _Pool]:
             ("8", "DEBUG", "warn", "err", "error", "panic", "emerg", "07", "", "deb"),
         ),
         "group": (("0", "1", "5", "65535"), _ODD_NUMBERS),
+        "host": (_ADDRESSES[family][:1], ("", "10.0.0.1/8", "::1/128", "one two")),
         "zone": (("1", "65535", "mark", "0x10"), ("0", "65536", "-1", "Mark", "", "1 ", "one", "010")),
         "helper": (("ftp", "tftp"), ("nonsense", "")),
         "events": (("new", "new,destroy", "mark,reply"), ("", "new,", "NEW", "all", "new new")),
@@ -292,6 +293,7 @@ KINDS: Final = {
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "AUDIT": {"--type": "audited"},
     "TCPMSS": {"--set-mss": "group"},
+    "TPROXY": {"--on-port": "group", "--on-ip": "host", "--tproxy-mark": "mark"},
     "CT": {
         **dict.fromkeys(("--zone", "--zone-orig", "--zone-reply"), "zone"),
         "--helper": "helper",
@@ -332,6 +334,7 @@ _MANDATORY: Final = {
     "icmp6": ("--icmpv6-type",),
     "physdev": ("--physdev-is-in",),
     "AUDIT": ("--type",),
+    "TPROXY": ("--on-port",),
     "CHECKSUM": ("--checksum-fill",),
     "CLASSIFY": ("--set-class",),
     "DNAT": ("--to-destination",),
@@ -348,7 +351,7 @@ _RICH: Final = ("conntrack", "recent", "statistic", "multiport", "addrtype")
 """Matches with many options, which are drawn more often."""
 
 _PROTO_OF: Final = {"tcp": "tcp", "udp": "udp", "sctp": "sctp", "icmp": "icmp", "icmp6": "ipv6-icmp"}
-_WITH_PORTS: Final = frozenset({"multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
+_WITH_PORTS: Final = frozenset({"TPROXY", "multiport", "DNAT", "SNAT", "REDIRECT", "MASQUERADE"})
 _PLACES: Final = {
     TableName.RAW: ("PREROUTING", "OUTPUT"),
     TableName.MANGLE: ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"),
@@ -359,6 +362,8 @@ _PLACES: Final = {
 _HOME: Final = {
     "REJECT": (TableName.FILTER, ("INPUT", "FORWARD", "OUTPUT")),
     "NOTRACK": (TableName.RAW, ("PREROUTING", "OUTPUT")),
+    "TPROXY": (TableName.MANGLE, ("PREROUTING",)),
+    "TCPMSS": (TableName.MANGLE, ("FORWARD", "OUTPUT", "POSTROUTING")),
     "TRACE": (TableName.RAW, ("PREROUTING", "OUTPUT")),
     "CHECKSUM": (TableName.MANGLE, _PLACES[TableName.MANGLE]),
     "CLASSIFY": (TableName.MANGLE, ("FORWARD", "OUTPUT", "POSTROUTING")),

@@ -19,6 +19,7 @@ from translate.ir import (
     Interval,
     LimitMss,
     Name,
+    Proxy,
     RestoreMark,
     SaveMark,
     SetConnmark,
@@ -52,6 +53,8 @@ Connmark = SetConnmark | SaveMark | RestoreMark
 
 def stands_apart(actions: Sequence[Action]) -> bool:
     """Return whether an action needs rules of its own, or can end a rule that has more actions."""
+    if any(isinstance(action, Proxy) for action in actions):
+        return True
     return any(isinstance(action, Template | LimitMss) for action in actions[:-1]) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)

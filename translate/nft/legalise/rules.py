@@ -12,16 +12,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from translate.ir import (
+    Accept,
     Action,
     Apply,
+    Drop,
+    Field,
+    FieldTest,
     Goto,
+    Interval,
     LimitMss,
+    Protocol,
+    Proxy,
     Recent,
     RecentMode,
     RestoreMark,
     Return,
     SaveMark,
     SetConnmark,
+    SetMark,
     Template,
 )
 from translate.nft.legal import LegalChain, Part
@@ -112,8 +120,27 @@ def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
             for marks, single in connmark_rules(action):
                 write_rule(draft, aside, replace(apply, tests=marks, actions=(single,)))
             continue
+        if isinstance(action, Proxy):
+            _proxy(draft, aside, apply, action)
+            continue
         tests = transport_again(apply) if needs_transport(action) else ()
         write_rule(draft, aside, replace(apply, tests=tests, actions=(action,)))
     jump = draft.jump(aside)
     leaves = isinstance(apply.actions[-1], Return | Goto)
     return replace(apply, actions=(Goto(jump.chain) if leaves else jump,))
+
+
+def _proxy(draft: Draft, chain: LegalChain, apply: Apply, action: Proxy) -> None:
+    """Write a transparent proxy for each protocol that packets may have, and the drop without a socket.
+
+    nft's ``tproxy`` ends the rule where it finds no socket (``nft_tproxy_eval``).
+    """
+    marks = (SetMark(action.value, action.mask),) if action.value or action.mask else ()
+    known = transports(apply.tests) or _PROXIED
+    for number in (one for one in known if one in _PROXIED):
+        test = FieldTest(field=Field.L4PROTO, values=(Interval.point(int(number)),))
+        draft.write(chain, [*draft.matches((test,)), action, *marks, Accept()], apply.origin)
+    draft.write(chain, [Drop()], apply.origin)
+
+
+_PROXIED = (Protocol.TCP, Protocol.UDP)

@@ -24,6 +24,7 @@ from translate.ir import (
     Masquerade,
     Name,
     NfLog,
+    Proxy,
     Redirect,
     Reject,
     RejectKind,
@@ -82,6 +83,8 @@ def check_statement(part: Part, family: Family) -> None:
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
+        case Proxy(address=None, port=0):
+            raise CannotSay("tproxy", "nft takes no tproxy without an address or a port")
         case Template():
             _check_template(part)
         case FillChecksum():

@@ -23,6 +23,7 @@ REFUSED: Final = {
     "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
     " tests the destination port and each one gets a port of its own",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule can tell what the node's own errors are",
+    "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""
 

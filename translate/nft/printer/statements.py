@@ -28,6 +28,7 @@ from translate.ir import (
     NatPorts,
     NfLog,
     NoTrack,
+    Proxy,
     Redirect,
     Reject,
     RejectKind,
@@ -89,6 +90,9 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"meta mark set {_marked('meta mark', value, mask)}"
         case LimitMss(mss=mss):
             return f"tcp option maxseg size set {'rt mtu' if mss is None else mss}"
+        case Proxy(address=address, port=port):
+            where = "" if address is None else _address(family, address)
+            return f"tproxy to {where}{f':{port}' if port else ''}"
         case SetConnmark(value=value, mask=mask):
             return f"ct mark set {_marked('ct mark', value, mask)}"
         case SaveMark(nfmask=nfmask):

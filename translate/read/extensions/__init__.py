@@ -36,6 +36,7 @@ from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.tcpmss import TCPMSS
+from translate.read.extensions.tproxy import TPROXY
 from translate.read.extensions.transport import SCTP, TCP, UDP
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
@@ -93,6 +94,7 @@ TARGETS: Final = MappingProxyType(
             RETURN,
             SNAT,
             TCPMSS,
+            TPROXY,
             *SIDE_EFFECTS,
         )
     }

@@ -90,7 +90,6 @@ QUEUE:
 SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
 SNPT: --src-pfx=1 --dst-pfx=1
 SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
-TPROXY: --on-port=1 --on-ip=1 --tproxy-mark=1
 TTL: --ttl-set=1 --ttl-dec=1 --ttl-inc=1
 """
 

@@ -220,6 +220,11 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         ),
         (r'nflog-prefix "?(.*?)"?(?= nflog-|$)', "NFLOG", lambda f: ["--nflog-prefix", f[1]]),
         (r"CT((?: (?:helper|timeout|ctevents|expevents|zone\S*) \S+)+)", "CT", _ct),
+        (
+            r"TPROXY redirect (\S+):(\d+) mark (0x[0-9a-f]+/0x[0-9a-f]+)",
+            "TPROXY",
+            lambda f: ["--on-port", f[2], "--on-ip", f[1], "--tproxy-mark", f[3]],
+        ),
         (r"TCPMSS set (\d+)", "TCPMSS", lambda f: ["--set-mss", f[1]]),
         (r"TCPMSS clamp to PMTU", "TCPMSS", lambda _: ["--clamp-mss-to-pmtu"]),
         (r"AUDIT (accept|drop|reject)", "AUDIT", lambda f: ["--type", f[1]]),

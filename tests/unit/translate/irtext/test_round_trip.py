@@ -55,6 +55,7 @@ from translate.ir import (
     Origin,
     Policy,
     Program,
+    Proxy,
     Random,
     Recent,
     RecentMode,
@@ -251,6 +252,13 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),
+        Proxy: st.builds(
+            Proxy,
+            address=st.none() | st.integers(0, 2**family.bits - 1),
+            port=PORTS,
+            value=MARKS,
+            mask=MARKS,
+        ),
         LimitMss: st.builds(LimitMss, st.none() | PORTS),
         Template: st.builds(
             Template,

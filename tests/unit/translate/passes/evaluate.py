@@ -36,6 +36,7 @@ from translate.ir import (
     Nth,
     Policy,
     Program,
+    Proxy,
     Random,
     Recent,
     RecentMode,
@@ -225,7 +226,7 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dic
                     state = state.put(Field.CT_STATE, int(ConnectionState.NEW))
             case NoTrack():
                 state = state.put(Field.CT_STATE, int(ConnectionState.UNTRACKED))
-            case Accept() | Drop() | Reject() | Dnat() | Snat() | Masquerade() | Redirect():
+            case Accept() | Drop() | Reject() | Proxy() | Dnat() | Snat() | Masquerade() | Redirect():
                 return {(action, state): Fraction(1)}
             case Return():
                 return {(None, state): Fraction(1)}

@@ -29,7 +29,7 @@ READ = {
         {"-m hashlimit": 6, "-m connlimit": 1, "-m pkttype": 10},
     ),
     "istio-sidecar-dns": (29, {}),
-    "istio-sidecar-tproxy": (31, {"-j TPROXY": 1}),
+    "istio-sidecar-tproxy": (31, {}),
     "kind-1.23-traefik-node": (71, {}),
     "kuma-debian12-multi": (33, {}),
     "kuma-rhel9-multi-ip6": (31, {}),

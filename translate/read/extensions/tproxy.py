@@ -1,0 +1,51 @@
+"""``-j TPROXY``: packets for a transparent proxy on the node."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Hook, Protocol, Proxy, TableName
+from translate.read.extensions.declaration import (
+    Context,
+    Given,
+    OptionSpec,
+    TargetExtension,
+    parse_value_mask,
+)
+from translate.read.spelling.address import parse_resolved
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.ports import parse_resolved_range
+
+__all__ = ["TPROXY"]
+
+
+def _tproxy(given: Given, context: Context) -> Proxy:
+    index, option = given.need("--on-port", "TPROXY")
+    context.require("TPROXY", Protocol.TCP, Protocol.UDP)
+    text = option.arguments[0]
+    if ":" in text or not text:
+        raise OptionError(f'"{text}" is not a port', option=index)
+    port = parse_resolved_range(text, option=index).low
+    value = mask = 0
+    if (marked := given.find("--tproxy-mark")) is not None:
+        value, mask = parse_value_mask(marked[1], index=marked[0])
+    return Proxy(address=_address(given, context), port=port, value=value, mask=mask)
+
+
+def _address(given: Given, context: Context) -> int | None:
+    """Return the address; none and zero are that of the in-device (``nf_tproxy_laddr4``)."""
+    found = given.find("--on-ip")
+    if found is None:
+        return None
+    index, option = found
+    return parse_resolved(context.family, option.arguments[0], option=index) or None
+
+
+TPROXY: Final = TargetExtension(
+    name="TPROXY",
+    options=tuple(OptionSpec(name=name) for name in ("--on-port", "--on-ip", "--tproxy-mark")),
+    meaning=_tproxy,
+    tables=frozenset({TableName.MANGLE}),
+    hooks=frozenset({Hook.PREROUTING}),
+)
+"""``-j TPROXY`` (``xt_TPROXY``)."""
