@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,14 +96,14 @@ class Flows:
     def ip(text: str) -> int:
         return parse_address(Family.IP, text)
 
-    def packet(self, proto: int, src: str, dst: str, **fields: object) -> Packet:
+    def packet(self, proto: int, src: str, dst: str, **fields: Any) -> Packet:
         start = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
         return with_fields(start, **fields)
 
-    def udp(self, src: str, dst: str, dport: int, **fields: object) -> Packet:
+    def udp(self, src: str, dst: str, dport: int, **fields: Any) -> Packet:
         return self.packet(Protocol.UDP, src, dst, **{"sport": 40000, "dport": dport, **fields})
 
-    def tcp(self, src: str, dst: str, dport: int, **fields: object) -> Packet:
+    def tcp(self, src: str, dst: str, dport: int, **fields: Any) -> Packet:
         return self.packet(Protocol.TCP, src, dst, **{"sport": 40000, "dport": dport, **fields})
 
     def flow(self, packet: Packet, entry: str | None, *then: Step) -> Flow:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from backends.testbed.command import find_tool
-from tests.kernel.restored import ACCOUNTS, Restorer, restorer
+from tests.kernel.helpers.restored import ACCOUNTS, Restorer, restorer
 from tests.lab.random.texts import random_text
 from translate.errors import ParseError
 from translate.ir import AnyOf, Family, FieldTest, Ruleset, SetTest, Test

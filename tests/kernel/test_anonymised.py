@@ -16,7 +16,7 @@ from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.capture.files import write_files
 from nfparity.cli import main
 from nfparity.snapshot import load_snapshot
-from tests.unit.nfparity.capture.anonymise.originals import RULESETS, Original, moved_flows
+from tests.unit.nfparity.capture.anonymise.helpers.originals import RULESETS, Original, moved_flows
 from translate.ir import Family
 
 KUBE = {

@@ -25,7 +25,7 @@ from nfparity.report.assessjson import assessment_json
 from nfparity.report.assessment import print_assessment
 from nfparity.report.assesssarif import assessment_sarif
 from nfparity.snapshot import load_snapshot
-from tests.kernel.assessed import ALWAYS, HERE, MADE, REAL, snapshot_files
+from tests.kernel.helpers.assessed import ALWAYS, HERE, MADE, REAL, snapshot_files
 
 
 class Told(NamedTuple):

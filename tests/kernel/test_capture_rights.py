@@ -11,7 +11,7 @@ import pytest
 
 from nfparity.capture.package import make
 from nfparity.snapshot import Variant, load_snapshot
-from tests.kernel.ownmounts import IN_OWN_MOUNTS
+from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
 from translate.errors import InputError
 from translate.ir import Family
 
@@ -70,4 +70,4 @@ def test_one_of_them_is_not(capability: str, tmp_path: Path) -> None:
     if status:  # nothing could be read at all
         return
     with pytest.raises((InputError, KeyError)):
-        _ = load_snapshot(path).rules[Variant.LEGACY, Family.IP].tables[0]
+        _ = load_snapshot(path).rules[Variant.LEGACY, Family.IP].whole().tables[0]

@@ -16,7 +16,7 @@ from harness.diff.backends import BACKENDS, REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.kernelcounts import count_in_kernel
 from harness.diff.parity import Plan, run_parity
-from tests.kernel.reports import told
+from tests.kernel.helpers.reports import told
 from translate.read import read_ruleset
 
 RULESETS = Path(__file__).resolve().parents[1] / "corpus/rulesets"

@@ -33,7 +33,7 @@ from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from harness.diff.result import ParityReport
 from nfparity.inputs.batches import load_batches
-from tests.kernel.reports import told
+from tests.kernel.helpers.reports import told
 from translate.errors import InputError, MachineError, ParseError
 from translate.ir import Family
 from translate.nft import emit

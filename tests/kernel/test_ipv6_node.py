@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -46,19 +47,19 @@ def ip(text: str) -> int:
     return parse_address(Family.IP6, text)
 
 
-def packet(proto: int, src: str, dst: str, **fields: object) -> Packet:
+def packet(proto: int, src: str, dst: str, **fields: Any) -> Packet:
     return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
-def udp(src: str, dst: str, **fields: object) -> Packet:
+def udp(src: str, dst: str, **fields: Any) -> Packet:
     return packet(Protocol.UDP, src, dst, **{"sport": 4000, "dport": 9, **fields})
 
 
-def tcp(src: str, dst: str, **fields: object) -> Packet:
+def tcp(src: str, dst: str, **fields: Any) -> Packet:
     return packet(Protocol.TCP, src, dst, **{"sport": 4000, "dport": 9, **fields})
 
 
-def echo(src: str, dst: str, **fields: object) -> Packet:
+def echo(src: str, dst: str, **fields: Any) -> Packet:
     return packet(Protocol.ICMPV6, src, dst, **{"icmp_type": 128, "icmp_code": 0, "icmp_id": 7, **fields})
 
 

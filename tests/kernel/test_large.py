@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.diff.backends import backend
-from tests.kernel.reports import told
+from tests.kernel.helpers.reports import told
 from tests.lab.large import Expected, Subject, large_shape, large_subject, run_one
 from translate.ir import Family
 

@@ -20,6 +20,7 @@ from harness.corpus.random.flows import random_flows
 from harness.diff.compare import compare
 from tests.lab.kuberules import Cluster, Endpoint, Shape, draw_cluster, kube_proxy_rules
 from translate.bpf import BpfChange, BpfOutput, change_between, emit
+from translate.bpf.maps import MapContents, SetContents
 from translate.ir import Family, Ruleset
 from translate.passes import lower
 from translate.read import read_ruleset
@@ -38,7 +39,8 @@ class WatchedLoader(TcEbpfLoader):
     def change(self, change: BpfChange) -> None:  # type: ignore[override]
         super().change(change.live())
         assert self.dataplane is not None
-        for contents in (*change.output.maps, *change.output.sets):
+        loaded: list[MapContents | SetContents] = [*change.output.maps, *change.output.sets]
+        for contents in loaded:
             assert dict(self.dataplane.map(contents.name).entries()) == dict(contents.packed())
 
 

@@ -13,7 +13,7 @@ from backends.testbed.command import find_tool
 from nfparity.migrate.record import Phase
 from nfparity.migrate.tables import split
 from nfparity.snapshot import Variant
-from tests.kernel.migratenode import (
+from tests.kernel.helpers.migratenode import (
     APPLY,
     FOREIGN,
     OLD,

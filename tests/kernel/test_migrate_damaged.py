@@ -25,7 +25,7 @@ from nfparity.migrate.record import Phase
 from nfparity.persistent_state.namespace import current_namespace
 from nfparity.persistent_state.recordfile import read_record, write_record
 from nfparity.snapshot import Variant
-from tests.kernel.migratenode import (
+from tests.kernel.helpers.migratenode import (
     DISK,
     OLD,
     RULES,

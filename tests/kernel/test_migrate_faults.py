@@ -15,8 +15,8 @@ import pytest
 from backends.replay.worker import Worker
 from nfparity.migrate.record import Phase
 from nfparity.snapshot import Variant
-from tests.kernel.faults import Fault, Kind
-from tests.kernel.migratenode import MakePlan, do, insist_new, look, migrate_node
+from tests.kernel.helpers.faults import Fault, Kind
+from tests.kernel.helpers.migratenode import MakePlan, do, insist_new, look, migrate_node
 
 ACTIONS = ("apply", "confirm", "rollback")
 DISK = (Kind.FULL, Kind.BROKEN)

@@ -13,7 +13,7 @@ import pytest
 from backends.replay.worker import Worker
 from nfparity.migrate.record import Phase
 from nfparity.snapshot import Variant
-from tests.kernel.migratenode import (
+from tests.kernel.helpers.migratenode import (
     APPLY,
     ROLLBACK,
     STATE,

@@ -17,7 +17,7 @@ from harness.diff.backends import BACKENDS, REFERENCE, backend
 from harness.diff.batch import Batch
 from harness.diff.parity import Plan, run_parity
 from nfparity.snapshot.inference import infer_node
-from tests.kernel.reports import told
+from tests.kernel.helpers.reports import told
 from translate.read import read_ruleset
 
 DUMPS = Path(__file__).resolve().parents[3] / "shared/corpora/real-dumps"

@@ -16,7 +16,7 @@ from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from backends.tc_ebpf.loader import TcEbpfLoader
 from backends.wire.frames import build
-from tests.kernel.tcnode import StartWith, node_of
+from tests.kernel.helpers.tcnode import StartWith, node_of
 from translate.bpf import emit
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 from translate.passes import lower

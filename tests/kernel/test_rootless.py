@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.ownmounts import IN_OWN_MOUNTS
+from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = ROOT / "tests/corpus/cases/calico"

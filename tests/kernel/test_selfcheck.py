@@ -16,7 +16,7 @@ from harness.diff.backends import BACKENDS
 from harness.diff.parity import choose_backends
 from nfparity.inputs.batches import load_node
 from nfparity.inputs.rules import load_rules
-from tests.kernel.reports import told
+from tests.kernel.helpers.reports import told
 from tests.lab.kuberules import Shape
 from tests.lab.selfcheck import CLUSTERS, LEVELS, Subject, check, cluster_subject, read_clusters, subject_of
 from translate.errors import InputError

@@ -14,7 +14,7 @@ from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from backends.tc_ebpf import TcEbpfBackend
 from backends.wire.frames import build
-from tests.kernel.tcnode import Server, tc_node
+from tests.kernel.helpers.tcnode import Server, tc_node
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 
 SEGMENTS = 10_000

@@ -12,7 +12,7 @@ from backends.model.packet import Packet
 from backends.replay.worker import Worker
 from backends.tc_ebpf import TcEbpfBackend
 from backends.wire.frames import build
-from tests.kernel.tcnode import Server, tc_node
+from tests.kernel.helpers.tcnode import Server, tc_node
 from translate.bpf import COUNTERS
 from translate.ir import Family, Protocol, TcpFlag, parse_address
 

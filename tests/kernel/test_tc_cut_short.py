@@ -18,8 +18,8 @@ import pytest
 
 from backends.tc_ebpf import TcEbpfBackend
 from nfparity.tc import DataplaneRules, Installed, lifecycle
-from tests.kernel.migratenode import fill
-from tests.kernel.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
+from tests.kernel.helpers.migratenode import fill
+from tests.kernel.helpers.tcscene import FILTER, FIRST, OTHER, SECOND, SERVICE, Say, Scene, rules_of
 from tests.lab.traffic.host import Host, Request
 from translate.ir import Family
 
@@ -103,7 +103,7 @@ class LoadUntil(Request):
                     os.kill(os.getpid(), signal.SIGKILL)
 
         if not self.guarded:
-            lifecycle.Guard = NoGuard  # type: ignore[misc,assignment]
+            lifecycle.Guard = NoGuard  # type: ignore[assignment,attr-defined]
         try:
             return Installed(Family.IP, step).load(rules).value
         except BaseException as e:

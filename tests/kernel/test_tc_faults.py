@@ -123,7 +123,7 @@ class Ground:
         for place in PLACES:
             # An error that comes while its socket is busy is only noted (tcp_v4_err).
             loud = said[place] - _SILENT
-            assert (place, loud) == (place, wanted[place] - _SILENT) or (place in unsure and not loud)
+            assert loud == wanted[place] - _SILENT or (place in unsure and not loud), place
 
     def insist_that_others_go_on(self) -> None:
         for family in Family:

@@ -14,6 +14,7 @@ from backends.tc_ebpf.cache import Cache, cache_folder
 from backends.tc_ebpf.program import compiled
 from harness.corpus.cases import read_case
 from translate.bpf import Structure, emit, runtime_types
+from translate.bpf.maps import MapContents, SetContents
 from translate.passes import lower
 
 CASES = Path(__file__).parents[1] / "corpus"
@@ -116,6 +117,7 @@ def test_clang_lays_structures_out_as_declared(case: str, optional: set[str]) ->
                 compared[wanted.name] = insist(types, number, wanted)
     assert compared["conn"] == len(runtime_types(output.family).structures["conn"].members)
     assert optional <= compared.keys()
-    lookups = [contents.key.name for contents in (*output.maps, *output.sets)]
+    filled: list[MapContents | SetContents] = [*output.maps, *output.sets]
+    lookups = [contents.key.name for contents in filled]
     assert lookups
     assert set(lookups) <= compared.keys()

@@ -15,7 +15,7 @@ import pytest
 from backends.tc_ebpf import TcEbpfBackend, bpfcall
 from backends.tc_ebpf.bcc import import_bcc, provided_headers
 from nfparity.tc import Installed
-from tests.kernel.tcscene import (
+from tests.kernel.helpers.tcscene import (
     FILTER,
     FIRST,
     OTHER,

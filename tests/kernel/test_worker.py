@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_what_it_prints_is_no_answer(worker, capfd):
     assert (captured.out, captured.err) == ("", "")
 
 
-def node(**fields: object) -> Node:
+def node(**fields: Any) -> Node:
     interface = Interface("eth0", (Address(Family.IP, 0xC0000201, 24),))
     return Node(**{"interfaces": (interface,), **fields})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit import mutated
+from tests.lab import mutated
 
 
 @pytest.mark.parametrize("target", mutated.TARGETS)

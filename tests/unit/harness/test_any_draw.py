@@ -11,11 +11,11 @@ from backends.model.flow import Flow
 from backends.model.outcome import FlowResult
 from backends.simulator import SimulatorBackend
 from harness.corpus.generate import generate_corpus
+from harness.diff.batch import Batch
 from harness.diff.deciding_rules import deciding_rules
 from harness.diff.parity import Plan, run_parity
 from harness.report.jsonreport import parity_json
-from nfparity.inputs.batches import Batch
-from tests.unit.harness.drawing import DrawingBackend, faulty
+from tests.unit.harness.helpers.drawing import DrawingBackend, faulty
 
 DRAWS = 3
 SHOWING = (1, 3, 4)

@@ -10,7 +10,7 @@ from backends.model.node import node_from_json
 from backends.model.outcome import Verdict
 from backends.model.packet import Packet
 from backends.simulator import Simulation
-from tests.unit.translate.rules import nft, program
+from tests.unit.translate.helpers.rules import nft, program
 from translate.bpf import emit
 from translate.errors import ParseError
 from translate.ir import Family, Field, FieldTest

@@ -7,7 +7,7 @@ import pytest
 from backends.model.node import node_from_json
 from backends.simulator.routing.ip4 import Router
 from backends.simulator.routing.ip6 import Router6
-from tests.unit.translate.rules import nft, program
+from tests.unit.translate.helpers.rules import nft, program
 from translate.bpf import emit
 from translate.errors import ParseError
 from translate.ir import Family, parse_address

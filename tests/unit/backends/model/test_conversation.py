@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from translate.ir import Family, Protocol, TcpFlag
 SYN, ACK, FIN = TcpFlag.SYN, TcpFlag.ACK, TcpFlag.FIN
 
 
-def packet(proto: int, **fields: object) -> Packet:
+def packet(proto: int, **fields: Any) -> Packet:
     return with_fields(Packet(family=Family.IP, src=1, dst=2, proto=proto), **fields)
 
 

@@ -13,7 +13,7 @@ import pytest
 from backends.replay import limits
 
 
-def status_of(action: Callable[[], None]) -> int:
+def status_of(action: Callable[[], object]) -> int:
     """Fork, do it within bounds, and return how the child ended."""
     pid = os.fork()
     if pid == 0:

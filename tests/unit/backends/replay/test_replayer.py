@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import cycle
+from typing import Any, cast
 
 import pytest
 
@@ -15,10 +16,10 @@ from backends.model.flow import Flow, IcmpError, Pause, Repeated, Reply, Send
 from backends.model.outcome import FlowResult, Verdict
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
-from backends.replay.loader import Watched
+from backends.replay.loader import Loader, Watched
 from backends.replay.pipe import pack_flows, pack_results, unpack_flows, unpack_results
 from backends.replay.replayer import Replayer
-from backends.testbed.tapnode import Sighting
+from backends.testbed.tapnode import Sighting, TapNode
 from backends.wire.frames import build, parse
 from translate.errors import MachineError
 from translate.ir import Family, TcpFlag
@@ -85,7 +86,7 @@ class Forgetful:
         self.looked = 0
         self.single = single
         self.fills = True
-        self.forgotten: list[int | None] = []
+        self.forgotten: list[object] = []
 
     def forget_one(self, tap: object, sent: Packet) -> bool:
         self.forgotten.append(sent.sport)
@@ -108,7 +109,7 @@ def replay_all(
     node: Node, flows: Sequence[Flow | Repeated], loader: Forgetful | None = None
 ) -> list[FlowResult]:
     """Replay as a session does: the flows, and what became of them, travel as bytes."""
-    replayer = Replayer(node, loader or Forgetful())
+    replayer = Replayer(cast(TapNode, node), cast(Loader, loader or Forgetful()))
     flows_there = unpack_flows(pack_flows(flows, node.family))
     return unpack_results(pack_results(replayer.replay(flows_there)))
 
@@ -284,7 +285,7 @@ def test_a_redirect_is_no_rejection():
     assert notes == ()
 
 
-def reset(packet: Packet, **fields: object) -> Packet:
+def reset(packet: Packet, **fields: Any) -> Packet:
     start = with_fields(packet, src=packet.dst, dst=packet.src, sport=packet.dport, dport=packet.sport)
     return with_fields(start, flags=TcpFlag.RST | TcpFlag.ACK, seq=0, payload=b"", **fields)
 
@@ -307,7 +308,7 @@ def test_a_reset_to_an_acknowledgement_takes_its_number():
 
 def test_answers_and_pauses():
     node = Node(lambda p: [out(p, "a" if p.src == 2 else "b")])
-    node.inject = lambda device, data: node._take(parse(data).packet)
+    node.inject = lambda device, data: node._take(parse(data).packet)  # type: ignore[method-assign]
     outcomes, notes = replay(node, Reply(), Pause(seconds=2.5), IcmpError(type=3, code=3))
     assert [o.verdict for o in outcomes] == [Verdict.FORWARD] * 3
     assert [(p.src, p.dst) for p in node.sent] == [(1, 2), (2, 1), (1, 2)]
@@ -379,7 +380,7 @@ def changed_back(packet: Packet) -> Packet:
 ON_ITS_WAY: dict[str, Behaviour] = {
     "leaves": lambda p: [out(with_fields(p, dst=7, dport=70, ttl=63), mark=5)],
     "is delivered": lambda p: [out(with_fields(p, src=8), None)],
-    "is dropped, every third": lambda p: [] if p.sport % 3 == 0 else [out(p)],
+    "is dropped, every third": lambda p: [] if isinstance(p.sport, int) and p.sport % 3 == 0 else [out(p)],
     "is dropped": lambda p: [],
     "is answered": lambda p: [out(icmp(p, 3, 3), "a")],
     "is delivered and answered": lambda p: [out(p, None), out(icmp(p, 3, 3), "a")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -43,19 +44,19 @@ class Lab:
     def ip(text: str) -> int:
         return parse_address(Family.IP, text)
 
-    def packet(self, proto: int, src: str, dst: str, **fields: object) -> Packet:
+    def packet(self, proto: int, src: str, dst: str, **fields: Any) -> Packet:
         bare = Packet(family=Family.IP, src=self.ip(src), dst=self.ip(dst), proto=proto)
         return with_fields(bare, **fields)
 
-    def udp(self, src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:
+    def udp(self, src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
         packet = self.packet(Protocol.UDP, src, dst, **{"sport": 4000, "dport": 53, **fields})
         return Send(packet=packet, entry=entry)
 
-    def tcp(self, src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:
+    def tcp(self, src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
         packet = self.packet(Protocol.TCP, src, dst, **{"sport": 4000, "dport": 80, **fields})
         return Send(packet=packet, entry=entry)
 
-    def icmp(self, src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:
+    def icmp(self, src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
         given = {"icmp_type": 8, "icmp_code": 0, "icmp_id": 77, **fields}
         return Send(packet=self.packet(Protocol.ICMP, src, dst, **given), entry=entry)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -31,15 +32,15 @@ def ip(text: str) -> int:
     return parse_address(Family.IP6, text)
 
 
-def packet(proto: int, src: str, dst: str, **fields: object) -> Packet:
+def packet(proto: int, src: str, dst: str, **fields: Any) -> Packet:
     return with_fields(Packet(family=Family.IP6, src=ip(src), dst=ip(dst), proto=proto), **fields)
 
 
-def udp(src: str, dst: str, entry: str | None = "west", **fields: object) -> Send:
+def udp(src: str, dst: str, entry: str | None = "west", **fields: Any) -> Send:
     return Send(packet=packet(17, src, dst, **{"sport": 4000, "dport": 53, **fields}), entry=entry)
 
 
-def icmp(src: str, dst: str, kind: int, entry: str | None = "west", **fields: object) -> Send:
+def icmp(src: str, dst: str, kind: int, entry: str | None = "west", **fields: Any) -> Send:
     given = {"icmp_type": kind, "icmp_code": 0, **({"icmp_id": 7} if kind in (128, 129) else {}), **fields}
     return Send(packet=packet(Protocol.ICMPV6, src, dst, **given), entry=entry)
 

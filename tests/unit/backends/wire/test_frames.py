@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -21,7 +22,7 @@ def address(text: str) -> int:
     return parse_address(Family.IP, text)
 
 
-def _packet(proto: int, **fields: object) -> st.SearchStrategy[Packet]:
+def _packet(proto: int, **fields: Any) -> st.SearchStrategy[Packet]:
     return st.builds(
         Packet,
         family=st.just(Family.IP),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ U16 = st.integers(0, 0xFFFF)
 U32 = st.integers(0, 0xFFFFFFFF)
 
 
-def _packet(proto: int, **fields: object) -> st.SearchStrategy[Packet]:
+def _packet(proto: int, **fields: Any) -> st.SearchStrategy[Packet]:
     return st.builds(
         Packet,
         family=st.just(Family.IP6),
@@ -37,7 +39,7 @@ NDP = _packet(58, icmp_type=st.sampled_from((133, 135, 136)), icmp_code=st.just(
 QUERY = st.one_of(TCP, UDP, ECHO, NDP, _packet(132, **PORTS), _packet(136, **PORTS), _packet(99))
 
 
-def udp(**fields: object) -> Packet:
+def udp(**fields: Any) -> Packet:
     one = Packet(
         family=Family.IP6,
         src=parse_address(Family.IP6, "2001:db8::1"),

@@ -222,7 +222,7 @@ def test_reading_what_was_written_gives_it_back(flow: Flow) -> None:
 
 
 def test_ipv6() -> None:
-    line = {
+    line: dict[str, object] = {
         "id": "six",
         "in": None,
         "src": "fd00::1",

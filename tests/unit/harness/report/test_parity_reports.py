@@ -9,7 +9,7 @@ from harness.report.jsonreport import parity_json
 from harness.report.junit import parity_junit
 from harness.report.paritysarif import parity_sarif
 from harness.report.text import print_parity
-from tests.unit.harness.report.formats import checked_junit, checked_sarif
+from tests.unit.harness.report.helpers.formats import checked_junit, checked_sarif
 from translate.errors import Note
 from translate.ir import Origin
 

@@ -9,7 +9,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def lines(text: str) -> list[list[tuple[float, float]]]:
     found = ET.fromstring(text).iter(f"{SVG}polyline")
-    return [[tuple(map(float, p.split(","))) for p in line.attrib["points"].split()] for line in found]
+    return [[_point(p) for p in line.attrib["points"].split()] for line in found]
+
+
+def _point(text: str) -> tuple[float, float]:
+    x, y = map(float, text.split(","))
+    return x, y
 
 
 def test_equal_factors_are_equal_steps() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.lab.bytecode.drawing import draw_samples
 from tests.lab.bytecode.meaning import World, perform
 from tests.lab.bytecode.samples import Sample, State
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.ir import Apply, Family, Statement
 
 WORLD = World(family=Family.IP, sets={}, lists={})

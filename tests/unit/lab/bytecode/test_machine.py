@@ -41,7 +41,8 @@ def done(
 ) -> list[object]:
     """Return the effects of a chain's rules, in order, by the first word of each event."""
     state = State(packet)
-    chains = {"c": [tuple(rule) for rule in rules], "aside": [(Decide(Verdict("return")),)]}
+    chains: dict[str, list[tuple[Instruction, ...]]] = {"c": [tuple(rule) for rule in rules]}
+    chains["aside"] = [(Decide(Verdict("return")),)]
     run(Listing(rules=chains, sets=sets or {}), "c", state, NAMES)
     return [event[0] for event in state.events]
 

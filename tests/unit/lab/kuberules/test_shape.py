@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_a_large_cluster_has_no_comments_at_endpoints() -> None:
         ({"udp": -1}, "udp and sctp"),
     ],
 )
-def test_counts_that_do_not_fit_are_refused(wrong: dict[str, int], message: str) -> None:
+def test_counts_that_do_not_fit_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw_cluster(Shape(**wrong))
 

@@ -9,6 +9,7 @@ from translate.errors import ParseError
 from translate.ir import Family
 from translate.read import read_ruleset
 from translate.read.extensions import MATCHES, TARGETS
+from translate.read.extensions.declaration import MatchExtension, TargetExtension
 
 
 def test_the_same_seed_gives_the_same_text() -> None:
@@ -33,7 +34,7 @@ def test_most_options_are_read_and_refused() -> None:
             refused |= words
         else:
             read |= words
-    extensions = (*MATCHES.values(), *TARGETS.values())
+    extensions: list[MatchExtension | TargetExtension] = [*MATCHES.values(), *TARGETS.values()]
     known = {spec.name for one in extensions for spec in one.options if spec.refused is None}
     assert len(known - read) <= 3
     assert len(known & refused) > len(known) / 2

@@ -10,7 +10,7 @@ from nfparity.assess.assessing import assess, detector_flows
 from nfparity.assess.facts import Facts
 from nfparity.assess.summary import Summary
 from nfparity.report.assessjson import assessment_json
-from tests.unit.harness.drawing import DrawingBackend, faulty
+from tests.unit.harness.helpers.drawing import DrawingBackend, faulty
 
 DRAWS = 3
 SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 25)))

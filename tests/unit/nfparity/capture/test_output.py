@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.files import wholefiles
 from harness.files.errors import CaptureError
 from harness.files.output import Output, printable
 from harness.files.wholefiles import new_folder, write_file
@@ -116,7 +115,7 @@ def test_what_fails_half_way_leaves_the_old_file(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(wholefiles.os, at, fail)
+    monkeypatch.setattr(f"harness.files.wholefiles.os.{at}", fail)
     with pytest.raises(type(error)):
         write_file(str(path), b"new")
     assert names(tmp_path) == ({"file"} if there else set())
@@ -132,7 +131,7 @@ def test_a_file_in_a_folder_that_takes_no_other_is_written_as_it_is(
     def busy(*_: object) -> None:
         raise OSError(errno.EBUSY, "busy")
 
-    monkeypatch.setattr(wholefiles.os, "replace", busy)
+    monkeypatch.setattr("harness.files.wholefiles.os.replace", busy)
     write_file(str(path), b"new")
     assert path.read_bytes() == b"new"
     with pytest.raises(OSError, match="busy"):

@@ -14,7 +14,7 @@ import harness.diff.backends
 from backends.model.contract import Availability, Backend, Job, Session
 from backends.simulator import SimulatorBackend
 from nfparity.cli.main import main
-from tests.unit.harness.report.formats import checked_junit, checked_sarif
+from tests.unit.harness.report.helpers.formats import checked_junit, checked_sarif
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE
 

@@ -26,7 +26,12 @@ HOSTILE = (
     f"-A FORWARD -p tcp -m tcp --dport 80 -j {CHAIN}\n"
     f'-A {CHAIN} -m comment --comment "{ESCAPES}" -j REJECT\nCOMMIT\n'
 )
-FLOW = {"id": f"a{ESCAPES}b\nnfparity: all is well", "src": "10.0.0.9", "dst": "192.0.2.2", "proto": "tcp"}
+FLOW: dict[str, object] = {
+    "id": f"a{ESCAPES}b\nnfparity: all is well",
+    "src": "10.0.0.9",
+    "dst": "192.0.2.2",
+    "proto": "tcp",
+}
 FLOW |= {"sport": 40000, "dport": 80, "why": ESCAPES}
 WRONG_RULES = HOSTILE.replace("REJECT", f"{ESCAPES}")
 WRONG_FLOW = {**FLOW, f"key{ESCAPES}\n": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_a_file_and_a_snapshot_are_translated_from_a_sample(
 
 
 def test_backends_translate_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaders = {}
+    loaders: dict[type, Any] = {}
     wanted = plain()
 
     def session(node: Node, loader: object, limits: object = ()) -> AbstractContextManager[None]:

@@ -18,7 +18,7 @@ def read(text: str, *left: str) -> tuple[list[TableName], list[TableName], list[
     rules = read_rules(text, Family.IP, "rules", left, None)
     assert rules.text == text
     tried, moved, staying = (
-        [table.name for table in one.tables] for one in (rules.tried, rules.moved, rules.staying)
+        [table.name for table in one.whole().tables] for one in (rules.tried, rules.moved, rules.staying)
     )
     return tried, moved, staying
 

@@ -25,7 +25,7 @@ from nfparity.report.assessjunit import assessment_junit
 from nfparity.report.assessment import print_assessment
 from nfparity.report.assesssarif import assessment_sarif
 from nfparity.report.outcometext import outcome_text
-from tests.unit.harness.report.formats import checked_junit, checked_sarif
+from tests.unit.harness.report.helpers.formats import checked_junit, checked_sarif
 from translate.ir import Family, Origin, Protocol, parse_address
 from translate.read import read_ruleset
 

@@ -39,7 +39,7 @@ def test_a_folder_and_an_archive_say_the_same(make: Make, tmp_path: Path, prefix
     files = {f"{prefix}{p.name}": p.read_bytes() for p in Path(folder).iterdir()}
     one, other = load_snapshot(folder), load_snapshot(packed(tmp_path / "any.name", files))
     assert one.node == other.node
-    assert [r.tables for r in one.rules.values()] == [r.tables for r in other.rules.values()]
+    assert [r.whole().tables for r in one.rules.values()] == [r.whole().tables for r in other.rules.values()]
     assert list(one.rules) == list(other.rules)
     assert (one.nft, one.meta, one.objects) == (other.nft, other.meta, other.objects)
     assert one.meta == {"format": 1}

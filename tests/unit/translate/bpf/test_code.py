@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.bpf import emit
 from translate.bpf.actions import action_code
 from translate.bpf.code import Code, Condition, Declaration, Feature, Needs, Variable

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.bpf import emit
 from translate.bpf.tables import RECENT_SIZE
 

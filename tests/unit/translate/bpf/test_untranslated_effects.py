@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.bpf import emit
 
 

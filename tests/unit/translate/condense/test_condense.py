@@ -317,7 +317,8 @@ def test_whatever_is_different(
     shape: Shape, family: Family, changes: list[Change], edits: list[Edit]
 ) -> None:
     lines = cluster(replace(shape, family=family)).split("\n")
-    for change in (*changes, *edits):
+    several: list[Change | Edit] = [*changes, *edits]
+    for change in several:
         change.apply(lines)
     text = "\n".join(lines)
     read = condensed(text, family)

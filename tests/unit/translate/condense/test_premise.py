@@ -110,9 +110,9 @@ class Renaming:
             case FieldTest():
                 return replace(test, values=tuple(self._value(test.field, v) for v in test.values))
             case AnyOf():
-                parts = tuple(self._test(part) for part in test.tests)
-                assert all(isinstance(part, FieldTest) for part in parts)
-                return replace(test, tests=parts)
+                parts = [part for one in test.tests if isinstance(part := self._test(one), FieldTest)]
+                assert len(parts) == len(test.tests)
+                return replace(test, tests=tuple(parts))
             case _:
                 return test
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.lab.kuberules import Shape, draw_cluster, kube_proxy_rules
 from tests.lab.random.rules import random_rules
-from tests.unit.translate.passes.rulesets import rulesets
-from tests.unit.translate.passes.services import service_rulesets
+from tests.unit.translate.passes.helpers.rulesets import rulesets
+from tests.unit.translate.passes.helpers.services import service_rulesets
 from translate.ir import (
     NOWHERE,
     Accept,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import nft, program
+from tests.unit.translate.helpers.rules import nft, program
 from translate.errors import UnsupportedError
 from translate.nft import emit
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.ir import Origin
 from translate.nft import emit
 from translate.nft.comments import MAX_COMMENT, comment, own_comment, place_comment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def text_of(*entries: object) -> str:
     return json.dumps({"nftables": [{"metainfo": {"version": "1.0.6"}}, *entries]})
 
 
-def listed(*entries: object) -> list[tuple[Form, list[object]]]:
+def listed(*entries: object) -> list[tuple[Form, list[Any]]]:
     scripts = read_listing(text_of(*entries), name="x.json").scripts
     return [
         (

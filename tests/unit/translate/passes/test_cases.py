@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.translate.passes.evaluate import Distribution, State, distance, run
+from tests.unit.translate.passes.helpers.evaluate import Distribution, State, distance, run
 from translate.errors import UnsupportedError
 from translate.ir import AnyOf, Choose, ConnectionState, Field, FieldTest, Interval, Lookup, Name, Program
 from translate.irtext import parse_program, print_program

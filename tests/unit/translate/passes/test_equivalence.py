@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.translate.passes.evaluate import State, distance, run
-from tests.unit.translate.passes.rulesets import mixtures, packets, rulesets
-from tests.unit.translate.passes.services import service_packets, service_rulesets
+from tests.unit.translate.passes.helpers.evaluate import State, distance, run
+from tests.unit.translate.passes.helpers.rulesets import mixtures, packets, rulesets
+from tests.unit.translate.passes.helpers.services import service_packets, service_rulesets
 from translate.ir import Choose, Lookup, Program, Ruleset
 from translate.passes import LEVELS, lower, verify
 from translate.passes.gather import gather

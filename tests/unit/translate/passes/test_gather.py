@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import translate.passes.gather
-from tests.unit.translate.passes.evaluate import State, run
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
+from tests.unit.translate.passes.helpers.evaluate import State, run
 from translate.ir import ConnectionState, Family, Field, parse_address
 from translate.passes.gather import gather
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.translate.passes.evaluate import State, run
-from tests.unit.translate.passes.rulesets import packets, rulesets
+from tests.unit.translate.passes.helpers.evaluate import State, run
+from tests.unit.translate.passes.helpers.rulesets import packets, rulesets
 from translate.ir import LoweredChain, Program, Ruleset
 from translate.passes import LEVELS, lower, verify
 from translate.passes.calls import called

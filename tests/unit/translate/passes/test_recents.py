@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import program, statements
+from tests.unit.translate.helpers.rules import program, statements
 from translate.ir import Recent
 from translate.passes.recents import inexact, recent_lists
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import random
-from collections import Counter
+from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,7 +35,7 @@ from backends.simulator.walk.checkpoint import Checkpoint
 from backends.simulator.walk.fast import FastWalk
 from backends.simulator.walk.prepare import prepare
 from tests.lab.random.rules import random_rules
-from tests.unit.translate.passes.evaluate import State, run
+from tests.unit.translate.passes.helpers.evaluate import State, run
 from translate.ir import (
     TABLE_HOOKS,
     Accept,
@@ -164,7 +165,7 @@ class Draw:
             packet = with_fields(packet, flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
         return packet
 
-    def tuple(self, proto: int) -> Tuple:
+    def connection(self, proto: int) -> Tuple:
         return Tuple(
             self.address(Field.SADDR),
             self.address(Field.DADDR),
@@ -179,7 +180,7 @@ class Draw:
         iif = "" if hook is Hook.OUTPUT else self.random.choice([*names, "lo"])
         oif = "" if hook in (Hook.PREROUTING, Hook.INPUT) else self.random.choice([*names, "lo"])
         skb = Skb(packet, mark=mark, dev=iif)
-        fields: dict[Field, int | str] = {
+        fields: dict[Field, Any] = {
             Field.SADDR: packet.src,
             Field.DADDR: packet.dst,
             Field.L4PROTO: packet.proto,
@@ -202,14 +203,16 @@ class Draw:
                 fields[Field[f"FIB_{side}_TYPE{suffix}"]] = int(self.router.address_type(address, device))
         return View(skb, hook, iif, oif, self.router), State.of(fields)
 
-    def _tracked(self, skb: Skb) -> dict[Field, int | str]:
+    def _tracked(self, skb: Skb) -> dict[Field, Any]:
         """Give the packet a connection, or none, and return what rules can ask of that."""
         skb.state = self.random.choice((*_TRACKED, *_TRACKED, *ConnectionState))
         if skb.state not in _TRACKED:
             return {Field.CT_STATE: int(skb.state)}
         proto = skb.packet.proto
         status = sum(int(bit) for bit in ConnectionStatus if self.random.random() < 0.4)
-        skb.entry = ConntrackEntry(self.tuple(proto), self.tuple(proto), status, self.of(Field.MARK, 32))
+        skb.entry = ConntrackEntry(
+            self.connection(proto), self.connection(proto), status, self.of(Field.MARK, 32)
+        )
         skb.direction = self.random.randint(0, 1)
         original, reply = skb.entry.original, skb.entry.reply
         return {
@@ -229,7 +232,7 @@ class Draw:
         }
 
 
-Ended = tuple[object, int, int, int | None]
+Ended = tuple[object, object, object, object]
 """The verdict, the mark, the conntrack state and the connection's mark."""
 
 
@@ -244,14 +247,14 @@ def simulated(rules: Rules, table: TableName, view: View) -> dict[Ended, Fractio
         decided = FastWalk(memory, chooser).table(here, dataclasses.replace(view, skb=skb))
         return decided, skb.mark, int(skb.ct_state), entry and entry.mark
 
-    total: Counter[Ended] = Counter()
+    total: defaultdict[Ended, Fraction] = defaultdict(Fraction)
     for probability, ended in branches(once):
         total[ended] += probability
     return dict(total)
 
 
 def evaluated(program: Program, table: TableName, hook: Hook, state: State) -> dict[Ended, Fraction]:
-    total: Counter[Ended] = Counter()
+    total: defaultdict[Ended, Fraction] = defaultdict(Fraction)
     names = {chain.name for chain in program.chains}
     base = qualified(table, hook.value)
     endings = run(program, base, state) if base in names else {(None, state): Fraction(1)}

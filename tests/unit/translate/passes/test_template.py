@@ -8,8 +8,8 @@ import pytest
 
 import translate.passes.copies
 import translate.passes.template
-from tests.unit.translate.passes.evaluate import State, distance, run
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
+from tests.unit.translate.passes.helpers.evaluate import State, distance, run
 from translate.ir import (
     Apply,
     ConnectionState,
@@ -27,6 +27,7 @@ from translate.ir import (
     Program,
     Recent,
     SetMark,
+    Statement,
     TableName,
     parse_address,
 )
@@ -98,7 +99,7 @@ def agrees(rules: list[str], *packets: State) -> None:
 def remembered(found: Program, *packets: State) -> list[object]:
     """Return the results of packets one after the other, when lists remember the earlier ones."""
     seen: list[object] = []
-    memory: tuple[tuple[str, object], ...] = ()
+    memory: tuple[tuple[str, int], ...] = ()
     for sent in packets:
         ((end, after),) = run(found, BASE, State(sent.fields, memory))
         memory = after.memory
@@ -127,7 +128,7 @@ def test_services_of_one_shape_share_their_chains() -> None:
 def by_mark() -> Program:
     """A lookup by mark into chains that change the mark before they ask for a constant."""
 
-    def chain(name: str, *statements: Apply | Lookup, base: bool = False) -> LoweredChain:
+    def chain(name: str, *statements: Statement, base: bool = False) -> LoweredChain:
         if not base:
             return LoweredChain(name=name, table=TableName.NAT, statements=statements)
         hook, policy = Hook.PREROUTING, Policy.ACCEPT

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.nft import ChangeKind, emit
 from translate.passes.templatenames import list_name
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from backends.model.flow import Pause
@@ -11,7 +13,7 @@ FORWARD, DROP = Verdict.FORWARD, Verdict.DROP
 WHOLE = 0xFFFFFFFF
 
 
-def rule(mode: RecentMode, **options: object) -> Recent:
+def rule(mode: RecentMode, **options: Any) -> Recent:
     options = {"mask": WHOLE, "side": SetDirection.SRC, **options}
     return Recent(name="a", mode=mode, **options)
 

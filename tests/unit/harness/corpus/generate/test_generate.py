@@ -11,7 +11,7 @@ from backends.model.node import node_from_json
 from backends.simulator import RuleVisited, trace
 from harness.corpus.generate import GeneratedCorpus, generate_corpus
 from harness.corpus.jsonlines import read_flows, write_flows
-from translate.ir import Dnat, Family, Hook, Random, Ruleset
+from translate.ir import Dnat, Family, Goto, Hook, Jump, Random, Ruleset
 from translate.read import read_ruleset
 
 NODE = node_from_json(
@@ -121,7 +121,7 @@ def test_names_and_comments_do_not_matter(kind: Ruleset, worker: Job, kind_corpu
                         rule,
                         comment=None,
                         actions=tuple(
-                            dataclasses.replace(a, chain=names[a.chain]) if hasattr(a, "chain") else a
+                            dataclasses.replace(a, chain=names[a.chain]) if isinstance(a, Jump | Goto) else a
                             for a in rule.actions
                         ),
                     )

@@ -14,6 +14,7 @@ from nfparity.assess.difference import ChangedPacket, Evidence
 from nfparity.assess.facts import gather
 from nfparity.assess.fleet.node import LEAK, NOT_JUDGED, UNEXPLAINED, NodeDifference, answer_of
 from nfparity.assess.leaks import Leak
+from nfparity.assess.replaying import Disputed
 from nfparity.assess.summary import Summary
 from nfparity.kubeproxy import recover
 from translate.ir import Family, Origin, Protocol
@@ -44,7 +45,7 @@ def summary(address: str, packets: int) -> Summary:
         unexplained=(Finding(entry=None, subject="?", examples=(flow,)),) * 2,
         leaks=(Leak(kind="an address", device="eth0", examples=(flow,)),),
         flows=9,
-        disputed=(f"odd-{address}: verdict",),
+        disputed=(Disputed(f"odd-{address}", "verdict"),),
     )
     return Summary(snapshot="dump", version=None, against="x", assessments=(one,))
 

@@ -225,7 +225,7 @@ def test_nftables() -> None:
     assert last == {"accept": None}
 
 
-WORDS = [
+WORDS: list[dict[str, object]] = [
     {"match": {"op": "==", "left": {"fib": {"result": "type", "flags": ["daddr", "iif"]}}, "right": "local"}},
     {"match": {"op": "in", "left": {"tcp option": {"name": "maxseg", "field": "size"}}, "right": 1400}},
     {"match": {"op": "==", "left": {"ct": {"key": "saddr", "dir": "original"}}, "right": "127.0.0.1"}},

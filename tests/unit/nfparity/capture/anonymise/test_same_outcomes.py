@@ -19,7 +19,7 @@ from nfparity.capture.anonymise.mapping import Mapping
 from nfparity.capture.anonymise.snapshot import anonymise
 from nfparity.capture.files import write_files
 from nfparity.snapshot import Snapshot, load_snapshot
-from tests.unit.nfparity.capture.anonymise.originals import Original, mapped, moved_flows
+from tests.unit.nfparity.capture.anonymise.helpers.originals import Original, mapped, moved_flows
 from translate.ir import Family
 
 ORIGINALS = [

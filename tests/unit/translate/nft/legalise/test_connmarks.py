@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import nft
+from tests.unit.translate.helpers.rules import nft
 from translate.ir import Accept, Family, Field, RestoreMark, SaveMark, SetConnmark
 from translate.nft.legalise.connmarks import connmark_rules, stands_apart
 from translate.nft.printer.matches import field_match

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import program
+from tests.unit.translate.helpers.rules import program
 from translate.ir import Dnat, Goto, Jump
 from translate.nft.legal import DnatTarget, DnatTo, InSet, LegalMap, LegalRule, VerdictOf
 from translate.nft.legalise import legalise

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.translate.rules import nft
+from tests.unit.translate.helpers.rules import nft
 from translate.ir import Family, Interval, IpSet, SetElement, SetType
 from translate.nft.legalise.ipsets import intervals_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import nft
+from tests.unit.translate.helpers.rules import nft
 from translate.errors import UnsupportedError
 from translate.ir import PORT_PROTOCOLS, AnyOf, Family, Field, FieldTest, Interval, Name, Test
 from translate.nft.legal import Part

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.translate.rules import nft
+from tests.unit.translate.helpers.rules import nft
 from translate.ir import Accept, Family, Interval, NatPorts, Snat
 from translate.nft.printer.statements import statement
 

@@ -13,7 +13,7 @@ from harness.corpus.jsonlines import write_flows
 from nfparity.capture.anonymise.mapping import Mapping
 from translate.ir import Family, format_address
 
-RULESETS = Path(__file__).parents[4] / "corpus" / "rulesets"
+RULESETS = Path(__file__).parents[5] / "corpus" / "rulesets"
 
 
 @dataclass(frozen=True)

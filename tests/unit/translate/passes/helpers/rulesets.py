@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
-from tests.unit.translate.passes.evaluate import State
+from tests.unit.translate.passes.helpers.evaluate import State
 from translate.ir import (
     RANDOM_RANGE,
     Accept,
@@ -110,11 +112,14 @@ TESTS: st.SearchStrategy[Test] = st.one_of(
 )
 
 
+_ENDS: tuple[tuple[Action, ...], ...] = ((Accept(),), (Drop(),), (Return(),), (Reject(RejectKind.TCP_RESET),))
+
+
 def actions(later: tuple[str, ...]) -> st.SearchStrategy[tuple[Action, ...]]:
     """Actions of a rule in a chain that may call the ``later`` ones."""
     some_actions: list[st.SearchStrategy[tuple[Action, ...]]] = [
         st.just(()),
-        st.sampled_from((Accept(), Drop(), Return(), Reject(RejectKind.TCP_RESET))).map(lambda a: (a,)),
+        st.sampled_from(_ENDS),
         st.builds(SetMark, st.integers(0, 3), st.integers(0, 3)).map(lambda a: (a,)),
         st.integers(1, 3).map(lambda n: (Dnat(Interval.point(n), NatPorts()),)),
     ]
@@ -126,6 +131,10 @@ def actions(later: tuple[str, ...]) -> st.SearchStrategy[tuple[Action, ...]]:
 
 def rule(tests: tuple[Test, ...], done: tuple[Action, ...]) -> Rule:
     return Rule(tests=tests, actions=done)
+
+
+def _chosen(field: Field, constants: list[int]) -> FieldTest:
+    return is_(field, *constants)
 
 
 @st.composite
@@ -142,7 +151,7 @@ def runs(draw: st.DrawFn, later: tuple[str, ...]) -> list[Rule]:
             )
         )
     )
-    lists = [(f, v, some(v).map(lambda chosen, f=f: is_(f, *chosen))) for f, v in fields]
+    lists = [(f, v, some(v).map(partial(_chosen, f))) for f, v in fields]
     return [
         rule(
             (*(draw(listed | constants(f, v, wide=4)) for f, v, listed in lists), *shared),
@@ -212,7 +221,8 @@ def mixtures(draw: st.DrawFn) -> Ruleset:
         ((Field.SADDR, ADDRESSES), (Field.MARK, (0, 1))),
     )
     turns = st.sampled_from(draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=4, unique=True)))
-    some_actions = st.one_of(st.sampled_from(((Accept(),), (Drop(),), (SetMark(1, 3),))), actions(("one",)))
+    ends: tuple[tuple[Action, ...], ...] = ((Accept(),), (Drop(),), (SetMark(1, 3),))
+    some_actions = st.one_of(st.sampled_from(ends), actions(("one",)))
     rules = [
         rule(
             tuple(draw(constants(f, values, wide=2 if len(kind) == 1 else 8)) for f, values in kind),

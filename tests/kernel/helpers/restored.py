@@ -17,7 +17,7 @@ from pathlib import Path
 
 from backends.testbed.command import own_xtables_lock
 from backends.testbed.netlink import Accounting
-from tests.kernel.ownmounts import IN_OWN_MOUNTS
+from tests.kernel.helpers.ownmounts import IN_OWN_MOUNTS
 from tests.lab.mountnamespace import MS_BIND, mount
 from translate.ir import Family
 from translate.read.spelling.names import PROTOCOLS
@@ -65,7 +65,15 @@ class Restorer:
 @contextmanager
 def restorer(family: Family = Family.IP) -> Iterator[Restorer]:
     """Start the child, and end it behind the block."""
-    words = ("unshare", "--net", "--kill-child", sys.executable, "-m", "tests.kernel.restored", family.value)
+    words = (
+        "unshare",
+        "--net",
+        "--kill-child",
+        sys.executable,
+        "-m",
+        "tests.kernel.helpers.restored",
+        family.value,
+    )
     command = [*IN_OWN_MOUNTS, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         yield Restorer(child)

@@ -28,7 +28,7 @@ from translate.ir import Family
 from translate.passes import lower
 from translate.read import read_ruleset
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     **{f"net/ipv6/conf/{d}/accept_dad": "0" for d in ("all", "default")},

@@ -110,7 +110,7 @@ def _archive(data: bytes) -> None:
         file.flush()
         snapshot = load_snapshot(file.name)
         for key in snapshot.rules:
-            tree_lines(snapshot.rules[key], start=None)
+            tree_lines(snapshot.rules[key].whole(), start=None)
 
 
 def _with_check_sums(data: bytes) -> bytes:
@@ -349,7 +349,7 @@ def _with_another_value(data: bytes, draw: random.Random) -> bytes:
             pending += one
     if places:
         holder, key = draw.choice(places)
-        holder[key] = draw.choice((None, True, -1, 1.5, 2**70, "", "x", "\ud800", [], {}, [[]], {"a": 1}))  # type: ignore[call-overload,index]
+        holder[key] = draw.choice((None, True, -1, 1.5, 2**70, "", "x", "\ud800", [], {}, [[]], {"a": 1}))  # type: ignore[index]
     return json.dumps(made).encode("utf-8", "surrogatepass")
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tests.unit.translate.passes.evaluate import State
-from tests.unit.translate.passes.rulesets import is_
+from tests.unit.translate.passes.helpers.evaluate import State
+from tests.unit.translate.passes.helpers.rulesets import is_
 from translate.ir import (
     RANDOM_RANGE,
     Action,
@@ -109,14 +109,17 @@ def service_rulesets(draw: st.DrawFn) -> Ruleset:
     chains += [service(draw, name, draw(st.sampled_from(plans)), endpoints) for name in services]
     chains += [service(draw, name, plans[-1], services) for name in outer]
     roots = services + outer
-    call = draw(st.sampled_from((Jump, Jump, Goto)))
+    goes = draw(st.sampled_from((False, False, True)))
+
+    def calling(name: str) -> Jump | Goto:
+        return Goto(name) if goes else Jump(name)
 
     def dispatching(at_least: int, *fields: Field) -> list[Rule]:
         values = {Field.DADDR: ADDRESSES, Field.L4PROTO: (6, 6, 17), Field.DPORT: PORTS}
         return [
             Rule(
                 tests=tuple(is_(f, draw(st.sampled_from(values[f]))) for f in fields),
-                actions=(call(draw(st.sampled_from(roots))),),
+                actions=(calling(draw(st.sampled_from(roots))),),
             )
             for _ in range(draw(st.integers(at_least, 7)))
         ]

@@ -8,7 +8,7 @@ from typing import Final
 
 _PROGRAM: Final = f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
+sys.path.insert(0, {str(Path(__file__).resolve().parents[3])!r})
 from tests.lab.mountnamespace import enter_mount_namespace
 enter_mount_namespace()
 os.execvp(sys.argv[1], sys.argv[1:])

@@ -29,7 +29,7 @@ from nfparity.migrate.tables import empty, save, split
 from nfparity.migrate.verification import look as look_live
 from nfparity.persistent_state.reservedlog import ReservedLog
 from nfparity.snapshot import Variant
-from tests.kernel.faults import Fault, Faults
+from tests.kernel.helpers.faults import Fault, Faults
 from tests.lab.traffic.host import Host, Ip, Request, Start
 from translate.errors import MachineError
 from translate.ir import Family

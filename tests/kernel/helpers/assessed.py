@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from backends.model.node import Node, node_from_json
 from nfparity.assess.catalogue import Version
@@ -26,7 +27,7 @@ NODE = {
 }
 OUTSIDE = "203.0.113.50"
 
-REAL = Path(__file__).parents[1] / "corpus/rulesets/kube-real"
+REAL = Path(__file__).parents[2] / "corpus/rulesets/kube-real"
 """The rules of a real kube-proxy 1.30 in both modes, for the same objects."""
 
 
@@ -86,9 +87,9 @@ def remote(host: int) -> Endpoint:
     return Endpoint(ip(f"10.244.1.{host}"), 8080)
 
 
-def service(name: str = "web", number: int = 10, **more: object) -> Service:
+def service(name: str = "web", number: int = 10, **more: Any) -> Service:
     endpoints = more.pop("endpoints", (local(10),))
-    return Service(  # type: ignore[arg-type]
+    return Service(
         name=f"a/{name}:p",
         cluster_ip=ip(f"10.96.0.{number}"),
         port=80,

@@ -6,10 +6,11 @@ Knows nothing of ``translate.passes``.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from translate.ir import (
     RANDOM_RANGE,
@@ -60,7 +61,7 @@ class State:
     """A packet: a number or a name per field; a field that is not there is absent."""
 
     fields: tuple[tuple[Field, int | str], ...]
-    memory: tuple[tuple[str, object], ...] = ()
+    memory: tuple[tuple[str, int], ...] = ()
     """The state of counters, and the addresses in lists; both are empty at first."""
 
     @classmethod
@@ -73,14 +74,14 @@ class State:
     def put(self, field: Field, value: int) -> State:
         return replace(State.of({**dict(self.fields), field: value}), memory=self.memory)
 
-    def recall(self, name: str) -> object:
+    def recall(self, name: str) -> int | None:
         return dict(self.memory).get(name)
 
-    def remember(self, name: str, value: object) -> State:
+    def remember(self, name: str, value: int) -> State:
         return replace(self, memory=tuple(sorted({**dict(self.memory), name: value}.items())))
 
 
-Ending = tuple[Action | Policy | None, State]
+Ending = tuple[Action | Policy | Literal["next"] | None, State]
 Distribution = dict[Ending, Fraction]
 
 
@@ -147,9 +148,10 @@ def passed(
     tests: tuple[Test, ...], state: State, place: str
 ) -> tuple[list[tuple[Fraction, State]], list[tuple[Fraction, State]]]:
     """Return the branches in which all tests held, and those in which one did not, with shares and states."""
-    alive, failed = [(Fraction(1), state)], []
+    alive = [(Fraction(1), state)]
+    failed: list[tuple[Fraction, State]] = []
     for number, test in enumerate(tests):
-        going = []
+        going: list[tuple[Fraction, State]] = []
         for share, now in alive:
             for part, after, ok in asked(test, now, f"{place}.{number}"):
                 if part:
@@ -160,7 +162,7 @@ def passed(
 
 def run(program: Program, base: str, state: State) -> Distribution:
     chain = program.chain(base)
-    total: Counter[Ending] = Counter()
+    total: defaultdict[Ending, Fraction] = defaultdict(Fraction)
     for (end, after), share in _chain(program, base, state).items():
         total[chain.policy if end is None else end, after] += share
     return dict(total)
@@ -168,11 +170,11 @@ def run(program: Program, base: str, state: State) -> Distribution:
 
 def _chain(program: Program, name: str, state: State) -> Distribution:
     """Endings inside the chain; None: control comes back to the caller."""
-    total: Counter[Ending] = Counter()
-    alive: Counter[State] = Counter({state: Fraction(1)})
+    total: defaultdict[Ending, Fraction] = defaultdict(Fraction)
+    alive: dict[State, Fraction] = {state: Fraction(1)}
     for statement in program.chain(name).statements:
-        going: Counter[State] = Counter()
-        matching: Counter[State] = Counter()
+        going: defaultdict[State, Fraction] = defaultdict(Fraction)
+        matching: defaultdict[State, Fraction] = defaultdict(Fraction)
         for before, share in alive.items():
             place = f"line {statement.origin.line} {statement.origin.text}"
             matched, failed = passed(statement.tests, before, place)
@@ -210,7 +212,7 @@ def _chain(program: Program, name: str, state: State) -> Distribution:
     return dict(total)
 
 
-def _actions(program: Program, actions: tuple[Action, ...], state: State) -> dict:
+def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Distribution:
     for action in actions:
         match action:
             case SetMark(value=value, mask=mask):

@@ -46,6 +46,7 @@ def checked_sarif(log: dict[str, Any]) -> dict[str, Any]:
     assert set(log) == {"$schema", "version", "runs"}
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
+    run: dict[str, Any]
     (run,) = log["runs"]
     assert set(run) == {"tool", "invocations", "columnKind", "results"}
     assert run["columnKind"] == "utf16CodeUnits"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.nftables.libnftables import NftHandle
+from backends.testbed.command import run
 from nfparity.migrate import owned, tables
 from nfparity.persistent_state import disk, locking
 from translate.errors import MachineError
@@ -64,8 +65,8 @@ class Faults:
         self._left = mmap.mmap(-1, 8)
 
     def install(self) -> None:
-        disk.os = locking.os = _Disk(self)  # type: ignore[assignment]
-        tables.run = owned.run = self._run  # type: ignore[assignment]
+        disk.os = locking.os = _Disk(self)  # type: ignore[assignment,attr-defined]
+        tables.run = owned.run = self._run  # type: ignore[attr-defined]
         faults = self
 
         class Handle(NftHandle):
@@ -74,7 +75,7 @@ class Faults:
                     raise MachineError("injected")
                 return super().run(text)
 
-        owned.NftHandle = Handle  # type: ignore[misc]
+        owned.NftHandle = Handle  # type: ignore[attr-defined]
 
     def disk(self, name: str, *, writes: bool) -> None:
         """Raise OSError if it is time for it."""
@@ -113,7 +114,7 @@ class Faults:
         return befalls
 
 
-_run = tables.run
+_run = run
 
 
 class _Disk:
