@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.unit.translate.helpers.rules import nft
@@ -51,17 +53,21 @@ def test_what_may_end_a_rule_does_not_keep_a_packet_from_its_verdict() -> None:
     assert chains[aside] == ["ct mark set ct mark | 0x1", "accept"]
 
 
-@pytest.mark.parametrize("mark", [0, 1, 0x80, 0xFF00FF00, ALL])
-@pytest.mark.parametrize("connmark", [0, 2, 0x81, 0x00FFFF00, ALL])
-@pytest.mark.parametrize("nfmask", [0, 1, 0x80, 0x8001, ALL])
-@pytest.mark.parametrize("ctmask", [0, 3, 0x80, 0x18000, ALL])
-def test_the_rules_compute_what_xt_connmark_does(mark: int, connmark: int, nfmask: int, ctmask: int) -> None:
-    assert run(SaveMark(nfmask, ctmask), mark, connmark) == (mark, connmark & ~ctmask & ALL ^ mark & nfmask)
-    assert run(RestoreMark(nfmask, ctmask), mark, connmark) == (
-        mark & ~nfmask & ALL ^ connmark & ctmask,
-        connmark,
-    )
-    assert run(SetConnmark(nfmask, ctmask), mark, connmark) == (mark, connmark & ~ctmask & ALL ^ nfmask)
+MARKS = (0, 1, 0x80, 0xFF00FF00, ALL)
+CONNMARKS = (0, 2, 0x81, 0x00FFFF00, ALL)
+NFMASKS = (0, 1, 0x80, 0x8001, ALL)
+CTMASKS = (0, 3, 0x80, 0x18000, ALL)
+
+
+def test_the_rules_compute_what_xt_connmark_does() -> None:
+    for given in itertools.product(MARKS, CONNMARKS, NFMASKS, CTMASKS):
+        mark, connmark, nfmask, ctmask = given
+        saved = run(SaveMark(nfmask, ctmask), mark, connmark)
+        assert saved == (mark, connmark & ~ctmask & ALL ^ mark & nfmask), given
+        restored = run(RestoreMark(nfmask, ctmask), mark, connmark)
+        assert restored == (mark & ~nfmask & ALL ^ connmark & ctmask, connmark), given
+        written = run(SetConnmark(nfmask, ctmask), mark, connmark)
+        assert written == (mark, connmark & ~ctmask & ALL ^ nfmask), given
 
 
 def run(action: SetConnmark | SaveMark | RestoreMark, mark: int, connmark: int) -> tuple[int, int]:
