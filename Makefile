@@ -15,6 +15,10 @@ PYTHON_RUN := .venv/bin/python
 # Tests of the kernel wait for a third of their time: for a namespace to end, for an answer that does not come.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 
+# Tests start thousands of interpreters: what these import is compiled once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
 .DEFAULT_GOAL := help
 .PHONY: $(shell awk -F: '/^[a-z-]+:.*##/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,16 @@ MOST_IMPORTERS = 3
 
 
 MODULES = modules_of(ROOT, PRODUCT)
-EVERY_IMPORT = tuple(read_imports(ROOT, PRODUCT))
-IMPORTS = tuple(i for i in EVERY_IMPORT if i.module.partition(".")[0] in ROOMS)
+
+
+@cache
+def every_import() -> tuple[Import, ...]:
+    return tuple(read_imports(ROOT, PRODUCT))
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    return tuple(i for i in every_import() if i.module.partition(".")[0] in ROOMS)
 
 
 def _within(target: str, *packages: str) -> bool:
@@ -42,13 +51,13 @@ def _room(target: str) -> bool:
 
 def test_the_source_was_found() -> None:
     assert len(MODULES) > 40
-    assert any(i.target.startswith("translate.ir") for i in IMPORTS)
+    assert any(i.target.startswith("translate.ir") for i in imports())
 
 
 def test_translate_imports_the_standard_library_and_itself() -> None:
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "translate")
         and not _within(i.target, "translate")
         and i.target.partition(".")[0] not in sys.stdlib_module_names
@@ -59,14 +68,14 @@ def test_translate_imports_the_standard_library_and_itself() -> None:
 def test_translate_reads_no_file_clock_or_chance() -> None:
     forbidden = ("os", "random", "secrets", "time", "datetime", "subprocess", "pathlib", "io", "tempfile")
     # Families turn addresses into text with inet_ntop; that is all of socket that is used.
-    wrong = [i for i in IMPORTS if _within(i.module, "translate") and _within(i.target, *forbidden)]
+    wrong = [i for i in imports() if _within(i.module, "translate") and _within(i.target, *forbidden)]
     assert not wrong
 
 
 def test_ir_imports_nothing_above_it() -> None:
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "translate.ir") and _room(i.target) and not _within(i.target, "translate.ir")
     ]
     assert not wrong
@@ -74,10 +83,10 @@ def test_ir_imports_nothing_above_it() -> None:
 
 def test_the_text_form_of_programs_is_for_the_command_line() -> None:
     allowed = ("translate.irtext", "translate.ir", "translate.errors")
-    own = [i for i in IMPORTS if _within(i.module, "translate.irtext") and _room(i.target)]
+    own = [i for i in imports() if _within(i.module, "translate.irtext") and _room(i.target)]
     assert own
     assert not [i for i in own if not _within(i.target, *allowed)]
-    users = {i.module for i in IMPORTS if _within(i.target, "translate.irtext")}
+    users = {i.module for i in imports() if _within(i.target, "translate.irtext")}
     assert not [user for user in users if not _within(user, "translate.irtext", "nfparity.cli")]
 
 
@@ -91,14 +100,14 @@ def test_listings_are_no_rules_of_ours() -> None:
     )
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "translate.nftlisting") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
 
 
 def test_plain_translation_knows_nothing_of_the_fast_path() -> None:
-    users = {i.module for i in IMPORTS if _within(i.target, "translate.condense")}
+    users = {i.module for i in imports() if _within(i.target, "translate.condense")}
     allowed = ("translate.condense", "backends.nftables", "backends.tc_ebpf", "nfparity")
     assert users
     assert not [user for user in users if not _within(user, *allowed)]
@@ -108,7 +117,7 @@ def test_the_words_of_backends_import_the_vocabulary_alone() -> None:
     allowed = ("translate.ir", "translate.errors", "translate.jsoninput", *WORDS)
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, *WORDS) and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
@@ -118,7 +127,7 @@ def test_the_simulator_never_sees_a_lowered_program() -> None:
     allowed = ("backends.simulator", "translate.ir", "translate.errors", *WORDS)
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "backends.simulator") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
@@ -134,7 +143,7 @@ def test_kernel_backends_import_neither_the_simulator_nor_each_other() -> None:
     extended = {"given_nftables": ("nftables", "combined")}
     backends = ("iptables", "nftables", "given_nftables", "combined", "tc_ebpf")
     wrong = []
-    for one in IMPORTS:
+    for one in imports():
         room, _, rest = one.module.partition(".")
         package, target = rest.partition(".")[0], one.target.removeprefix("backends.").partition(".")[0]
         if room != "backends" or not _within(one.target, "backends") or package not in (*below, *backends):
@@ -146,12 +155,12 @@ def test_kernel_backends_import_neither_the_simulator_nor_each_other() -> None:
 
 
 def test_packages_import_only_packages_before_them() -> None:
-    assert upward(EVERY_IMPORT, PRODUCT) == []
+    assert upward(every_import(), PRODUCT) == []
 
 
 def test_no_import_cycles() -> None:
     """Between modules and between packages; lazy imports and those for type checking count as well."""
-    assert cycles(EVERY_IMPORT, MODULES) == []
+    assert cycles(every_import(), MODULES) == []
 
 
 def _planted(root: Path, files: dict[str, str]) -> tuple[list[Import], set[str]]:
@@ -211,20 +220,20 @@ def test_no_product_module_names_the_laboratory() -> None:
 
 def test_assess_is_asked_by_commands_and_reports_alone() -> None:
     allowed = ("nfparity.assess", "nfparity.cli", "nfparity.assess.fleet", "nfparity.report")
-    wrong = [i for i in IMPORTS if _within(i.target, "nfparity.assess") and not _within(i.module, *allowed)]
+    wrong = [i for i in imports() if _within(i.target, "nfparity.assess") and not _within(i.module, *allowed)]
     assert not wrong
 
 
 def test_fleets_are_asked_for_by_commands_and_told_by_reports() -> None:
     allowed = ("nfparity.assess.fleet", "nfparity.cli", "nfparity.report")
-    users = {i.module for i in IMPORTS if _within(i.target, "nfparity.assess.fleet")}
+    users = {i.module for i in imports() if _within(i.target, "nfparity.assess.fleet")}
     assert users
     assert not [user for user in users if not _within(user, *allowed)]
 
 
 @pytest.mark.parametrize("library", sorted(LIBRARIES))
 def test_a_library_is_imported_lazily_where_it_belongs(library: str) -> None:
-    uses = [i for i in IMPORTS if _within(i.target, library)]
+    uses = [i for i in imports() if _within(i.target, library)]
     assert uses
     assert {i.module for i in uses} <= LIBRARIES[library]
     assert not [i for i in uses if not i.lazy]
@@ -232,7 +241,7 @@ def test_a_library_is_imported_lazily_where_it_belongs(library: str) -> None:
 
 def test_every_other_library_stays_in_few_modules() -> None:
     users: dict[str, set[str]] = {}
-    for one in IMPORTS:
+    for one in imports():
         library = one.target.partition(".")[0]
         if library not in sys.stdlib_module_names and library not in ROOMS:
             users.setdefault(library, set()).add(one.module)
@@ -268,7 +277,7 @@ def test_a_snapshot_knows_no_command_and_no_backend() -> None:
     )
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "nfparity.snapshot") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
@@ -278,7 +287,7 @@ def test_capture_stands_alone() -> None:
     carried = tuple(f"harness.files.{name}" for name in ("errors", "output", "wholefiles"))
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "nfparity.capture", *carried)
         and _room(i.target)
         and not _within(i.target, "nfparity.capture", *carried)
@@ -290,14 +299,14 @@ def test_what_a_kube_proxy_is_follows_from_rules_alone() -> None:
     allowed = ("nfparity.kubeproxy", "translate", "backends.model.node")
     wrong = [
         i
-        for i in IMPORTS
+        for i in imports()
         if _within(i.module, "nfparity.kubeproxy") and _room(i.target) and not _within(i.target, *allowed)
     ]
     assert not wrong
 
 
 def test_only_the_command_line_migrates() -> None:
-    users = {i.module for i in IMPORTS if _within(i.target, "nfparity.migrate")}
+    users = {i.module for i in imports() if _within(i.target, "nfparity.migrate")}
     allowed = ("nfparity.migrate", "nfparity.cli.migrate", "nfparity.report.migration")
     assert users
     assert not [user for user in users if not _within(user, *allowed)]
