@@ -112,7 +112,7 @@ def of_one(change: Callable[[str], str], part: str) -> str:
     return "".join(lines)
 
 
-AFTERWARDS = {
+AFTERWARDS: dict[str, Callable[[], str]] = {
     "the same": text,
     "no masquerade of hairpins": lambda: without("-j KUBE-MARK-MASQ"),
     "no refusals": lambda: without("-j REJECT"),
