@@ -101,13 +101,15 @@ class Conversation:
 
     def _payload(self, packet: Packet) -> bytes:
         # A SYN, FIN or RST with data would be fine, but would move the sequence numbers.
-        return packet.payload if packet.proto == Protocol.TCP else packet.payload or self._filler(packet)
+        if packet.proto == Protocol.TCP or packet.payload:
+            return _filled(packet, packet.payload)
+        return self._filler(packet)
 
     def _filler(self, packet: Packet) -> bytes:
         """Return the tag, after a GRE header in a GRE packet, because conntrack reads that header."""
         if packet.proto != GRE:
-            return self.tag()
-        return (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag()
+            return _filled(packet, self.tag())
+        return _filled(packet, (packet.payload[:_GRE_READ] or _GRE_HEADER) + self.tag())
 
     def _send(self, step: Send) -> Emission:
         made = self._made.get(self._count)
@@ -153,6 +155,10 @@ class Conversation:
             uid=0,
             gid=0,
             bad_checksum=False,
+            tos=0,
+            filled_to=0,
+            smac=None,
+            dmac=None,
         )
         if packet.proto == Protocol.TCP:
             first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
@@ -189,10 +195,19 @@ class Conversation:
             proto=Protocol.ICMP if got.family is Family.IP else Protocol.ICMPV6,
             icmp_type=step.type,
             icmp_code=step.code,
-            quoted=with_fields(got, mark=0, uid=0, gid=0, bad_checksum=False),
+            quoted=with_fields(
+                got, mark=0, uid=0, gid=0, bad_checksum=False, filled_to=0, smac=None, dmac=None
+            ),
         )
         self._original, self._last = False, None
         return Emission(error, last.out)
+
+
+def _filled(packet: Packet, payload: bytes) -> bytes:
+    """Return the payload with the zeros behind it that make the packet as long as it shall be."""
+    if not packet.filled_to:
+        return payload
+    return payload + bytes(max(0, packet.filled_to - with_fields(packet, payload=payload).length))
 
 
 def _advance(seq: int, packet: Packet) -> int:

@@ -57,7 +57,7 @@ class Outcome:
     """The outcome of one packet, in terms in which all backends can be compared.
 
     For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
-    ``dport`` None), ttl, mark and the MSS option of a SYN as the packet left or was delivered.
+    ``dport`` None), ttl, tos, mark and the MSS option of a SYN as the packet left or was delivered.
     ``dnat``/``snat``: the destination/source differs from the one that was sent. For ``drop``, ``reject``
     and ``unsent`` these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
     ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
@@ -65,8 +65,8 @@ class Outcome:
     ``unknown``, all later packets of its flow are ``unknown``.
 
     The order of the fields is that of the JSON form. A new field is carried, written, read and compared by
-    its type alone (``tests/unit/harness/test_new_field.py``): None is left out, and so is a bool unless the
-    packet arrived.
+    its type alone (``tests/unit/harness/test_new_field.py``): the default is left out, but for a bool where
+    the packet arrived.
     """
 
     verdict: Verdict
@@ -78,6 +78,7 @@ class Outcome:
     sport: Port | None = None
     dport: Port | None = None
     ttl: Annotated[int, range(1 << 8)] | None = None
+    tos: Annotated[int, range(1 << 8)] = 0
     dnat: bool = False
     snat: bool = False
     mark: Annotated[int, range(1 << 32)] | None = None
@@ -111,6 +112,7 @@ class Outcome:
             "sport": ports[0],
             "dport": ports[1],
             "ttl": packet.ttl,
+            "tos": packet.tos,
             "mark": mark,
             "dnat": dnat,
             "snat": snat,

@@ -10,6 +10,7 @@ from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_addre
 __all__ = [
     "DEFAULT_TTL",
     "GRE",
+    "LONGEST_QUOTE",
     "NO_NEXT_HEADER",
     "Address",
     "Icmp6Type",
@@ -75,6 +76,27 @@ Address = Annotated[int, "address"]
 
 _ICMP: Final = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 
+LONGEST_QUOTE: Final = {Family.IP: 548, Family.IP6: 1232}
+"""The bytes of the quoted packet that fit in an ICMP error.
+
+That is one of 576 bytes (RFC 1812, 4.3.2.3), or of 1280 bytes for ICMPv6 (RFC 4443, 2.4).
+"""
+
+_MSS_LENGTH: Final = 4
+_HEADER: Final = {Family.IP: 20, Family.IP6: 40}
+_TRANSPORT: Final = {
+    (family, int(proto)): length
+    for family, icmp in ((Family.IP, Protocol.ICMP), (Family.IP6, Protocol.ICMPV6))
+    for proto, length in (
+        (Protocol.TCP, 20),
+        (Protocol.UDP, 8),
+        (Protocol.UDPLITE, 8),
+        (Protocol.SCTP, 20),
+        (icmp, 8),
+    )
+}
+"""The length of each transport header as it is sent, without options; SCTP's with that of its chunk."""
+
 
 class Tuple(NamedTuple):
     """One direction of a connection (``nf_conntrack_tuple``).
@@ -98,6 +120,9 @@ class Packet:
     (packets made on the node only). ``bad_checksum``: the packet is
     sent with a wrong transport checksum, so that conntrack calls it INVALID (``nf_conntrack_checksum``).
     ``mss`` is the maximum segment size that a TCP segment with SYN announces; None for no such option.
+    ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6). ``filled_to``: zeros are sent behind
+    the payload until the IP packet has this length. ``smac`` and ``dmac`` are the hardware addresses of the
+    frame, None for those of the neighbour and of the device (:mod:`backends.model.link`).
     Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
     """
 
@@ -121,6 +146,21 @@ class Packet:
     quoted: Packet | None = None
     bad_checksum: bool = False
     mss: int | None = None
+    tos: int = 0
+    filled_to: int = 0
+    smac: int | None = None
+    dmac: int | None = None
+
+    @property
+    def length(self) -> int:
+        """The length of the IP packet in bytes, headers included (``tot_len``, 40 + ``payload_len``)."""
+        length = _HEADER[self.family] + _TRANSPORT.get((self.family, self.proto), 0)
+        if self.quoted is not None and self.is_icmp:
+            return length + min(self.quoted.length, LONGEST_QUOTE[self.family])
+        if self.proto == Protocol.TCP and self.mss is not None and self.flags & TcpFlag.SYN:
+            length += _MSS_LENGTH
+        body = len(self.payload)
+        return length + (-(-body // 4) * 4 if self.proto == Protocol.SCTP else body)
 
     @property
     def has_ports(self) -> bool:

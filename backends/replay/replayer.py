@@ -229,7 +229,7 @@ class Replayer:
             tap.originate(data, mark=sent.mark, uid=sent.uid, gid=sent.gid)
         else:
             try:
-                tap.inject(emission.entry, data)
+                tap.inject(emission.entry, data, source=sent.smac, destination=sent.dmac)
             except KeyError:
                 raise MachineError(f"the node has no interface {emission.entry!r}") from None
         seen = self._read(tap.drain(), notes)
@@ -288,6 +288,7 @@ class Replayer:
             sport=got.icmp_id if got.is_icmp else got.sport,
             dport=got.dport,
             ttl=got.ttl,
+            tos=got.tos,
             mark=place.mark,
             dnat=got.dst != sent.dst or got.dport != sent.dport,
             snat=got.src != sent.src or got.sport != sent.sport or got.icmp_id != sent.icmp_id,

@@ -71,6 +71,7 @@ class Simulation:
         self._prepared: Prepared = prepare(job.ruleset, assuming=assuming)
         self._family = job.ruleset.family
         self._router: AnyRouter = router_of(job.node, self._family)
+        self._links = {interface.name: n for n, interface in enumerate(job.node.interfaces, 1)}
         sysctl = job.node.sysctl
         self._settings = TrackSettings(
             checksum=sysctl("net.netfilter.nf_conntrack_checksum") != "0",
@@ -160,7 +161,7 @@ class Simulation:
         lists = RecentLists(self._prepared.recent)
         memory = Memory(chooser, ports, lists, Assumptions(chooser), self._prepared.sets)
         walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)
-        stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder)
+        stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder, self._links)
         return _Node(stack, memory)
 
     def _begun(self, flow: Flow) -> Conversation:

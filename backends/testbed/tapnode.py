@@ -11,8 +11,8 @@ CPU that is sending a listener report), so what came of it is already waiting:
 * packets made on the node are sent through a raw socket with ``IP_HDRINCL``.
 
 Raw sockets of IPv6 do not hand out the header; it is put together again from what they tell beside
-the data (``IPV6_PKTINFO``, ``IPV6_HOPLIMIT``, the sender), so that a delivered packet shows no
-extension headers.
+the data (``IPV6_PKTINFO``, ``IPV6_HOPLIMIT``, ``IPV6_TCLASS``, the sender), so that a delivered packet shows
+no extension headers.
 
 Only what crosses ``lo``, or is redirected to a device's ingress, takes the detour of the per-CPU
 backlog. :meth:`TapNode.settle` waits for that without sleeping.
@@ -37,6 +37,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from backends.model.link import device_mac, neighbour_mac
 from backends.model.node import Node, Route
 from backends.testbed.netlink import Conntrack, Routing
 from backends.testbed.offloads import Offload, switch_off
@@ -47,7 +48,7 @@ from backends.wire.ipv6header import pack_ipv6
 from translate.errors import MachineError
 from translate.ir import Family, Protocol, parse_address
 
-__all__ = ["QUEUE", "Sighting", "TapNode", "mac_of_device"]
+__all__ = ["QUEUE", "Sighting", "TapNode"]
 
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TAP_NO_PI: Final = 0x1002
@@ -68,11 +69,6 @@ class Sighting(NamedTuple):
     data: bytes
     out: str | None
     mark: int | None
-
-
-def mac_of_device(number: int) -> bytes:
-    """Return the hardware address of the node's interface ``number`` (from 1, in order)."""
-    return bytes((2, 0, 0, 0, 1, number & 0xFF))
 
 
 class TapNode:
@@ -110,9 +106,19 @@ class TapNode:
 
     # Sending
 
-    def inject(self, device: str, data: bytes) -> None:
-        """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown."""
-        os.write(self._taps[device], self._headers[device] + data)
+    def inject(
+        self, device: str, data: bytes, *, source: int | None = None, destination: int | None = None
+    ) -> None:
+        """Let an IP packet come in from the outside at ``device``. Raises KeyError if unknown.
+
+        ``source`` and ``destination`` are hardware addresses, None for the neighbour's and the device's own.
+        """
+        header = self._headers[device]
+        if destination is not None:
+            header = _mac_bytes(destination) + header[6:]
+        if source is not None:
+            header = header[:6] + _mac_bytes(source) + header[12:]
+        os.write(self._taps[device], header + data)
 
     def originate(self, data: bytes, *, mark: int, uid: int = 0, gid: int = 0) -> int:
         """Send an IP packet from a socket that a user and group of the node opened.
@@ -140,6 +146,7 @@ class TapNode:
         if self.family is Family.IP6:
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, 1)
             if proto == Protocol.ICMPV6:
                 # A wrong checksum is ours to see (rawv6_rcv would hold the packet back).
                 raw.setsockopt(_SOL_RAW, socket.IPV6_CHECKSUM, -1)
@@ -263,12 +270,12 @@ class TapNode:
                 name = interface.name
                 index = self._open_tap(name)
                 try:
-                    routing.set_up(index, mac=mac_of_device(number), queue=QUEUE, arp=False)
+                    routing.set_up(index, mac=_mac_bytes(device_mac(number)), queue=QUEUE, arp=False)
                     routing.send_at_once(index)
                 except OSError as e:
                     raise MachineError(f"cannot bring up {name}: {e.strerror}") from e
                 self._headers[name] = (
-                    mac_of_device(number) + bytes((2, 0, 0, 0, 2, number & 0xFF)) + self._ethertype
+                    _mac_bytes(device_mac(number)) + _mac_bytes(neighbour_mac(number)) + self._ethertype
                 )
                 for address in interface.addresses:
                     if address.family is not self.family:
@@ -324,6 +331,10 @@ class TapNode:
         return fence
 
 
+def _mac_bytes(mac: int) -> bytes:
+    return mac.to_bytes(6, "big")
+
+
 def _now() -> float:
     return time.monotonic()
 
@@ -355,10 +366,12 @@ def _is_listener_report(frame: bytes) -> bool:
 
 def _with_header(data: bytes, proto: int, sender: str, extra: list[tuple[int, int, bytes]]) -> bytes:
     src = parse_address(Family.IP6, sender.partition("%")[0])
-    dst = ttl = 0
+    dst = ttl = tos = 0
     for level, kind, value in extra:
         if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO:
             dst = int.from_bytes(value[:16], "big")
         elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_HOPLIMIT:
             ttl = int.from_bytes(value[:4], "little" if _LITTLE else "big")
-    return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, length=len(data)) + data
+        elif level == socket.IPPROTO_IPV6 and kind == socket.IPV6_TCLASS:
+            tos = int.from_bytes(value[:4], "little" if _LITTLE else "big")
+    return pack_ipv6(src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, length=len(data)) + data

@@ -72,6 +72,10 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
         or packet.family is not family
         or packet.payload
         or packet.bad_checksum
+        or packet.tos
+        or packet.filled_to
+        or packet.smac is not None
+        or packet.dmac is not None
         or not isinstance(sport, int)
         or not isinstance(dport, int)
     ):
@@ -127,20 +131,20 @@ def number_of(data: bytes) -> int | None:
 def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] | None:
     """Return the number, src, dst, sport, dport and ttl of a packet of :func:`pack`, rewritten as it may be.
 
-    None if it is none, or anything is wrong with it.
+    None if it is none, if anything is wrong with it, or if it has a TOS, which none of them was sent with.
     """
     if family is Family.IP6:
         if len(data) != _SIX_SIZE:
             return None
         first, length, proto, ttl, a, b, c, d = _SIX.unpack_from(data)
-        if first >> 28 != 6 or length != _BODY.size:
+        if first >> 20 != 0x60 or length != _BODY.size:
             return None
         src, dst, addresses = a << 64 | b, c << 64 | d, data[8:]
     else:
         if len(data) != _FOUR_SIZE or int.from_bytes(data[:20], "big") % 0xFFFF:
             return None
-        version, _, length, _, fragment, ttl, proto, _, src, dst = _FOUR.unpack_from(data)
-        if version != 0x45 or length != _FOUR_SIZE or fragment & 0x3FFF:
+        version, tos, length, _, fragment, ttl, proto, _, src, dst = _FOUR.unpack_from(data)
+        if version != 0x45 or tos or length != _FOUR_SIZE or fragment & 0x3FFF:
             return None
         addresses = data[12:]
     sport, dport, size, checksum, magic, number = _BODY.unpack_from(data, len(data) - _BODY.size)

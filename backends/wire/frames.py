@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from backends.model.packet import Icmp6Type, IcmpType, Packet
+from backends.model.packet import LONGEST_QUOTE, Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
 from backends.wire.ipv6header import pack_ipv6, unpack_ipv6
@@ -33,9 +33,6 @@ _WINDOW: Final = 64240
 _DONT_FRAGMENT: Final = 0x4000
 _SCTP_TAG: Final = 0x6E667061
 _SCTP_HEARTBEAT: Final = 4
-_QUOTE_LIMIT: Final = 548
-"""The bytes of the quoted packet that fit in an ICMP error of 576 bytes (RFC 1812, 4.3.2.3)."""
-
 _FLAG: Final = tuple(TcpFlag(n) for n in range(64))
 _ERRORS: Final = frozenset(
     {
@@ -48,8 +45,6 @@ _ERRORS: Final = frozenset(
 )
 _QUERIES: Final = frozenset({0, 8, 13, 14, 15, 16, 17, 18})
 """The ICMP types whose second word begins with an identifier (RFC 792, RFC 950)."""
-_QUOTE_LIMIT_6: Final = 1232
-"""The bytes of the quoted packet that fit in an ICMPv6 error of 1280 bytes (RFC 4443, 2.4)."""
 _ERRORS_6: Final = frozenset(
     {
         Icmp6Type.DEST_UNREACHABLE,
@@ -61,6 +56,9 @@ _ERRORS_6: Final = frozenset(
 _QUERIES_6: Final = frozenset({Icmp6Type.ECHO_REQUEST, Icmp6Type.ECHO_REPLY})
 _MTU: Final = 1400
 """The MTU in a packet-too-big message."""
+
+_KNOWN_BY: Final = 256
+"""The bytes of a payload that tell packets apart; an ICMP error quotes more of a long packet."""
 
 Identity = tuple[object, ...]
 """The properties that a packet keeps while it is rewritten on its way; see :func:`identity`."""
@@ -81,14 +79,14 @@ class Parsed:
 def identity(packet: Packet) -> Identity:
     """Return the properties that identify this packet and survive NAT, TTL and marks.
 
-    TCP is known by its sequence number, everything else by its payload; an ICMP error by the
-    packet that it quotes, which keeps enough of either.
+    TCP is known by its sequence number, everything else by the beginning of its payload; an ICMP error by
+    the packet that it quotes, which keeps enough of either.
     """
     if packet.quoted is not None:
         return (packet.proto, "quotes", *identity(packet.quoted))
     if packet.proto == Protocol.TCP:
         return (packet.proto, packet.seq)
-    return (packet.proto, packet.payload)
+    return (packet.proto, packet.payload[:_KNOWN_BY])
 
 
 def build(packet: Packet) -> bytes:
@@ -118,16 +116,32 @@ def build(packet: Packet) -> bytes:
             body = packet.payload
     if packet.family is Family.IP6:
         header = pack_ipv6(
-            src=packet.src, dst=packet.dst, proto=packet.proto, ttl=packet.ttl, length=len(body)
+            src=packet.src,
+            dst=packet.dst,
+            proto=packet.proto,
+            ttl=packet.ttl,
+            length=len(body),
+            tos=packet.tos,
         )
         return header + body
     length = 20 + len(body)
     flags = _DONT_FRAGMENT if packet.proto == Protocol.TCP else 0
     # The sum of the header without building it first: each field at its place in its word.
-    total = 0x4500 + length + flags + (packet.ttl << 8 | packet.proto) + packet.src + packet.dst
+    total = (
+        (0x4500 | packet.tos) + length + flags + (packet.ttl << 8 | packet.proto) + packet.src + packet.dst
+    )
     checksum = 0xFFFF - (total % 0xFFFF)
     header = _IP.pack(
-        0x45, 0, length, 0, flags, packet.ttl, packet.proto, checksum % 0xFFFF, packet.src, packet.dst
+        0x45,
+        packet.tos,
+        length,
+        0,
+        flags,
+        packet.ttl,
+        packet.proto,
+        checksum % 0xFFFF,
+        packet.src,
+        packet.dst,
     )
     return header + body
 
@@ -165,7 +179,7 @@ def _build_icmp(packet: Packet) -> bytes:
     if packet.quoted is not None:
         quoted = packet.quoted
         # The quoted packet has been on its way: its checksums hold, whatever was asked of this one.
-        payload = build(with_fields(quoted, bad_checksum=False))[:_QUOTE_LIMIT]
+        payload = build(with_fields(quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP]]
         bare = _ICMP.pack(kind, code, 0, 0, _MTU if (kind, code) == (3, 4) else 0)
     else:
         payload = packet.payload
@@ -180,7 +194,7 @@ def _build_icmp(packet: Packet) -> bytes:
 def _build_icmp6(packet: Packet) -> bytes:
     kind, code = packet.icmp_type or 0, packet.icmp_code or 0
     if packet.quoted is not None:
-        payload = build(with_fields(packet.quoted, bad_checksum=False))[:_QUOTE_LIMIT_6]
+        payload = build(with_fields(packet.quoted, bad_checksum=False))[: LONGEST_QUOTE[Family.IP6]]
         bare = _ICMP.pack(kind, code, 0, 0, _MTU if kind == Icmp6Type.PACKET_TOO_BIG else 0)
     else:
         payload = packet.payload
@@ -224,7 +238,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
         return _parse6(data, inner=inner)
     if len(data) < 20:
         raise FrameError(f"{len(data)} bytes are no IPv4 packet")
-    first, _, length, _, fragment, ttl, proto, _, src, dst = _IP.unpack_from(data)
+    first, tos, length, _, fragment, ttl, proto, _, src, dst = _IP.unpack_from(data)
     header = (first & 15) * 4
     if first >> 4 != 4 or header < 20 or len(data) < header:
         raise FrameError(f"no IPv4 header: first byte {first:#04x}, {len(data)} bytes")
@@ -239,7 +253,7 @@ def parse(data: bytes, *, inner: bool = False) -> Parsed:
         faults.append("a fragment")
         whole = False
     fields = _parse_body(Family.IP, proto, body, src, dst, whole, faults)
-    packet = Packet(family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
+    packet = Packet(family=Family.IP, src=src, dst=dst, proto=proto, ttl=ttl, tos=tos, **fields)  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
     return Parsed(packet, tuple(faults))
 
 
@@ -266,6 +280,7 @@ def _parse6(data: bytes, *, inner: bool) -> Parsed:
         dst=header.dst,
         proto=header.proto,
         ttl=header.ttl,
+        tos=header.tos,
         **fields,  # type: ignore[arg-type]  # each _parse_ function sets fields of its own type
     )
     return Parsed(packet, tuple(faults))

@@ -34,23 +34,24 @@ class Ipv6Header:
     dst: int
     proto: int
     ttl: int
+    tos: int
     length: int
     offset: int
     fragment: bool = False
     cut: bool = False
 
 
-def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int) -> bytes:
+def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int, tos: int = 0) -> bytes:
     """Return the header of a packet with ``length`` bytes after it, and no extension headers."""
     packed = src.to_bytes(16, "big"), dst.to_bytes(16, "big")
-    return _HEADER.pack(6 << 28 | FLOW_LABEL, length, proto, ttl, *packed)
+    return _HEADER.pack(6 << 28 | tos << 20 | FLOW_LABEL, length, proto, ttl, *packed)
 
 
 def unpack_ipv6(data: bytes) -> Ipv6Header | None:
     """Return the headers of the packet in ``data``; None when there is no whole IPv6 header."""
     if len(data) < IPV6_HEADER_SIZE or data[0] >> 4 != 6:
         return None
-    _, length, following, ttl, src, dst = _HEADER.unpack_from(data)
+    first, length, following, ttl, src, dst = _HEADER.unpack_from(data)
     offset, fragment, cut = IPV6_HEADER_SIZE, False, False
     later = False
     while following in _OPTIONS or following in (_FRAGMENT, _AH):
@@ -73,6 +74,7 @@ def unpack_ipv6(data: bytes) -> Ipv6Header | None:
         dst=int.from_bytes(dst, "big"),
         proto=following,
         ttl=ttl,
+        tos=first >> 20 & 0xFF,
         length=IPV6_HEADER_SIZE + length,
         offset=offset,
         fragment=fragment,

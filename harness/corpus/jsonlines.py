@@ -6,7 +6,10 @@ The shortest line is a packet with an ``id`` and its entry interface::
      "sport": 40000, "dport": 53}
 
 ``"in": null`` is a packet sent by the node. ``"auto"``, the default, picks the interface by the reverse route
-of ``src``. ``then`` lists the steps after the first packet:
+of ``src``. Further keys of a packet: ``ttl``, ``tos``, ``payload``, ``length`` (up to which zeros behind the
+payload fill the IP packet), ``mark``, ``bad_checksum``, and ``smac`` and ``dmac``, the hardware addresses of
+its frame, which otherwise goes from the neighbour on the link to the node's device. ``then`` lists the steps
+after the first packet:
 ``{"reply": {}}``, ``{"again": {"flags": "FA"}}``, ``{"error": "port-unreachable"}``,
 ``{"pause": 1.5}``, ``{"send": {packet}}``.
 """
@@ -93,6 +96,8 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
     for key, value in (("uid", packet.uid), ("gid", packet.gid)):
         if value and entry is not None:
             obj.problem(key, "only packets made on the node have an owner", 'they have "in": null')
+    if entry is None and (packet.smac, packet.dmac) != (None, None):
+        obj.problem("in", "a packet made on the node comes in no frame", "leave out smac and dmac")
     return Send(packet=packet, entry=entry)
 
 

@@ -8,8 +8,8 @@ steps (pauses have none) stand in ``then``::
 
 A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
 every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
-Fields that are absent, None or False are left out. ``"guessed": true`` next to the outcomes means that their
-probabilities depend on the kernel's version.
+Fields that are absent, None, False or their default (a TOS of 0) are left out. ``"guessed": true`` next to
+the outcomes means that their probabilities depend on the kernel's version.
 
 If the input hides a condition, each branch lists its assumptions, and its probability holds under them; a
 branch with a hidden target has the verdict ``unknown``::
@@ -61,8 +61,8 @@ def outcome_to_json(outcome: Outcome, family: Family) -> dict[str, object]:
     """Return one outcome as a plain dictionary, in the order of its fields."""
     arrived = outcome.verdict in (Verdict.FORWARD, Verdict.LOCAL)
     out: dict[str, object] = {}
-    for (_, key, write, _), value in zip(_FORMS, _VALUES(outcome), strict=True):
-        if value is not None and (arrived or value.__class__ is not bool):
+    for (_, key, default, write, _), value in zip(_FORMS, _VALUES(outcome), strict=True):
+        if value is not None and (arrived if value.__class__ is bool else value != default):
             out[key] = value if write is None else write(value, family)
     return out
 
@@ -223,25 +223,29 @@ class _Form(NamedTuple):
 
     field: str
     key: str
+    default: object
     write: _Write
     read: _Read
 
 
-def _form(field: str, hint: Any) -> _Form:
+def _form(field: str, hint: Any, default: object) -> _Form:
     """Return the form of a field by its type. Raises TypeError for a type that has none."""
     key = _KEYS.get(field, field)
     for kind, write, read in _TYPES:
         if hint in (kind, kind | None):
-            return _Form(field, key, write, read)
+            return _Form(field, key, default, write, read)
     for kind in (hint, *get_args(hint)):
         for values in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
             if isinstance(values, range):
-                return _Form(field, key, None, partial(_read_number, values=values))
+                number = default if isinstance(default, int) else None
+                return _Form(field, key, default, None, partial(_read_number, values=values, default=number))
     raise TypeError(f"no JSON form is known of {field}: {hint}")
 
 
-def _read_number(obj: JsonObject, key: str, values: range = range(1 << 64)) -> int | None:
-    return obj.integer(key, None, low=values.start, high=values.stop - 1)
+def _read_number(
+    obj: JsonObject, key: str, values: range = range(1 << 64), default: int | None = None
+) -> int | None:
+    return obj.integer(key, default, low=values.start, high=values.stop - 1)
 
 
 _KEYS: Final = {"reject_with": "with"}
@@ -259,6 +263,7 @@ _TYPES: Final[tuple[tuple[Any, _Write, _Read], ...]] = (
 )
 _HINTS: Final = get_type_hints(Outcome, include_extras=True)
 _FORMS: Final = tuple(
-    _form(outcome_field.name, _HINTS[outcome_field.name]) for outcome_field in fields(Outcome)
+    _form(outcome_field.name, _HINTS[outcome_field.name], outcome_field.default)
+    for outcome_field in fields(Outcome)
 )
 _VALUES: Final = attrgetter(*(form.field for form in _FORMS))

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from backends.model.packet import DEFAULT_TTL, Packet
 from backends.model.withfields import with_fields
-from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address
+from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
 
 __all__ = [
+    "LONGEST",
     "flags_to_text",
     "icmp_has_identifier",
     "icmp_kinds",
@@ -22,6 +23,9 @@ __all__ = [
     "protocol_name",
     "read_packet",
 ]
+
+LONGEST: Final = 1500
+"""The length of the longest packet that the node's devices carry in one frame."""
 
 _LETTERS: Final = (
     ("S", TcpFlag.SYN),
@@ -155,6 +159,15 @@ def _read_protocol(obj: JsonObject, family: Family) -> int | None:
     return proto
 
 
+def _read_mac(obj: JsonObject, key: str) -> int | None:
+    text = obj.text(key, None)
+    try:
+        return None if text is None else parse_mac(text)
+    except ValueError as e:
+        obj.problem(key, str(e))
+        return None
+
+
 def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     """Take a packet's keys from ``obj``; None when they do not make one.
 
@@ -173,6 +186,9 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     mark = obj.integer("mark", 0, low=0, high=0xFFFFFFFF)
     uid, gid = (obj.integer(key, 0, low=0, high=0xFFFFFFFE) for key in ("uid", "gid"))
     bad_checksum = obj.flag("bad_checksum")
+    tos = obj.integer("tos", 0, low=0, high=255)
+    filled_to = obj.integer("length", 0, low=20, high=LONGEST)
+    smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
     payload = b""
     text = obj.text("payload", "")
     try:
@@ -220,6 +236,10 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         gid=gid,
         payload=payload,
         bad_checksum=bad_checksum,
+        tos=tos,
+        filled_to=filled_to,
+        smac=smac,
+        dmac=dmac,
     )
     return with_fields(packet, **fields)
 
@@ -256,4 +276,9 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["payload"] = packet.payload.hex()
     if packet.bad_checksum:
         out["bad_checksum"] = True
+    if packet.tos:
+        out["tos"] = packet.tos
+    if packet.filled_to:
+        out["length"] = packet.filled_to
+    out.update({k: format_mac(v) for k, v in (("smac", packet.smac), ("dmac", packet.dmac)) if v is not None})
     return out

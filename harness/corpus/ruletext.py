@@ -14,6 +14,7 @@ from translate.ir import (
     Account,
     Action,
     AddressType,
+    AddTtl,
     AnyOf,
     Audit,
     Classify,
@@ -38,6 +39,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Nth,
+    PacketType,
     Proxy,
     Random,
     Recent,
@@ -50,6 +52,8 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     SetTest,
+    SetTos,
+    SetTtl,
     Snat,
     TcpFlag,
     Template,
@@ -58,6 +62,7 @@ from translate.ir import (
     Value,
     ZoneSide,
     format_address,
+    format_mac,
 )
 
 __all__ = ["action_text", "effect_text", "place", "test_text", "value_text"]
@@ -87,8 +92,12 @@ def value_text(field: Field, value: int | str, family: Family) -> str:
     match field:
         case Field.L4PROTO | Field.CT_PROTO:
             return protocol_name(value)
-        case Field.MARK | Field.CT_MARK:
+        case Field.MARK | Field.CT_MARK | Field.TOS:
             return f"{value:#x}"
+        case Field.ETHER_SADDR:
+            return format_mac(value)
+        case Field.PACKET_TYPE:
+            return PacketType(value).name.lower() if value in set(PacketType) else str(value)
         case Field.TCP_FLAGS:
             return flags_to_text(TcpFlag(value)) or "none"
         case Field.CT_STATE:
@@ -199,6 +208,14 @@ def action_text(action: Action, family: Family) -> str:
             return f"sets connmark (connmark & ~{ctmask:#x}) ^ (mark & {nfmask:#x})"
         case RestoreMark(nfmask=nfmask, ctmask=ctmask):
             return f"sets mark (mark & ~{nfmask:#x}) ^ (connmark & {ctmask:#x})"
+        case SetTos(value=value, mask=0xFC) if not value & ~0xFC:
+            return f"sets DSCP {value >> 2:#x}"
+        case SetTos(value=value, mask=mask):
+            return _marking("TOS", value, mask)
+        case SetTtl(value=value):
+            return f"sets the TTL to {value}"
+        case AddTtl(number=by):
+            return f"{'raises' if by > 0 else 'lowers'} the TTL by {abs(by)}"
         case Dnat():
             return f"sends to {_to(action.addresses, action.ports, family)}"
         case Snat():

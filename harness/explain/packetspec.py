@@ -7,10 +7,10 @@
     icmp 10.244.0.9 > 10.244.1.4 type 8/0 id 7
     tcp 172.18.0.2:40000 > 10.96.0.1:443 from node mark 0x4000
 
-Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``mark N``,
-``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``,
-``bad-checksum``. Without ``in`` the interface is where the route to the source leads; without a source
-port it is 40000.
+Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
+``smac MAC`` and ``dmac MAC`` of the frame, ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or
+its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the interface is where the route to the
+source leads; without a source port it is 40000.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from backends.model.node import Node
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
-from harness.corpus.packets import icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
+from harness.corpus.packets import LONGEST, icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
 from translate.errors import Diagnostic, ParseError
-from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol
+from translate.ir import PORT_PROTOCOLS, Family, Origin, Protocol, parse_mac
 from translate.jsoninput import parse_any_address
 
 __all__ = ["DEFAULT_SPORT", "parse_packet"]
@@ -33,7 +33,10 @@ __all__ = ["DEFAULT_SPORT", "parse_packet"]
 DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
-_WITH_VALUE: Final = ("in", "from", "ttl", "mark", "uid", "gid", "flags", "type", "id", "payload")
+_WITH_VALUE: Final = (
+    *("in", "from", "ttl", "tos", "length", "smac", "dmac", "mark", "uid", "gid", "flags", "type", "id"),
+    "payload",
+)
 
 
 class _Words:
@@ -131,10 +134,25 @@ def _number(words: _Words, text: str, what: str, high: int) -> int:
     return value
 
 
+def _mac(words: _Words, text: str) -> int:
+    try:
+        return parse_mac(text)
+    except ValueError as e:
+        raise words.error(str(e)) from None
+
+
 def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Packet:
     match option:
         case "ttl":
             return with_fields(packet, ttl=_number(words, value, "ttl", 255))
+        case "tos":
+            return with_fields(packet, tos=_number(words, value, "tos", 255))
+        case "length":
+            return with_fields(packet, filled_to=_number(words, value, "length", LONGEST))
+        case "smac":
+            return with_fields(packet, smac=_mac(words, value))
+        case "dmac":
+            return with_fields(packet, dmac=_mac(words, value))
         case "mark":
             return with_fields(packet, mark=_number(words, value, "mark", 0xFFFFFFFF))
         case "uid":
@@ -179,4 +197,6 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
         raise words.error("only packets made on the node carry a mark", hint="add: from node")
     if (packet.uid or packet.gid) and entry is not None:
         raise words.error("only packets made on the node have an owner", hint="add: from node")
+    if entry is None and (packet.smac, packet.dmac) != (None, None):
+        raise words.error("a packet made on the node comes in no frame", hint="leave out smac and dmac")
     return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

@@ -13,11 +13,12 @@ from typing import Final
 
 import pytest
 
+from backends.model.link import device_mac
 from backends.model.node import node_from_json
 from backends.model.packet import Packet
 from backends.replay.worker import Worker
 from backends.testbed.command import die_with_parent
-from backends.testbed.tapnode import QUEUE, TapNode, mac_of_device
+from backends.testbed.tapnode import QUEUE, TapNode
 from backends.wire.frames import build
 from translate.ir import Family, Protocol, parse_address
 
@@ -57,7 +58,7 @@ def _serve() -> Callable[[Forward], tuple[int, int]]:
 def _send_by(device: str) -> None:
     """Send frames of no known kind, for ever; in few at a time, so that there is room for others."""
     die_with_parent()
-    frame = mac_of_device(2) * 2 + _ETHERTYPE.to_bytes(2, "big") + bytes(40)
+    frame = device_mac(2).to_bytes(6, "big") * 2 + _ETHERTYPE.to_bytes(2, "big") + bytes(40)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
         raw.bind((device, _ETHERTYPE))
         while True:

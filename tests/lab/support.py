@@ -27,14 +27,12 @@ __all__ = ["SAMPLES", "markdown", "refused", "support"]
 
 SAMPLES: Final = (
     "tests/corpus/rulesets/every-option/ip.rules",
+    "tests/corpus/rulesets/every-option/ip6.rules",
     "tests/corpus/rulesets/every-option/set.rules",
     "tests/corpus/rulesets/every-option/nfacct.rules",
     "tests/corpus/rulesets/every-option/refused.rules",
 )
 """Rules that together use every option, and what nftables refuses of it; relative to the project's root."""
-
-_FAMILY_ONLY: Final = frozenset({"icmp6"})
-"""Extensions that IPv4 rules cannot use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ def support(samples: Sequence[Ruleset]) -> dict[tuple[str, str], dict[str, Suppo
         if rule.target is not None:
             users.setdefault(("target", rule.target.name), []).append(rule)
     keys = [("match", n) for n in sorted(MATCHES)] + [("target", n) for n in sorted(TARGETS)]
-    found: dict[tuple[str, str], dict[str, Support]] = {key: {} for key in keys if key[1] not in _FAMILY_ONLY}
+    found: dict[tuple[str, str], dict[str, Support]] = {key: {} for key in keys}
     for name, refused in refusals.items():
         lost: set[str] = set()
         for key, cells in found.items():

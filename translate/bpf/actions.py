@@ -13,6 +13,7 @@ from translate.ir import (
     REJECT_ICMP_CODES,
     Accept,
     Action,
+    AddTtl,
     Audit,
     Classify,
     Dnat,
@@ -37,6 +38,8 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTos,
+    SetTtl,
     Snat,
     Template,
     Trace,
@@ -105,6 +108,14 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case RestoreMark(nfmask, ctmask):
             kept = f"(p->mark & ~{number(nfmask)})"
             return Code(("if (p->has_ct)", f"\tp->mark = {kept} ^ (p->conn.mark & {number(ctmask)});"))
+        case SetTos(value, mask):
+            return Code((f"set_tos(skb, p, (p->tos & ~{number(mask)}) ^ {number(value)});",))
+        case SetTtl(value):
+            return Code((f"set_ttl(skb, p, {number(value)});",))
+        case AddTtl(by) if by < 0:
+            return Code((f"set_ttl(skb, p, p->ttl > {-by} ? p->ttl - {-by} : 0);",))
+        case AddTtl(by):
+            return Code((f"set_ttl(skb, p, p->ttl < {255 - by} ? p->ttl + {by} : 255);",))
         case Log() | NfLog() | Audit() | Trace():
             return Code(("; /* not logged */",))  # see untranslated_effects
         case Classify():

@@ -28,6 +28,8 @@ class Feature(Enum):
     """``get_unique_tuple`` looks for an earlier binding of the same source."""
     NOTRACK = "HAS_NOTRACK"
     """Some packets bypass connection tracking."""
+    FRAMES = "READS_FRAMES"
+    """The kind of the frame, and the hardware address of its sender, are asked for."""
 
 
 @dataclass(frozen=True, slots=True)

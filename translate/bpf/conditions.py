@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from translate.bpf.code import Condition, Needs
+from translate.bpf.code import NO_NEEDS, Condition, Feature, Needs
 from translate.bpf.context import Context
 from translate.bpf.refusals import CannotExpress
 from translate.bpf.tables import RuntimePart
@@ -39,11 +39,13 @@ class _Column:
 
     text: str
     present: str = ""
+    needs: Needs = NO_NEEDS
 
 
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
+_FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
 
 FIELDS: Final = {
@@ -56,6 +58,11 @@ FIELDS: Final = {
     Field.ICMP_TYPE: _Column("p->icmp_type", "p->has_icmp"),
     Field.ICMP_CODE: _Column("p->icmp_code", "p->has_icmp"),
     Field.TCP_FLAGS: _Column("p->tcp_flags", "p->has_tcp"),
+    Field.LENGTH: _Column("p->length"),
+    Field.TTL: _Column("p->ttl"),
+    Field.TOS: _Column("p->tos"),
+    Field.ETHER_SADDR: _Column("p->ether_saddr", "p->has_ether", _FRAME),
+    Field.PACKET_TYPE: _Column("p->type", needs=_FRAME),
     Field.MARK: _Column("p->mark"),
     Field.IIF: _Column("p->in"),
     Field.OIF: _Column("p->out"),
@@ -117,10 +124,11 @@ def equals(field: Field, value: Value, family: Family) -> str:
 def _test(test: Test, context: Context) -> Condition:
     match test:
         case FieldTest():
-            return Condition(_field_test(test, context.family))
+            return Condition(_field_test(test, context.family), FIELDS[test.field].needs)
         case AnyOf():
             some = " || ".join(f"({_field_test(part, context.family)})" for part in test.tests)
-            return Condition(f"!({some})" if test.negated else f"({some})")
+            needs = Needs.of_all(FIELDS[part.field].needs for part in test.tests)
+            return Condition(f"!({some})" if test.negated else f"({some})", needs)
         case Random():
             sign = ">=" if test.negated else "<"
             return Condition(f"(bpf_get_prandom_u32() >> 1) {sign} {test.numerator:#x}")

@@ -20,6 +20,7 @@ __all__ = [
     "REJECT_ICMP_CODES",
     "Accept",
     "Action",
+    "AddTtl",
     "Dnat",
     "Drop",
     "Goto",
@@ -37,6 +38,8 @@ __all__ = [
     "SaveMark",
     "SetConnmark",
     "SetMark",
+    "SetTos",
+    "SetTtl",
     "Snat",
     "Template",
     "ZoneSide",
@@ -183,6 +186,28 @@ class RestoreMark:
     ctmask: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetTos:
+    """``tos = (tos & ~mask) ^ value``, on TOS or traffic class (``tos_tg``; ``dscp_tg`` with 0xfc)."""
+
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTtl:
+    """``ttl = value``, on TTL or hop limit (``ttl_tg``, ``hl_tg6``)."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddTtl:
+    """``ttl = ttl + number``, but from 0 to 255 (``ttl_tg``, ``hl_tg6``); ``number`` may be negative."""
+
+    number: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatPorts:
     """The choice of a port by NAT: its range and its randomness.
@@ -278,6 +303,9 @@ Action = (
     | SetConnmark
     | SaveMark
     | RestoreMark
+    | SetTos
+    | SetTtl
+    | AddTtl
     | Dnat
     | Snat
     | Masquerade

@@ -14,17 +14,34 @@ __all__ = [
     "ConnectionState",
     "ConnectionStatus",
     "Field",
+    "PacketType",
     "Protocol",
     "TcpFlag",
     "field_bits",
 ]
 
 
+class Presence(Enum):
+    """The packets that have a field."""
+
+    ALWAYS = "every packet"
+    CONNECTION = "packets with a conntrack entry"
+    SOME = "packets with the header that it is in"
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
+    """One field. ``steady``: no rule changes it before control comes back to the rule that tested it."""
+
     text: str
     bits: int | None  # None: an address, as wide as the family; 0: a name
-    connection: bool = False
+    presence: Presence = Presence.SOME
+    steady: bool = False
+    hexadecimal: bool = False
+
+
+_ALWAYS: Final = Presence.ALWAYS
+_CONNECTION: Final = Presence.CONNECTION
 
 
 class Field(Enum):
@@ -36,51 +53,56 @@ class Field(Enum):
     An interface that a hook does not have is the empty name, not absent (``ip_packet_match``).
     """
 
-    SADDR = _Row("ip.saddr", None)
-    DADDR = _Row("ip.daddr", None)
-    FRAGMENT = _Row("ip.fragment", 1)  # 1 for the second and later fragments (iptables -f)
-    L4PROTO = _Row("l4.proto", 8)
-    SPORT = _Row("l4.sport", 16)
-    DPORT = _Row("l4.dport", 16)
-    ICMP_TYPE = _Row("icmp.type", 8)
-    ICMP_CODE = _Row("icmp.code", 8)
-    TCP_FLAGS = _Row("tcp.flags", 8)
-    MARK = _Row("meta.mark", 32)
-    IIF = _Row("meta.iif", 0)
-    OIF = _Row("meta.oif", 0)
-    CT_STATE = _Row("ct.state", 8)  # exactly one ConnectionState; present on every packet
-    CT_STATUS = _Row("ct.status", 32, connection=True)
-    CT_MARK = _Row("ct.mark", 32, connection=True)
-    CT_DIRECTION = _Row("ct.direction", 1, connection=True)  # 0 original, 1 reply
-    CT_PROTO = _Row("ct.proto", 8, connection=True)
-    CT_ORIGINAL_SADDR = _Row("ct.original.saddr", None, connection=True)
-    CT_ORIGINAL_DADDR = _Row("ct.original.daddr", None, connection=True)
-    CT_ORIGINAL_SPORT = _Row("ct.original.sport", 16, connection=True)
-    CT_ORIGINAL_DPORT = _Row("ct.original.dport", 16, connection=True)
-    CT_REPLY_SADDR = _Row("ct.reply.saddr", None, connection=True)
-    CT_REPLY_DADDR = _Row("ct.reply.daddr", None, connection=True)
-    CT_REPLY_SPORT = _Row("ct.reply.sport", 16, connection=True)
-    CT_REPLY_DPORT = _Row("ct.reply.dport", 16, connection=True)
-    FIB_SADDR_TYPE = _Row("fib.saddr.type", 8)
-    FIB_DADDR_TYPE = _Row("fib.daddr.type", 8)
+    SADDR = _Row("ip.saddr", None, _ALWAYS, steady=True)
+    DADDR = _Row("ip.daddr", None, _ALWAYS, steady=True)
+    FRAGMENT = _Row("ip.fragment", 1, _ALWAYS, steady=True)  # 1: second and later fragments (iptables -f)
+    L4PROTO = _Row("l4.proto", 8, _ALWAYS, steady=True)
+    SPORT = _Row("l4.sport", 16, steady=True)
+    DPORT = _Row("l4.dport", 16, steady=True)
+    ICMP_TYPE = _Row("icmp.type", 8, steady=True)
+    ICMP_CODE = _Row("icmp.code", 8, steady=True)
+    TCP_FLAGS = _Row("tcp.flags", 8, steady=True, hexadecimal=True)
+    LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
+    TTL = _Row("ip.ttl", 8, _ALWAYS)
+    TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
+    ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent unless it came by Ethernet
+    PACKET_TYPE = _Row("meta.pkttype", 8, _ALWAYS, steady=True)  # a PacketType
+    MARK = _Row("meta.mark", 32, _ALWAYS, hexadecimal=True)
+    IIF = _Row("meta.iif", 0, _ALWAYS)
+    OIF = _Row("meta.oif", 0, _ALWAYS)
+    CT_STATE = _Row("ct.state", 8, _ALWAYS)  # exactly one ConnectionState
+    CT_STATUS = _Row("ct.status", 32, _CONNECTION)
+    CT_MARK = _Row("ct.mark", 32, _CONNECTION, hexadecimal=True)
+    CT_DIRECTION = _Row("ct.direction", 1, _CONNECTION)  # 0 original, 1 reply
+    CT_PROTO = _Row("ct.proto", 8, _CONNECTION)
+    CT_ORIGINAL_SADDR = _Row("ct.original.saddr", None, _CONNECTION)
+    CT_ORIGINAL_DADDR = _Row("ct.original.daddr", None, _CONNECTION)
+    CT_ORIGINAL_SPORT = _Row("ct.original.sport", 16, _CONNECTION)
+    CT_ORIGINAL_DPORT = _Row("ct.original.dport", 16, _CONNECTION)
+    CT_REPLY_SADDR = _Row("ct.reply.saddr", None, _CONNECTION)
+    CT_REPLY_DADDR = _Row("ct.reply.daddr", None, _CONNECTION)
+    CT_REPLY_SPORT = _Row("ct.reply.sport", 16, _CONNECTION)
+    CT_REPLY_DPORT = _Row("ct.reply.dport", 16, _CONNECTION)
+    FIB_SADDR_TYPE = _Row("fib.saddr.type", 8, _ALWAYS)
+    FIB_DADDR_TYPE = _Row("fib.daddr.type", 8, _ALWAYS)
     FIB_SADDR_TYPE_IIF = _Row("fib.saddr.type.iif", 8)  # addrtype --limit-iface-in
     FIB_DADDR_TYPE_IIF = _Row("fib.daddr.type.iif", 8)
     FIB_SADDR_TYPE_OIF = _Row("fib.saddr.type.oif", 8)  # addrtype --limit-iface-out
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
-    REVERSE_PATH = _Row("fib.saddr.back", 1)  # 1: the route to the source leaves by the in-device
-    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1)  # the same, routed by the packet's mark
-    BRIDGED = _Row("meta.bridged", 1)  # 1: the packet came in by a port of a bridge (br_netfilter)
+    REVERSE_PATH = _Row("fib.saddr.back", 1, _ALWAYS)  # 1: the route to the source leaves by the in-device
+    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1, _ALWAYS)  # the same, routed by the packet's mark
+    BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in by a port of a bridge (br_netfilter)
 
-    SOCKET = _Row("socket", 1)  # 1: the packet comes from a socket of the node
+    SOCKET = _Row("socket", 1, _ALWAYS)  # 1: the packet comes from a socket of the node
     SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened it; absent without one
     SOCKET_GID = _Row("socket.gid", 32)
     SOCKET_CLASS = _Row("socket.class", 32)  # of its cgroup (net_cls); absent without a socket
-    TAKER = _Row("taker", 1)  # 1: a socket of the node takes the packet, or listens for it
+    TAKER = _Row("taker", 1, _ALWAYS)  # 1: a socket of the node takes the packet, or listens for it
     TAKER_WILDCARD = _Row("taker.wildcard", 1)  # 1: bound to no address; absent without a full socket
     TAKER_TRANSPARENT = _Row("taker.transparent", 1)  # 1: it has IP_TRANSPARENT; absent without one
-    IPSEC_IN = _Row("ipsec.in", 1)  # 1: the packet has come through IPsec
-    IPSEC_OUT = _Row("ipsec.out", 1)  # 1: its route leads through IPsec
+    IPSEC_IN = _Row("ipsec.in", 1, _ALWAYS)  # 1: the packet has come through IPsec
+    IPSEC_OUT = _Row("ipsec.out", 1, _ALWAYS)  # 1: its route leads through IPsec
 
     text: str
     """The field's name as reports print it, for example ``ip.saddr``."""
@@ -92,6 +114,12 @@ class Field(Enum):
     """True if values are addresses of the ruleset's family."""
     is_connection: bool
     """True if the field is absent from a packet that has no conntrack entry."""
+    is_always_present: bool
+    """True if every packet has the field."""
+    is_steady: bool
+    """True if the field changes only by NAT, which ends the table for the packet."""
+    is_hexadecimal: bool
+    """True if its numbers are written in hexadecimal."""
 
     def __init__(self, row: _Row) -> None:
         # Plain attributes: reading ``value`` of an Enum costs more than most uses of it.
@@ -99,7 +127,10 @@ class Field(Enum):
         self.bits = row.bits
         self.is_name = row.bits == 0
         self.is_address = row.bits is None
-        self.is_connection = row.connection
+        self.is_connection = row.presence is Presence.CONNECTION
+        self.is_always_present = row.presence is Presence.ALWAYS
+        self.is_steady = row.steady
+        self.is_hexadecimal = row.hexadecimal
 
     # Members are compared by identity; Enum would hash their names, in Python, at every dict lookup.
     __hash__ = object.__hash__
@@ -149,6 +180,15 @@ class AddressType(IntEnum):
     THROW = 9
     NAT = 10
     XRESOLVE = 11
+
+
+class PacketType(IntEnum):
+    """The kinds of frames by their destination (``PACKET_*`` of linux/if_packet.h)."""
+
+    UNICAST = 0
+    BROADCAST = 1
+    MULTICAST = 2
+    OTHERHOST = 3
 
 
 class TcpFlag(IntFlag):

@@ -7,6 +7,7 @@ from typing import assert_never
 from translate.ir import (
     Accept,
     Action,
+    AddTtl,
     Audit,
     Classify,
     Dnat,
@@ -33,6 +34,8 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTos,
+    SetTtl,
     Snat,
     Template,
     Trace,
@@ -45,6 +48,7 @@ __all__ = ["format_action", "format_actions", "take_actions"]
 
 _NOTHING = "continue"
 _MOST_MARK = (1 << 32) - 1
+_MOST_BYTE = 0xFF
 
 
 def format_actions(actions: tuple[Action, ...], family: Family) -> str:
@@ -82,6 +86,12 @@ def format_action(action: Action, family: Family) -> str:
             return f"connmark save-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
         case RestoreMark(nfmask=nfmask, ctmask=ctmask):
             return f"connmark restore-mark nfmask {nfmask:#x} ctmask {ctmask:#x}"
+        case SetTos(value=value, mask=mask):
+            return f"tos set-tos {value:#x}/{mask:#x}"
+        case SetTtl(value=value):
+            return f"ttl set {value}"
+        case AddTtl(number=by):
+            return f"ttl {'dec' if by < 0 else 'inc'} {abs(by)}"
         case Dnat(addresses=addresses, ports=ports):
             return f"dnat{_addresses(addresses, family)}{_ports(ports)}"
         case Snat(addresses=addresses, ports=ports):
@@ -176,6 +186,11 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return _take_proxy(cursor, family)
         case "connmark":
             return _take_connmark(cursor)
+        case "tos":
+            cursor.expect("set-tos")
+            return SetTos(*_take_mark(cursor, _MOST_BYTE))
+        case "ttl":
+            return _take_ttl(cursor)
         case "dnat":
             return Dnat(_take_addresses(cursor, family), _take_ports(cursor))
         case "snat":
@@ -213,15 +228,24 @@ def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
     return Proxy(address=address, port=port, value=value, mask=mask)
 
 
-def _take_mark(cursor: Cursor) -> tuple[int, int]:
+def _take_ttl(cursor: Cursor) -> SetTtl | AddTtl:
+    if cursor.take("set"):
+        return SetTtl(cursor.number("a TTL", most=_MOST_BYTE))
+    sign = -1 if cursor.take("dec") else 1
+    if sign > 0 and not cursor.take("inc"):
+        raise cursor.fault("expected set, inc or dec")
+    return AddTtl(sign * cursor.number("a number", most=_MOST_BYTE))
+
+
+def _take_mark(cursor: Cursor, most: int = _MOST_MARK) -> tuple[int, int]:
     token = cursor.next("a mark and its mask")
     value, slash, mask = token.text.partition("/")
     if not slash:
         raise TextError(token.column, f"expected a mark and its mask, found {token.text!r}")
     column = token.column + len(value) + 1
     return (
-        number(value, token.column, "a mark", most=_MOST_MARK),
-        number(mask, column, "a mask", most=_MOST_MARK),
+        number(value, token.column, "a mark", most=most),
+        number(mask, column, "a mask", most=most),
     )
 
 

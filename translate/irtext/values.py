@@ -16,6 +16,7 @@ from translate.ir import (
     Field,
     Interval,
     Name,
+    PacketType,
     Protocol,
     TcpFlag,
     Value,
@@ -49,6 +50,7 @@ _NAMED: Final[Mapping[Field, type[IntEnum]]] = MappingProxyType(
         Field.FIB_DADDR_TYPE_IIF: AddressType,
         Field.FIB_SADDR_TYPE_OIF: AddressType,
         Field.FIB_DADDR_TYPE_OIF: AddressType,
+        Field.PACKET_TYPE: PacketType,
     }
 )
 """Fields whose values have names."""
@@ -57,9 +59,6 @@ _FLAGS: Final[Mapping[Field, type[IntFlag]]] = MappingProxyType(
     {Field.CT_STATUS: ConnectionStatus, Field.TCP_FLAGS: TcpFlag}
 )
 """Fields whose values are bits with names, joined by ``|``."""
-
-_MARKS: Final = frozenset({Field.MARK, Field.CT_MARK, *_FLAGS})
-"""Fields whose numbers are hexadecimal."""
 
 _INTERFACE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@%-]*\Z")
 
@@ -76,7 +75,7 @@ def format_number(field: Field, value: int, family: Family) -> str:
         bits = [flag for flag in flags if value & flag]
         if sum(bits) == value:
             return "|".join(str(flag.name).lower() for flag in bits)
-    return hex(value) if field in _MARKS else str(value)
+    return hex(value) if field.is_hexadecimal or field in _FLAGS else str(value)
 
 
 def format_value(field: Field, value: Value, family: Family) -> str:

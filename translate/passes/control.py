@@ -9,6 +9,7 @@ from typing import Final
 from translate.ir import (
     Accept,
     Action,
+    AddTtl,
     Apply,
     Dnat,
     Drop,
@@ -31,6 +32,8 @@ from translate.ir import (
     SetConnmark,
     SetMark,
     SetTest,
+    SetTos,
+    SetTtl,
     Snat,
     Statement,
     Template,
@@ -100,6 +103,10 @@ def changed_by(actions: Iterable[Action], changed: Mapping[str, frozenset[Field]
                 fields |= _MARK
             case SetConnmark() | SaveMark():
                 fields |= _CONNMARK
+            case SetTos():
+                fields |= _TOS
+            case SetTtl() | AddTtl():
+                fields |= _TTL
             case NoTrack():
                 fields |= _STATE
             case Template():
@@ -115,11 +122,13 @@ _NONE: Final[frozenset[Field]] = frozenset()
 _MARK: Final = frozenset({Field.MARK})
 _CONNMARK: Final = frozenset({Field.CT_MARK})
 _STATE: Final = frozenset({Field.CT_STATE})
+_TOS: Final = frozenset({Field.TOS})
+_TTL: Final = frozenset({Field.TTL})
 
 _CONNECTION: Final = _STATE | {field for field in Field if field.is_connection}
 """A template takes the place of a connection, in the rules behind it in ``raw``."""
 
-CHANGEABLE: Final = _MARK | _CONNECTION
+CHANGEABLE: Final = _MARK | _TOS | _TTL | _CONNECTION
 """Every field that :func:`changed_by` may name."""
 
 

@@ -1,8 +1,8 @@
 """Facts about a packet at a place in the Program: the fields that are present, and their values.
 
-Facts are about header fields alone: addresses, ports and the rest of the header change only by NAT,
-which ends the table for the packet. Marks and conntrack data are left out, because actions change
-them before control comes back.
+Facts are about steady fields alone (:attr:`Field.is_steady`): addresses, ports and most of the header change
+only by NAT, which ends the table for the packet. Marks, TTL, TOS and conntrack data are left out, because
+actions change them before control comes back.
 """
 
 from __future__ import annotations
@@ -60,42 +60,10 @@ An empty set of values means that no packet comes here.
 NOTHING: Final[Facts] = MappingProxyType({})
 """The facts about any packet."""
 
-ALWAYS_PRESENT: Final = frozenset(
-    {
-        Field.SADDR,
-        Field.DADDR,
-        Field.FRAGMENT,
-        Field.L4PROTO,
-        Field.MARK,
-        Field.IIF,
-        Field.OIF,
-        Field.CT_STATE,
-        Field.FIB_SADDR_TYPE,
-        Field.FIB_DADDR_TYPE,
-        Field.REVERSE_PATH,
-        Field.REVERSE_PATH_BY_MARK,
-        Field.BRIDGED,
-        Field.SOCKET,
-        Field.TAKER,
-        Field.IPSEC_IN,
-        Field.IPSEC_OUT,
-    }
-)
+ALWAYS_PRESENT: Final = frozenset(field for field in Field if field.is_always_present)
 """Fields that every packet has (see :class:`Field`)."""
 
-_STABLE: Final = frozenset(
-    {
-        Field.SADDR,
-        Field.DADDR,
-        Field.FRAGMENT,
-        Field.L4PROTO,
-        Field.SPORT,
-        Field.DPORT,
-        Field.ICMP_TYPE,
-        Field.ICMP_CODE,
-        Field.TCP_FLAGS,
-    }
-)
+_STABLE: Final = frozenset(field for field in Field if field.is_steady)
 
 _NOT_A_FRAGMENT: Final = (Interval.point(0),)
 _PORTS: Final = (Interval(0, 0xFFFF),)

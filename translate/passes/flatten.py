@@ -24,6 +24,7 @@ from translate.errors import Refusal, UnsupportedError
 from translate.ir import (
     TABLE_HOOKS,
     Action,
+    AddTtl,
     Apply,
     Chain,
     Goto,
@@ -34,6 +35,8 @@ from translate.ir import (
     Program,
     Rule,
     Ruleset,
+    SetTos,
+    SetTtl,
     Table,
     TableName,
     Test,
@@ -143,6 +146,9 @@ def _action(table: TableName, action: Action) -> Action:
             | SetConnmark()
             | SaveMark()
             | RestoreMark()
+            | SetTos()
+            | SetTtl()
+            | AddTtl()
             | Dnat()
             | Snat()
             | Masquerade()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from backends.model.link import frame_type
 from backends.model.packet import Packet
 from backends.simulator.conntrack.connection import ORIGINAL, ConntrackEntry
 from backends.simulator.routing.path import Path
-from translate.ir import ConnectionState
+from translate.ir import ConnectionState, PacketType
 
 __all__ = ["Skb", "SocketKind"]
 
@@ -30,7 +31,8 @@ class Skb:
     ``entry``, ``direction`` and ``state`` are the content of ``skb->_nfct``; without an entry the state is
     INVALID or UNTRACKED, and None before conntrack has seen the packet. ``attached``: ``skb->_nfct`` is not
     zero though there is no entry and the packet is not UNTRACKED, as in an answer to an UNTRACKED packet
-    (``nf_conntrack_attach``).
+    (``nf_conntrack_attach``). ``link`` is the number of the input device among the node's interfaces, from 1;
+    0 for ``lo`` and for none.
     """
 
     packet: Packet
@@ -42,6 +44,7 @@ class Skb:
     state: ConnectionState | None = field(default=None)
     attached: bool = False
     socket: SocketKind = SocketKind.NONE
+    link: int = 0
 
     def split(self) -> Skb:
         """Return a copy for another run, with a connection of its own, which must be unconfirmed."""
@@ -56,7 +59,13 @@ class Skb:
             self.state,
             self.attached,
             self.socket,
+            self.link,
         )
+
+    @property
+    def type(self) -> PacketType:
+        """The kind of the frame (``pkt_type``): a packet made here, or through ``lo``, is for this host."""
+        return frame_type(self.packet, self.link) if self.link else PacketType.UNICAST
 
     @property
     def ct_state(self) -> ConnectionState:

@@ -6,6 +6,7 @@ differs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backends.model.packet import Packet
@@ -43,6 +44,7 @@ from translate.ir import (
     Family,
     Hook,
     Masquerade,
+    PacketType,
     Protocol,
     Redirect,
     Reject,
@@ -59,6 +61,9 @@ _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 
+_TOS, _INTERNETWORK_CONTROL = 0x1E, 0xC0
+"""The bits of TOS that an ICMP error takes from its packet, and its precedence (``__icmp_send``)."""
+
 
 @dataclass(slots=True)
 class Stack:
@@ -70,6 +75,8 @@ class Stack:
     nat: Nat
     walk: PlainWalk | FastWalk
     recorder: Recorder
+    links: Mapping[str, int]
+    """The number of each of the node's interfaces, from 1."""
     first: bool = True
     """True for the first packet that the flow sends."""
 
@@ -83,7 +90,9 @@ class Stack:
 
     def receive(self, packet: Packet, dev: str) -> Fate:
         """Receive a packet on ``dev`` (``ip_rcv``)."""
-        skb = Skb(with_fields(packet, mark=0) if packet.mark else packet, dev=dev)
+        skb = Skb(with_fields(packet, mark=0) if packet.mark else packet, dev=dev, link=self.links[dev])
+        if packet.dmac is not None and skb.type is PacketType.OTHERHOST:
+            return Dropped("its frame is for another host")  # ip_rcv_core
         return self._input(skb)
 
     def send(self, packet: Packet) -> Fate:
@@ -168,6 +177,8 @@ class Stack:
     def _forward(self, skb: Skb) -> Fate:
         """Forward the packet (``ip_forward``): the TTL is decremented before the rules see it."""
         packet = skb.packet
+        if packet.dmac is not None and skb.type is not PacketType.UNICAST:
+            return Dropped("its frame is for many")
         if packet.ttl <= 1:
             if packet.family is Family.IP6:
                 return self._error(skb, 3, 0, "icmp6-3-0", "its hop limit is spent")
@@ -203,7 +214,7 @@ class Stack:
         assert skb.path is not None
         if skb.path.dev != LOOPBACK:
             return Forwarded(skb.packet, skb.mark, skb.path.dev)
-        skb.dev = LOOPBACK
+        skb.dev, skb.link = LOOPBACK, 0
         skb.socket = SocketKind.NONE  # loopback_xmit
         return self._input(skb)
 
@@ -249,7 +260,7 @@ class Stack:
         if table.name is _NAT:
             return self._nat(table, view)
         skb = view.skb
-        before = _as_routed(skb)
+        before = _route_key(skb)
         decision = self.walk.table(table, view)
         match decision:
             case Accept():
@@ -260,7 +271,7 @@ class Stack:
                 return self._reject(skb, decision.kind, f"rejected in table {table.name}, {view.hook}")
             case Dnat() | Snat() | Masquerade() | Redirect():
                 raise AssertionError(decision)  # the reader keeps NAT targets in the nat table
-        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != _as_routed(skb):
+        if table.name is _MANGLE and view.hook is Hook.OUTPUT and before != _route_key(skb):
             return self._reroute(skb, "mangle OUTPUT changed the packet")
         return None
 
@@ -327,7 +338,7 @@ class Stack:
         """Send an ICMP error about the packet to its source (``__icmp_send``)."""
         packet = skb.packet
         assert skb.path is not None
-        if not skb.path.answerable:
+        if not skb.path.answerable or (packet.dmac is not None and skb.type is not PacketType.UNICAST):
             return self._silent(kind, "broadcasts and multicasts are not answered", why)
         if not icmp_due(packet):
             return self._silent(kind, "ICMP errors are not answered with ICMP errors", why)
@@ -344,6 +355,7 @@ class Stack:
             icmp_type=icmp_type,
             icmp_code=code,
             quoted=packet,
+            tos=packet.tos & _TOS | _INTERNETWORK_CONTROL if packet.family is Family.IP else 0,
         )
         return self._answer(skb, error, path, kind, why, SocketKind.KERNEL)
 
@@ -397,7 +409,9 @@ class Stack:
         return Dropped(f"{why}; {reason}")
 
 
-def _as_routed(skb: Skb) -> tuple[Packet, int]:
-    """Return what of a packet makes mangle route it again: no option of TCP (``ipt_mangle_out``)."""
+def _route_key(skb: Skb) -> tuple[object, ...]:
+    """Return what makes ``ipt_mangle_out`` or ``ip6t_mangle_out`` ask for the route again when it changes."""
     packet = skb.packet
-    return packet if packet.mss is None else with_fields(packet, mss=None), skb.mark
+    if packet.family is Family.IP:
+        return skb.mark, packet.tos, packet.src, packet.dst
+    return skb.mark, packet.tos, packet.src, packet.dst, packet.ttl

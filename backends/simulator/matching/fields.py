@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from backends.model.link import neighbour_mac
 from backends.model.packet import Port
 from backends.simulator.conntrack.connection import ConntrackEntry
 from backends.simulator.conntrack.skb import Skb, SocketKind
@@ -63,6 +64,14 @@ def _tcp_flags(view: View) -> Value:
     return int(packet.flags) if packet.proto == Protocol.TCP else None
 
 
+def _ether_saddr(view: View) -> Value:
+    """Return the sender's hardware address; a packet made here or on ``lo`` has none (``mac_mt``)."""
+    skb = view.skb
+    if not skb.link:
+        return None
+    return neighbour_mac(skb.link) if skb.packet.smac is None else skb.packet.smac
+
+
 def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
     """Return a reader of a connection: a packet without one has none of these fields (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
@@ -83,6 +92,11 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.ICMP_TYPE: _icmp_type,
     Field.ICMP_CODE: _icmp_code,
     Field.TCP_FLAGS: _tcp_flags,
+    Field.LENGTH: attrgetter("skb.packet.length"),
+    Field.TTL: attrgetter("skb.packet.ttl"),
+    Field.TOS: attrgetter("skb.packet.tos"),
+    Field.ETHER_SADDR: _ether_saddr,
+    Field.PACKET_TYPE: lambda view: int(view.skb.type),
     Field.MARK: attrgetter("skb.mark"),
     Field.IIF: attrgetter("iif"),
     Field.OIF: attrgetter("oif"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
 from backends.simulator.walk.segments import with_segment_size
 from translate.ir import (
     Action,
+    AddTtl,
     ConnectionState,
     LimitMss,
     NoTrack,
@@ -16,17 +18,23 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTos,
+    SetTtl,
     SideEffect,
     Template,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
-EFFECTS: Final = (SetMark, LimitMss, SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect)
+EFFECTS: Final = (
+    *(SetMark, LimitMss, SetTos, SetTtl, AddTtl),
+    *(SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect),
+)
 """The actions after which the next rule follows."""
 
 
 _UNTRACKED: Final = ConnectionState.UNTRACKED
+_MOST_TTL: Final = 0xFF
 
 
 def take_effect(action: Action, skb: Skb) -> None:
@@ -47,6 +55,12 @@ def take_effect(action: Action, skb: Skb) -> None:
             entry.mark = entry.mark & ~ctmask ^ skb.mark & nfmask
         case RestoreMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:
             skb.mark = skb.mark & ~nfmask ^ entry.mark & ctmask
+        case SetTos(value=value, mask=mask):
+            skb.packet = with_fields(skb.packet, tos=skb.packet.tos & ~mask ^ value)
+        case SetTtl(value=value):
+            skb.packet = with_fields(skb.packet, ttl=value)
+        case AddTtl(number=number):
+            skb.packet = with_fields(skb.packet, ttl=min(max(skb.packet.ttl + number, 0), _MOST_TTL))
         case NoTrack() if entry is None and not skb.attached:  # xt_ct_target
             skb.state = ConnectionState.UNTRACKED
         case Template() if entry is None and not skb.attached and skb.state is not _UNTRACKED:

@@ -17,6 +17,7 @@ from backends.model.flow import Again, IcmpError, Reply, Send, Step
 from backends.model.packet import IcmpType, Packet
 from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import Sighting
+from harness.corpus.generate.headers import with_headers
 from harness.corpus.generate.places import Places
 from harness.corpus.generate.values import USUAL_PORTS, Values, ends
 from harness.corpus.generate.wants import Wants
@@ -150,6 +151,8 @@ class Candidates:
             if src == dst and entry is not None:
                 continue
             packet = self._packet(wants, proto, src, dst, dport, made_here=entry is None)
+            if packet is not None:
+                packet = with_headers(packet, wants, hook, entry)
             if packet is not None:
                 yield Send(packet=packet, entry=entry)
 

@@ -8,6 +8,7 @@ matched: of others nobody sees that they are not taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from backends.model.flow import Flow, Send
@@ -15,12 +16,16 @@ from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.generate.goals import HIT, Seen
 from harness.corpus.generate.places import Places
+from harness.corpus.headers import with_header
 from harness.corpus.reachability import WalkEnds
 from translate.ir import Field, FieldTest, Interval, Rule, Ruleset
 
 __all__ = ["edge_flows"]
 
 _FIELDS: Final = {Field.SADDR: "src", Field.DADDR: "dst", Field.SPORT: "sport", Field.DPORT: "dport"}
+_HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS})
+"""Fields whose values have no gaps, so that only those at the ends will do."""
+_BYTE: Final = 0xFF
 _NEAR: Final = 4
 """How far from an end the next address may be that a host can have."""
 
@@ -65,7 +70,11 @@ def _of_rule(
     rule: Rule, models: Iterable[Send], places: Places, taken: set[str], *, of: str = ""
 ) -> Iterator[Flow]:
     for test in rule.tests:
-        if not isinstance(test, FieldTest) or test.field not in _FIELDS or test.mask is not None:
+        if not isinstance(test, FieldTest):
+            continue
+        if test.field in _HEADERS:
+            yield from _of_header(rule, test, models, taken, of=of)
+        if test.field not in _FIELDS or test.mask is not None:
             continue
         ranges = [v for v in test.values if isinstance(v, Interval) and not v.is_point]
         for number, one in enumerate(ranges):
@@ -79,6 +88,32 @@ def _of_rule(
                     taken.add(name)
                     why = f"at an end of what {rule.origin.place} asks for"
                     yield Flow(id=name, steps=(send,), why=why)
+
+
+def _of_header(
+    rule: Rule, test: FieldTest, models: Iterable[Send], taken: set[str], *, of: str
+) -> Iterator[Flow]:
+    """Yield flows at the ends of what a rule asks of a header, before and behind the decrement of the TTL."""
+    sides = _each_bit if test.field is Field.TOS else _both_sides
+    ends = [v for one in test.values if isinstance(one, Interval) for v in sides(one)]
+    ways = (False, True) if test.field is Field.TTL else (False,)
+    for value, model, forwarded in product(dict.fromkeys(ends), models, ways):
+        packet = with_header(model.packet, test.field, value, model.entry, forwarded=forwarded)
+        how = ("-here" if model.entry is None else "") + ("-forwarded" if forwarded else "")
+        name = f"line{rule.origin.line}-{test.field.text}-{value}{how}{of}"
+        if packet is not None and name not in taken:
+            taken.add(name)
+            why = f"at an end of what {rule.origin.place} asks for"
+            yield Flow(id=name, steps=(Send(packet=packet, entry=model.entry),), why=why)
+
+
+def _each_bit(one: Interval) -> tuple[int, ...]:
+    """Return a byte with each of its bits turned, those outside of a mask among them."""
+    return tuple(one.low ^ 1 << bit for bit in range(_BYTE.bit_length()))
+
+
+def _both_sides(one: Interval) -> tuple[int, ...]:
+    return one.low - 1, one.low, one.high, one.high + 1
 
 
 def _ends(one: Interval) -> Iterator[tuple[str, range]]:

@@ -24,6 +24,7 @@ from backends.simulator import (
     Tracked,
 )
 from harness.corpus.generate.places import Places
+from harness.corpus.headers import HEADER_FIELDS, header_value
 from translate.ir import (
     AnyOf,
     ConnectionState,
@@ -331,5 +332,7 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
             return int(places.kind(packet.src))
         case Field.FIB_DADDR_TYPE:
             return int(places.kind(packet.dst))
+        case _ if field in HEADER_FIELDS:
+            return header_value(field, packet, sighting.iif, places.node)
         case _:
             return NotImplemented

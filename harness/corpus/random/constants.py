@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from backends.model.node import Node
+from harness.corpus.headers import HEADER_FIELDS
 from harness.corpus.random.kinds import LOOPBACK, MULTICAST, ODD_ADDRESSES
 from translate.ir import (
     AnyOf,
@@ -20,6 +21,7 @@ from translate.ir import (
     Ruleset,
     Snat,
     Test,
+    field_bits,
 )
 
 __all__ = ["Constants", "Target", "constants_of"]
@@ -68,6 +70,8 @@ class Constants:
     own: tuple[int, ...]
     loud: frozenset[int]
     interfaces: tuple[str, ...]
+    headers: Mapping[Field, tuple[int, ...]]
+    """Values of fields of the header and the frame, for those that a rule asks for."""
 
 
 def constants_of(ruleset: Ruleset, node: Node) -> Constants:
@@ -76,6 +80,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
     ports: set[int] = set()
     marks: set[int] = set()
     targets: dict[Target, None] = {}
+    headers: dict[Field, set[int]] = {}
     family = ruleset.family
     highest = (1 << family.bits) - 1
     for rule in ruleset.rules():
@@ -87,6 +92,9 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
                 addresses.update(_around(values, highest))
             elif test.field in _PORT_FIELDS:
                 ports.update(_around(values, 0xFFFF))
+            elif test.field in HEADER_FIELDS:
+                most = (1 << field_bits(test.field, family)) - 1
+                headers.setdefault(test.field, set()).update(_beside(values, most))
             elif test.field is Field.MARK:
                 marks.update(v.low for v in values)
         for action in rule.actions:
@@ -116,6 +124,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
         tuple(sorted(own)),
         frozenset(loud),
         tuple(i.name for i in node.interfaces),
+        {field: tuple(sorted(headers[field])) for field in Field if field in headers},
     )
 
 
@@ -138,6 +147,12 @@ def _field_tests(tests: Sequence[Test]) -> Iterator[FieldTest]:
             yield test
         elif isinstance(test, AnyOf):
             yield from test.tests
+
+
+def _beside(intervals: Iterable[Interval], most: int) -> Iterator[int]:
+    """Both ends of each interval, and the values just outside, 0 and the greatest among them."""
+    for i in intervals:
+        yield from (v for v in (i.low, i.high, i.low - 1, i.high + 1) if 0 <= v <= most)
 
 
 def _around(intervals: Iterable[Interval], highest: int) -> Iterator[int]:

@@ -17,6 +17,7 @@ from backends.model.node import Node
 from backends.model.packet import Packet
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
+from harness.corpus.headers import with_header
 from harness.corpus.packets import icmp_has_identifier
 from harness.corpus.random.constants import Constants, Target, constants_of
 from harness.corpus.random.kinds import ICMP, ODD_ADDRESSES, OTHER_PROTOCOLS, is_of_link
@@ -138,7 +139,16 @@ class _Artist:
             aimed = self._aimed(packet, self.draw.choice(self.constants.targets))
             if not made_here or self._can_send(aimed.src, aimed.dst):
                 packet = aimed
-        return Send(packet=packet, entry=entry)
+        return Send(packet=self._with_headers(packet, entry), entry=entry)
+
+    def _with_headers(self, packet: Packet, entry: str | None) -> Packet:
+        """Give the packet values of the header and the frame that rules ask for, each in one of three."""
+        for field, values in self.constants.headers.items():
+            if self.draw.random() < 0.33:
+                forwarded = entry is not None and self.draw.random() < 0.5
+                value = self.draw.choice(values)
+                packet = with_header(packet, field, value, entry, forwarded=forwarded) or packet
+        return packet
 
     def _can_send(self, src: int, dst: int) -> bool:
         """Return whether a packet made on the node has exactly one outcome, and a simulated one."""

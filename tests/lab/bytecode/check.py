@@ -197,7 +197,7 @@ def _happens(listing: Listing, chain: NftChain, sample: Sample, names: Names) ->
 def _result(state: State) -> Result:
     """Return the actions with the marks at that time, the final marks, and the contents of lists."""
     lists = tuple(sorted(((*key, held) for key, held in state.listed.items()), key=repr))
-    return (*state.events, state.mark, state.connmark, state.tracked.name, lists)
+    return (*state.events, state.tos, state.ttl, state.mark, state.connmark, state.tracked.name, lists)
 
 
 def _acts(sample: Sample, result: Result) -> bool:

@@ -244,6 +244,8 @@ class _Drawer:
             yield replace(back, broadcast_back=True)
             yield replace(back.having(Field.SADDR, 0xFFFFFFFF), broadcast_back=False)
             yield replace(back.having(Field.SADDR, 0), broadcast_back=False)
+        if Field.ETHER_SADDR in fields:
+            yield replace(witness, ether=False)
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)
@@ -258,6 +260,7 @@ class _Drawer:
             draw=self.draw.getrandbits(31),
             count=self.draw.randrange(16),
             ages=self.draw.choice(_AGES),
+            ether=self.draw.random() < 0.8,
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

@@ -37,6 +37,7 @@ __all__ = [
     "SetCtZone",
     "SetMeta",
     "SetTcpOption",
+    "StorePayload",
     "Take",
     "TransparentProxy",
     "UpdateSet",
@@ -66,12 +67,23 @@ class LoadMeta:
 
 @dataclass(frozen=True, slots=True)
 class LoadPayload:
-    """``payload``: ``length`` bytes of the ``network`` or ``transport`` header from ``offset`` on."""
+    """``payload``: ``length`` bytes of a header (``link``, ``network``, ``transport``) from ``offset`` on."""
 
     base: str
     offset: int
     length: int
     target: int
+
+
+@dataclass(frozen=True, slots=True)
+class StorePayload:
+    """``payload set``: the same bytes, from a register. ``summed``: the checksum of IPv4 is made up for."""
+
+    base: str
+    offset: int
+    length: int
+    register: int
+    summed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +306,7 @@ Instruction = (
     | LoadRoute
     | TransparentProxy
     | SetTcpOption
+    | StorePayload
     | Nat
     | Reject
     | Log
@@ -301,12 +314,15 @@ Instruction = (
 )
 
 _META: Final = {
+    0: "len",
     2: "priority",
     3: "mark",
     6: "iifname",
     7: "oifname",
+    8: "iiftype",
     12: "nftrace",
     16: "l4proto",
+    19: "pkttype",
     26: "iifkind",
 }
 _META_SET: Final = frozenset({"priority", "mark", "nftrace"})
@@ -328,7 +344,7 @@ _CT: Final = {
 }
 PATH_MSS: Final = 1460
 _DIRECTIONS: Final = ("original", "reply")
-_BASES: Final = {1: "network", 2: "transport"}
+_BASES: Final = {0: "link", 1: "network", 2: "transport"}
 _FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
 _FIB_PRESENT: Final = 32
 _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
@@ -385,6 +401,17 @@ def _meta(a: Attributes) -> Instruction:
     if key not in _META_SET:
         raise KeyError(key)
     return SetMeta(key, number(a[3]))
+
+
+def _payload(a: Attributes) -> Instruction:
+    place = _BASES[number(a[2])], number(a[3]), number(a[4])
+    if 5 not in a:
+        return LoadPayload(*place, number(a[1]))
+    return StorePayload(*place, number(a[5]), (number(a.get(6)), number(a.get(7))) == _IPV4_CHECKSUM)
+
+
+_IPV4_CHECKSUM: Final = (1, 10)
+"""``NFT_PAYLOAD_CSUM_INET``, and where the checksum is."""
 
 
 def _ct(a: Attributes) -> Instruction:
@@ -446,7 +473,7 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "rt": _rt,
     "tproxy": lambda a: TransparentProxy(number(a[2]) if 2 in a else None, number(a[3]) if 3 in a else None),
     "exthdr": _exthdr,
-    "payload": lambda a: LoadPayload(_BASES[number(a[2])], number(a[3]), number(a[4]), number(a[1])),
+    "payload": _payload,
     "numgen": lambda a: NumberGenerator(
         "random" if number(a[3]) else "inc", number(a[2]), number(a.get(4)), number(a[1])
     ),

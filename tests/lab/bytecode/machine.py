@@ -33,6 +33,7 @@ from tests.lab.bytecode.instructions import (
     SetCtZone,
     SetMeta,
     SetTcpOption,
+    StorePayload,
     Take,
     TransparentProxy,
     UpdateSet,
@@ -201,6 +202,8 @@ class _Rule:
                     zone = int.from_bytes(self._get(register, 2), sys.byteorder)
                     self._state.note("zone", direction, zone)
                     self._state.tracked = ConnectionState.NEW
+            case StorePayload():
+                self._store(instruction)
             case Decide(verdict=decided):
                 return decided
             case Nat():
@@ -266,6 +269,12 @@ class _Rule:
                 return _number(sample.number(Field.L4PROTO), 1)
             case "mark":
                 return _number(self._state.mark, _WORD)
+            case "len":
+                return _number(sample.number(Field.LENGTH), _WORD)
+            case "pkttype":
+                return _number(sample.number(Field.PACKET_TYPE), 1)
+            case "iiftype":
+                return _number(_ETHERNET if sample.ether else _LOOPBACK, 2)
             case "iifname" | "oifname":
                 name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
                 assert isinstance(name, str)
@@ -286,16 +295,35 @@ class _Rule:
             header = bytearray(ports.to_bytes(4, "big").ljust(20, b"\0"))
             header[13] = sample.number(Field.TCP_FLAGS)
             return bytes(header[offset : offset + length])
+        if base == "link":
+            if not sample.ether:
+                raise _Break
+            frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
+            return frame[offset : offset + length]
+        return self._network()[offset : offset + length]
+
+    def _network(self) -> bytes:
+        sample, tos, ttl = self._state.sample, self._state.tos, self._state.ttl
         addresses = b"".join(
             sample.number(f).to_bytes(sample.family.bits // 8, "big") for f in (Field.SADDR, Field.DADDR)
         )
         if sample.family is Family.IP6:
-            whole = bytes(8) + addresses
-        else:
-            # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
-            fragment = (185 if sample.fragment else 0) | 0x2000
-            whole = bytes(6) + fragment.to_bytes(2, "big") + bytes(4) + addresses
-        return whole[offset : offset + length]
+            return (6 << 28 | tos << 20).to_bytes(4, "big") + bytes(3) + bytes((ttl,)) + addresses
+        # Some of the eight-byte units that a fragment is behind; the flag "more" is none of them.
+        fragment = (185 if sample.fragment else 0) | 0x2000
+        whole = bytes((0x45, tos)) + bytes(4) + fragment.to_bytes(2, "big")
+        return whole + bytes((ttl,)) + bytes(3) + addresses
+
+    def _store(self, asked: StorePayload) -> None:
+        """Write a TOS or a TTL; any other byte of the header that changes is noted."""
+        state, before = self._state, self._network()
+        stored = self._get(asked.register, asked.length)
+        whole = before[: asked.offset] + stored + before[asked.offset + asked.length :]
+        four = state.sample.family is Family.IP
+        state.tos = whole[1] if four else int.from_bytes(whole[:2], "big") >> 4 & 0xFF
+        state.ttl = whole[8 if four else 7]
+        if asked.base != "network" or asked.summed is not four or self._network() != whole:
+            state.note("spoilt", whole)
 
     def _ct(self, key: str, direction: str | None) -> bytes:
         state = self._state
@@ -346,6 +374,9 @@ def _number(value: int, width: int) -> bytes:
     """A number as nf_tables keeps those that do not come from a header."""
     return int(value).to_bytes(width, sys.byteorder)
 
+
+_ETHERNET, _LOOPBACK = 1, 772
+"""Types of devices (``ARPHRD_*``)."""
 
 _COMPARISONS: Final[Mapping[str, Callable[[bytes, bytes], bool]]] = {
     "eq": operator.eq,

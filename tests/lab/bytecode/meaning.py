@@ -19,6 +19,7 @@ from translate.ir import (
     Accept,
     Account,
     Action,
+    AddTtl,
     AnyOf,
     Apply,
     Audit,
@@ -61,6 +62,8 @@ from translate.ir import (
     SetDirection,
     SetMark,
     SetTest,
+    SetTos,
+    SetTtl,
     SetType,
     Snat,
     Statement,
@@ -260,6 +263,12 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.tracked = ConnectionState.UNTRACKED
             case SetMark(value=value, mask=mask):
                 state.mark = (state.mark & ~mask & _ALL) ^ value
+            case SetTos(value=value, mask=mask):
+                state.tos = state.tos & ~mask ^ value
+            case SetTtl(value=value):
+                state.ttl = value
+            case AddTtl(number=number):
+                state.ttl = min(max(state.ttl + number, 0), 255)
             case SetConnmark() | SaveMark() | RestoreMark():
                 _connmark(action, state)
             case _:

@@ -35,7 +35,7 @@ class Sample:
     says that every bucket holds a packet's worth. ``ages`` are the
     seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
-    the in-device (``rtnl_link_ops``), None where it has none.
+    the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
     """
 
     family: Family
@@ -46,6 +46,7 @@ class Sample:
     ages: tuple[int, ...] = (NEVER_SEEN,)
     broadcast_back: bool = False
     kind: str | None = None
+    ether: bool = True
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -105,11 +106,13 @@ _SOURCE_TYPES: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_SADDR_TYPE_IIF
 class State:
     """A packet on its way through rules: what they have changed, and what they have done.
 
-    ``events`` are in order, each with the marks and the state at that time. ``listed`` has what was put into
+    ``events`` are in order, each with header, marks and state at that time. ``listed`` has what was put into
     (True) or taken out of (False) the lists of ``-m recent``, by list, timeout and address.
     """
 
     sample: Sample
+    tos: int = 0
+    ttl: int = 0
     mark: int = 0
     connmark: int = 0
     tracked: ConnectionState = ConnectionState.NEW
@@ -117,13 +120,14 @@ class State:
     listed: dict[tuple[str, int | None, bytes], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.tos, self.ttl = self.sample.number(Field.TOS), self.sample.number(Field.TTL)
         self.mark = self.sample.number(Field.MARK)
         self.connmark = self.sample.number(Field.CT_MARK)
         self.tracked = ConnectionState(self.sample.number(Field.CT_STATE))
 
     def note(self, *event: object) -> None:
         """Write down what a rule does."""
-        self.events.append((*event, self.mark, self.connmark, self.tracked.name))
+        self.events.append((*event, self.tos, self.ttl, self.mark, self.connmark, self.tracked.name))
 
     def translate(
         self, kind: str, addresses: tuple[int, int] | None, ports: tuple[int, int] | None, options: int
@@ -150,6 +154,10 @@ class State:
             return self.connmark if asked is Field.CT_MARK else sample.values[asked]
         proto = sample.number(Field.L4PROTO)
         match asked:
+            case Field.TOS:
+                return self.tos
+            case Field.TTL:
+                return self.ttl
             case Field.MARK:
                 return self.mark
             case Field.CT_STATE:
@@ -167,6 +175,8 @@ class State:
                 return int(sample.leads_back(asked))
             case Field.BRIDGED:
                 return int(sample.kind == "bridge")
+            case Field.ETHER_SADDR:
+                return sample.values[asked] if sample.ether else None
             case _ if asked.name.startswith("FIB_"):
                 return sample.address_type(asked)
             case _:

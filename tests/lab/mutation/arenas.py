@@ -4,6 +4,7 @@
 that uses what kube-proxy's rules have (affinity, source ranges, node ports, policies Local, services without
 endpoints), with the flows that are generated from its rules; ``kube-real`` and ``kube-real6`` are the dump
 of a real kube-proxy, likewise, and ``kube-ipvs`` and ``kube-ipvs6`` that of one in its ipvs mode.
+``headers`` and ``headers6`` are rules that ask for fields of the header and the frame, with their case.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ def _dumped(family: Family, rules: str, node: str) -> tuple[Batch, ...]:
     rules, node = f"{_RULESETS}/{rules}", f"{_RULESETS}/{node}"
     ruleset = load_rules(rules, InputOptions(family=family))
     return _batches(subject_of(rules, ruleset, load_node(node, ruleset)))
+
+
+def _case(name: str) -> tuple[Batch, ...]:
+    return tuple(load_batches(rules=None, corpus=f"tests/corpus/{name}", node=None))
 
 
 def _batches(subject: Subject) -> tuple[Batch, ...]:
@@ -143,5 +148,7 @@ ARENAS: Final[dict[str, Callable[[], tuple[Batch, ...]]]] = {
     "kube-real6": lambda: _dumped(Family.IP6, "kube-real/rules.ip6tables-save", "kube-real/node6.json"),
     "kube-ipvs": lambda: _dumped(Family.IP, "kube-ipvs/rules.iptables-save", "kube-ipvs/node.json"),
     "kube-ipvs6": lambda: _dumped(Family.IP6, "kube-ipvs6/rules.ip6tables-save", "kube-ipvs6/node.json"),
+    "headers": lambda: _case("cases/header-fields"),
+    "headers6": lambda: _case("cases6/header-fields6"),
 }
 """Every arena by name."""

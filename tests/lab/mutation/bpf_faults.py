@@ -160,6 +160,7 @@ _CHAINS: Final[Operators] = (
     ("lost-test", _lost_test),
     ("inverted-test", _inverted_test),
     ("constant", each(r"(?<=== )0x[0-9a-f]+", _constant)),
+    ("constant", each(r"(?<=[<>]= )0x[0-9a-f]+", lambda m: f"{int(m[0], 16) + 1:#x}")),
     ("constant", each(r"(0x[0-9a-f]+), \1(?=, )", _range)),
     ("mask", each(r"(& ~?)(0x[0-9a-f]+)", _shifted)),
     ("mark-bit", each(r"(\^ )(0x[0-9a-f]+)", _shifted)),

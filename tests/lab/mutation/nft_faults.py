@@ -16,7 +16,9 @@ MOST_ELEMENTS: Final = 48
 """The number of elements of one set or map that get faults of their own."""
 
 _BLOCK: Final = re.compile(r"^\t(chain|map|set) (\S+) \{$")
-_PREFIX: Final = r"(?<![\w.:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
+_NO_MAC: Final = r"(?!(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b)"
+_ADDRESS: Final = r"(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:[0-9a-f:]*)(?:/(\d+))?(?![\w.])"
+_PREFIX: Final = rf"(?<![\w.:]){_NO_MAC}{_ADDRESS}"
 _COMMENT: Final = re.compile(r' comment "[^"]*"')
 _TEMPLATE: Final = re.compile(r"(.+?)_((to_)?\d+_endpoints?|endpoint)(_\d+)*_[0-9a-f]{4}$")
 _DATA: Final = r"(?<= : )\S.*(?=,$)"
@@ -162,6 +164,11 @@ def _other_bit(match: re.Match[str]) -> str:
     return f"0x{int(match[1], 16) >> 1:x}"
 
 
+def _lower_end(match: re.Match[str]) -> str | None:
+    """Take one off a range, unless its end is the greatest value that there is."""
+    return None if match[3] in ("255", "65535") else f"{match[1]}{match[2]}{int(match[3]) - 1}"
+
+
 def _flip(match: re.Match[str]) -> str:
     return "!=" if match[0] == "==" else "=="
 
@@ -169,10 +176,14 @@ def _flip(match: re.Match[str]) -> str:
 _TESTS: Final = (
     r"ip6? [sd]addr (?:!= )?[\w@./:-]+ |(?:tcp|udp|th) [sd]port [\d-]+ |meta l4proto \w+ |"
     r"ct state [\w,]+ |fib [sd]addr type (?:!= )?\w+ |meta mark & \S+ [=!]= \S+ |"
-    r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ "
+    r"ct status & \w+ == \w+ |numgen random mod \d+ < \d+ |"
+    r"(?:meta length|ip ttl|ip6 hoplimit|ip6? dscp|ip6? ecn|meta pkttype|ether saddr) (?:!= )?[\w:-]+ |"
+    r"@nh,\d+,\d+ (?:& \w+ )?[=!]= \w+ "
 )
 _FIELD: Final = r"(?:ip6? [sd]addr|meta l4proto|th [sd]port)"
 _OF_SET: Final = rf"({_FIELD}(?: \. {_FIELD})* )(!= )?(@set_\S+ )"
+_HEADER: Final = r"((?:meta length|ip ttl|ip6 hoplimit|ip6? dscp|ip6? ecn|meta pkttype|ether saddr) )"
+_NUMBER: Final = r"((?:meta length|ip ttl|ip6 hoplimit) (?:!= )?)"
 _CALL: Final = r"((?:jump|goto) )([\w-]+)"
 
 _OPERATORS: Final[Operators] = (
@@ -183,6 +194,14 @@ _OPERATORS: Final[Operators] = (
     ("inverted-test", each(r"(ip6? [sd]addr |fib [sd]addr type )!= ", lambda m: m[1])),
     ("inverted-test", each(r"((?:ip6? [sd]addr|[tu]\wp [sd]port) )(?=[@\da-f:])", lambda m: f"{m[1]}!= ")),
     ("inverted-test", each(r"(ct state )(?=\w)", lambda m: f"{m[1]}!= ")),
+    ("inverted-test", each(rf"{_HEADER}!= ", lambda m: m[1])),
+    ("inverted-test", each(rf"{_HEADER}(?=[\w])", lambda m: f"{m[1]}!= ")),
+    ("number", each(rf"{_NUMBER}(\d+)\b", lambda m: f"{m[1]}{int(m[2]) + 1}" if m[2] != "0" else None)),
+    ("number", each(rf"{_NUMBER}(\d+-)(\d+)", _lower_end)),
+    ("number", each(r"(ip6? (?:dscp|ecn) (?:!= )?)0x(\w+)", lambda m: f"{m[1]}{int(m[2], 16) ^ 1:#x}")),
+    ("packet-type", each(r"(meta pkttype (?:!= )?)host", lambda m: f"{m[1]}broadcast")),
+    ("packet-type", each(r"(meta pkttype (?:!= )?)broadcast", lambda m: f"{m[1]}multicast")),
+    ("mac", each(r"(ether saddr (?:!= )?[\w:]+:)(\w\w)\b", lambda m: f"{m[1]}{int(m[2], 16) ^ 1:02x}")),
     ("inverted-test", each(r"[=!]=(?= (?:0x|dnat))", _flip)),
     ("inverted-test", each(r"(fib [sd]addr type )(?=\w)", lambda m: f"{m[1]}!= ")),
     ("side", each(r"(ip6? )saddr (?=[@}])", lambda m: f"{m[1]}daddr ")),

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tests.lab.random.headers import header_match, header_target
 from translate.ir import Family, Ruleset
 from translate.read import read_ruleset
 from translate.read.ipset import read_ipsets
@@ -252,6 +253,8 @@ class _Table:
             modules.append(f"physdev {self._not()}--physdev-is-in")
         if hook == "PREROUTING" and self.name in ("raw", "mangle") and self.family is Family.IP:
             modules += [f"rpfilter {o}" for o in ("", "--invert", "--validmark", "--validmark --invert")]
+        if draw.random() < 0.2:
+            return header_match(draw, self.family, hook)
         return f"-m {draw.choice(modules)}".rstrip()
 
     # -- targets ---------------------------------------------------------------------------------
@@ -271,7 +274,7 @@ class _Table:
             case "mangle":
                 ways += ["-j MARK --set-xmark 0x1/0x3", "-j MARK --set-mark 5", "-j MARK --or-mark 4"]
                 ways += ["-j CONNMARK --save-mark --nfmask 0x3 --ctmask 0x3", "-j CONNMARK --restore-mark"]
-                ways += ["-j CONNMARK --set-xmark 0x3/0x7"]
+                ways += ["-j CONNMARK --set-xmark 0x3/0x7", *[header_target(draw, self.family)] * 3]
             case "filter":
                 ways += [f"-j REJECT --reject-with {draw.choice(self.words.rejects)}"] * 2
                 ways += ["-j REJECT --reject-with tcp-reset"] * (6 if proto == "tcp" else 0)

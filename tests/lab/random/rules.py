@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.lab.random.headers import header_match, header_target
 from tests.lab.random.words import WORDS, Words
 from translate.ir import Family
 
@@ -246,6 +247,8 @@ class _Table:
         if self.draw.random() < 0.08:
             side = self.draw.choice(("--src-range", "--dst-range"))
             words.append(f"-m iprange {self._not()}{side} {self.draw.choice(self.words.ranges)}")
+        if self.draw.random() < 0.15:
+            words.append(header_match(self.draw, self.words.family, chain))
         if self.draw.random() < 0.05:
             words.append('-m comment --comment "a \\"quoted\\" remark; { with # marks }"')
         self.draw.shuffle(words)
@@ -308,7 +311,9 @@ class _Table:
                 size = "--clamp-mss-to-pmtu" if clamps else f"--set-mss {self.draw.choice(('536', '1200'))}"
                 return f"-m tcp --tcp-flags SYN,RST SYN -j TCPMSS {size}"
             case "mangle":
-                return "-j DROP" if roll > 0.95 else self._marked()
+                if roll > 0.85:
+                    return header_target(self.draw, self.words.family)
+                return "-j DROP" if roll > 0.82 else self._marked()
             case "nat":
                 return self._nat(chain, proto, side=side) if roll < 0.9 else self._marked()
             case _:

@@ -110,6 +110,52 @@ _ODD_BINDINGS: Final = {
         *("[2001:db8::1]:echo-ssh", ":80", "[::1]:0", "::"),
     ),
 }
+_LENGTHS: Final = ("0", "60", "1:2", ":100", "1400:", "0:65535", "0x10:020")
+_ODD_LENGTHS: Final = (
+    "",
+    ":",
+    "1:2:3",
+    "9:5",
+    "65536",
+    "1:65536",
+    "-1:5",
+    "1-2",
+    "1:x",
+    "+1:+2",
+    "08",
+    "1,2",
+)
+_BYTES: Final = ("0", "1", "64", "255", "0x40", "010")
+_ODD_BYTES: Final = ("256", "-1", "", "x", "1/2", "+5", " 7", "08", "0x", "1.0")
+_DSCPS: Final = ("0", "1", "0x2e", "63", "0x3f")
+_ODD_DSCPS: Final = ("64", "0x40", "-1", "CS1", "", "010")
+_CLASSES: Final = ("BE", "EF", "CS0", "CS7", "AF11", "AF43", "af22", "Ef")
+_ODD_CLASSES: Final = ("CS8", "CS", "AF14", "AF4", "EFX", "BEST", "0x2e", "", "AF11AF12", " EF")
+_TOSES: Final = ("0", "0x10", "0xff", "4/0x1c", "0x10/0x3f", "3/0", "Minimize-Delay", "normal-service")
+_ODD_TOSES: Final = (
+    "256",
+    "1/256",
+    "1/",
+    "/1",
+    "",
+    "minimize",
+    "0x10/x",
+    "1/2/3",
+    "Maximize_Throughput",
+    "-1",
+)
+_MACS: Final = ("02:00:00:00:00:01", "aA:bB:cC:dD:eE:fF", "ff:ff:ff:ff:ff:ff", "2:0:0:0:0:1")
+_ODD_MACS: Final = (
+    "02:00:00:00:00",
+    "02:00:00:00:00:01:02",
+    "020:0:0:0:0:1",
+    ":::::",
+    "x:0:0:0:0:0",
+    "",
+    "1-2-3-4-5-6",
+)
+_PACKET_TYPES: Final = ("unicast", "broadcast", "multicast", "otherhost", "bcast", "mcast", "host", "UNICAST")
+_ODD_PACKET_TYPES: Final = ("outgoing", "uni", "", "0", "other", "unicast,broadcast")
 _NAMES: Final = ("one", "DEFAULT", "a.b-c_1")
 _ODD_NAMES: Final = ("", "a" * 31, "a" * 32, "a" * 199, "a" * 200, "a/b", '"two words"', "é")
 _TEXTS: Final = ("plain", '"two words"', "a-b_c", '"it\'s"', '""')
@@ -247,6 +293,13 @@ def _pools(family: Family) -> dict[str, _Pool]:
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
+        "length": (_LENGTHS, _ODD_LENGTHS),
+        "byte": (_BYTES, _ODD_BYTES),
+        "dscp": (_DSCPS, _ODD_DSCPS),
+        "dscp-class": (_CLASSES, _ODD_CLASSES),
+        "tos": (_TOSES, _ODD_TOSES),
+        "mac": (_MACS, _ODD_MACS),
+        "packet-type": (_PACKET_TYPES, _ODD_PACKET_TYPES),
     }
 
 
@@ -270,14 +323,19 @@ KINDS: Final = {
         "--ctstatus": "status",
         "--ctdir": "direction",
     },
+    "dscp": {"--dscp": "dscp", "--dscp-class": "dscp-class"},
+    "hl": dict.fromkeys(("--hl-eq", "--hl-lt", "--hl-gt", "--hl"), "byte"),
     "icmp": {"--icmp-type": "icmp"},
     "icmp6": {"--icmpv6-type": "icmp6"},
     "iprange": {"--src-range": "span", "--dst-range": "span"},
+    "length": {"--length": "length"},
     "limit": {"--limit": "rate", "--limit-burst": "burst"},
+    "mac": {"--mac-source": "mac"},
     "mark": {"--mark": "mark"},
     "multiport": dict.fromkeys(("--sports", "--dports", "--ports"), "multi"),
     "nfacct": {"--nfacct-name": "object"},
     "owner": dict.fromkeys(("--uid-owner", "--gid-owner"), "owner"),
+    "pkttype": {"--pkt-type": "packet-type"},
     "policy": {"--dir": "way", "--pol": "policy"},
     "recent": {"--seconds": "seconds", "--hitcount": "hits", "--name": "name", "--mask": "mask"},
     "sctp": dict.fromkeys(("--sport", "--dport"), "ports"),
@@ -290,6 +348,8 @@ KINDS: Final = {
         "--packet": "number",
     },
     "tcp": {**dict.fromkeys(("--sport", "--dport"), "ports"), "--tcp-flags": "flags flags"},
+    "tos": {"--tos": "tos"},
+    "ttl": dict.fromkeys(("--ttl-eq", "--ttl-lt", "--ttl-gt", "--ttl"), "byte"),
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "AUDIT": {"--type": "audited"},
     "TCPMSS": {"--set-mss": "group"},
@@ -302,6 +362,10 @@ KINDS: Final = {
         "--expevents": "expevents",
     },
     "CLASSIFY": {"--set-class": "class"},
+    "DSCP": {"--set-dscp": "dscp", "--set-dscp-class": "dscp-class"},
+    "HL": dict.fromkeys(("--hl-set", "--hl-dec", "--hl-inc"), "byte"),
+    "TOS": {"--set-tos": "tos", **dict.fromkeys(("--and-tos", "--or-tos", "--xor-tos"), "byte")},
+    "TTL": dict.fromkeys(("--ttl-set", "--ttl-dec", "--ttl-inc"), "byte"),
     "CONNMARK": {
         **dict.fromkeys(("--set-xmark", "--set-mark"), "mark"),
         **dict.fromkeys(("--and-mark", "--or-mark", "--xor-mark", "--nfmask", "--ctmask", "--mask"), "bits"),
@@ -326,6 +390,8 @@ KINDS: Final = {
 _MANDATORY: Final = {
     "comment": ("--comment",),
     "connmark": ("--mark",),
+    "length": ("--length",),
+    "mac": ("--mac-source",),
     "mark": ("--mark",),
     "nfacct": ("--nfacct-name",),
     "set": ("--match-set",),
@@ -333,6 +399,8 @@ _MANDATORY: Final = {
     "icmp": ("--icmp-type",),
     "icmp6": ("--icmpv6-type",),
     "physdev": ("--physdev-is-in",),
+    "pkttype": ("--pkt-type",),
+    "tos": ("--tos",),
     "AUDIT": ("--type",),
     "TPROXY": ("--on-port",),
     "CHECKSUM": ("--checksum-fill",),
@@ -346,6 +414,13 @@ _USUAL: Final = {
     "CONNMARK": ("--set-mark", "--save-mark", "--restore-mark", "--set-xmark", "--save-mark --mask"),
     "MARK": ("--set-mark", "--set-xmark", "--or-mark", "--and-mark"),
     "multiport": ("--dports", "--sports", "--ports"),
+    "dscp": ("--dscp", "--dscp-class"),
+    "hl": ("--hl-eq", "--hl-lt", "--hl-gt"),
+    "ttl": ("--ttl-eq", "--ttl-lt", "--ttl-gt"),
+    "DSCP": ("--set-dscp", "--set-dscp-class"),
+    "HL": ("--hl-set", "--hl-dec", "--hl-inc"),
+    "TOS": ("--set-tos", "--and-tos", "--or-tos", "--xor-tos"),
+    "TTL": ("--ttl-set", "--ttl-dec", "--ttl-inc"),
 }
 _RICH: Final = ("conntrack", "recent", "statistic", "multiport", "addrtype")
 """Matches with many options, which are drawn more often."""
@@ -373,6 +448,10 @@ _HOME: Final = {
     "SNAT": (TableName.NAT, ("POSTROUTING", "INPUT")),
     "MASQUERADE": (TableName.NAT, ("POSTROUTING",)),
     "rpfilter": (TableName.RAW, ("PREROUTING",)),
+    **dict.fromkeys(
+        ("DSCP", "HL", "TOS", "TTL"),
+        (TableName.MANGLE, ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")),
+    ),
 }
 
 

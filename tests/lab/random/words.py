@@ -33,6 +33,11 @@ class Words:
     targets: tuple[str, ...]
 
     @property
+    def family(self) -> Family:
+        """The family of the rules."""
+        return Family.IP if self is WORDS[Family.IP] else Family.IP6
+
+    @property
     def prefixes(self) -> tuple[str, ...]:
         """The addresses that have a length behind them, and no mask."""
         return tuple(a for a in self.addresses if len(a.partition("/")[2]) < 4)

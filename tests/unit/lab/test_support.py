@@ -30,7 +30,7 @@ def test_the_documentation_says_what_the_backends_say() -> None:
 
 def test_an_extension_without_a_sample_rule_is_an_error() -> None:
     with pytest.raises(KeyError, match="nfacct"):
-        table(SAMPLES[0])
+        table(*SAMPLES[:2])
 
 
 def test_a_refusal_counts_for_the_match_and_not_for_the_target() -> None:

@@ -100,6 +100,8 @@ int nfparity_ingress(struct __sk_buff *skb)
 	}
 	set_in(p, skb->ifindex);
 	set_out(p, 0);
+	if (READS_FRAMES)
+		parse_frame(skb, p);
 	if (not_received(p))
 		return TC_ACT_SHOT;
 	p->bad_sum = !p->looped && bad_checksum(skb, p, 0);
@@ -206,6 +208,7 @@ int nfparity_egress(struct __sk_buff *skb)
 	if (parse(skb, p))
 		return lose(COUNT_MALFORMED);
 	p->mark = skb->mark;
+	p->has_ether = p->type = 0; /* made here: PACKET_HOST, and no frame yet */
 	/* A packet that came in where the program is not attached, or before it was, passes the chains from FORWARD on. */
 	set_in(p, skb->ingress_ifindex);
 	set_out(p, skb->ifindex);
@@ -222,13 +225,14 @@ int nfparity_egress(struct __sk_buff *skb)
 
 INLINE int handle_output(struct __sk_buff *skb, struct pkt *p)
 {
-	u32 mark, oif = 0;
+	u32 mark, header, oif = 0;
 	addr via = 0;
 
 	p->first_daddr = p->daddr;
 	mark = p->mark;
+	header = routed_by(p);
 	RUN(chain_mangle_output);
-	if (p->mark != mark && route_output(p, &oif, &via))
+	if ((p->mark != mark || routed_by(p) != header) && route_output(p, &oif, &via))
 		return TC_ACT_SHOT; /* ipt_mangle_out asks for the route again */
 	p->rerouted = oif;
 	p->via = via;

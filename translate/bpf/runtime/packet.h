@@ -77,6 +77,18 @@ INLINE int parse(struct __sk_buff *skb, struct pkt *p)
 	return 0;
 }
 
+/* Read the frame that a packet came in (xt_mac, xt_pkttype); one from the loopback device has no sender. */
+INLINE void parse_frame(struct __sk_buff *skb, struct pkt *p)
+{
+	u8 sender[6] = {};
+
+	p->type = skb->pkt_type;
+	if (p->type == LOOPED_BACK)
+		p->type = is_multicast(p->daddr) ? TO_GROUP : TO_ALL;
+	p->has_ether = skb->ifindex != LOOPBACK_INDEX && !bpf_skb_load_bytes(skb, 6, sender, sizeof(sender));
+	p->ether_saddr = (u64)(sender[0] << 8 | sender[1]) << 32 | read32(sender + 2);
+}
+
 #define SUM_STEP(size)                                                                     \
 	if (length & (size)) {                                                             \
 		if (bpf_skb_load_bytes(skb, offset, b->data, size))                        \

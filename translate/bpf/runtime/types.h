@@ -2,7 +2,10 @@
 
 #define ETH_LENGTH 14
 #define FOR_THIS_HOST 0 /* PACKET_HOST */
+#define TO_ALL 1 /* PACKET_BROADCAST */
+#define TO_GROUP 2 /* PACKET_MULTICAST */
 #define OTHERHOST 3 /* PACKET_OTHERHOST */
+#define LOOPED_BACK 5 /* PACKET_LOOPBACK */
 #define LOOPBACK_INDEX 1
 
 /* The result of a chain. CONTINUE is also RETURN: back to the caller, or to the policy. */
@@ -46,6 +49,8 @@ struct pkt {
 	u16 gre_key;           /* of enhanced GRE (RFC 2637) */
 	u8 gre, attached;      /* attached: it answers an UNTRACKED packet (nf_conntrack_attach) */
 	u32 mark;
+	u64 ether_saddr;       /* of the frame that it came in, if has_ether */
+	u8 has_ether, type;    /* type: PACKET_* */
 	u32 iif, oif, in_flags; /* in_flags: DEVICE_* of iif */
 	u64 in[2], out[2];     /* interface names, 16 bytes each; zero where the hook has none */
 	/* conntrack */

@@ -47,18 +47,10 @@ from translate.ir import (
     Goto,
     Interval,
     Jump,
-    LimitMss,
-    NoTrack,
     Recent,
     RecentMode,
-    RestoreMark,
     Return,
-    SaveMark,
-    SetConnmark,
-    SetMark,
     SetTest,
-    SideEffect,
-    Template,
     Test,
 )
 from translate.nft.legal import LegalChain
@@ -67,6 +59,7 @@ from translate.nft.legalise.headers import CT_PORTS, PORTS
 from translate.nft.legalise.ipsets import ends_the_rule
 from translate.nft.legalise.natports import transport_again
 from translate.nft.legalise.rules import negated_recent, write_rule
+from translate.passes.control import terminal
 from translate.passes.facts import ALWAYS_PRESENT
 from translate.passes.normalise import canonical
 
@@ -271,8 +264,7 @@ def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 def _comes_back(action: Action) -> bool:
     """Return whether the next rule of the chain can follow this action."""
-    marks = SetMark | SetConnmark | SaveMark | RestoreMark
-    return isinstance(action, Jump | marks | LimitMss | NoTrack | Template | SideEffect)
+    return not isinstance(action, Goto | Return) and not terminal(action)
 
 
 _NO_ENTRY: Final = FieldTest(

@@ -54,6 +54,7 @@ from translate.nft.legalise.alternatives import takes_rules
 from translate.nft.legalise.connmarks import stands_apart
 from translate.nft.legalise.datamaps import dnat_targets, same_actions
 from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headerchanges import is_single
 from translate.nft.legalise.headers import PORTS, protocol_among, transports
 from translate.nft.legalise.natports import needs_transport
 from translate.nft.legalise.rules import statements, write_rule
@@ -82,7 +83,14 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     origin = _place(lookup.origin, lookup.entries)
     wide = any(isinstance(v, Interval) and not v.is_point for e in lookup.entries for v in e.key)
     same = same_actions(lookup.entries)
-    same = () if same is None or stands_apart(same) or _resets_behind_others(same, known) else same
+    same = (
+        ()
+        if same is None
+        or stands_apart(same)
+        or not is_single(same, draft.family)
+        or _resets_behind_others(same, known)
+        else same
+    )
     # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
     asks_fib = not _FIB.isdisjoint(lookup.fields)
     nat = None if same or asks_fib else dnat_targets(lookup.entries)
@@ -99,7 +107,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     if nat is not None:
         parts.append(DnatTo(name, lookup.fields, nat.ports))
     else:
-        parts += [InSet(name, lookup.fields), *statements(same)]
+        parts += [InSet(name, lookup.fields), *statements(same, draft.family)]
     draft.write(chain, parts, origin)
     draft.maps.append(
         LegalMap(

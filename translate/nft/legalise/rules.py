@@ -4,7 +4,8 @@
 (``connmarks``): the tests jump to a chain in which each action has rules of its own. *A NAT target that
 binds a port* without a protocol is bound in a chain of its own (``natports``). *A rule that writes into a
 list of* ``-m recent`` (``recent``): ``--set`` is written as a rule after the tests before it, and then
-comes the rule without it. Those tests have the same result again, so the meaning stays.
+comes the rule without it. Those tests have the same result again, so the meaning stays. *Changes of a
+header* that depend on the old value (``headerchanges``) are a chain with a rule for each value.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from translate.ir import (
     Action,
     Apply,
     Drop,
+    Family,
     Field,
     FieldTest,
     Goto,
@@ -35,6 +37,7 @@ from translate.ir import (
 from translate.nft.legal import LegalChain, Part
 from translate.nft.legalise.connmarks import NOT_LOOPBACK, NOT_YET_TRACKED, connmark_rules, stands_apart
 from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.headerchanges import HeaderChange, Step, is_single, steps
 from translate.nft.legalise.headers import transports
 from translate.nft.legalise.natports import bindings, needs_transport, transport_again
 from translate.nft.legalise.recent import refreshed_where_it_fails
@@ -45,7 +48,7 @@ __all__ = ["negated_recent", "statements", "write_rule"]
 
 def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
     """Write a rule of which every test is one match. Raises CannotSay."""
-    if stands_apart(apply.actions):
+    if stands_apart(apply.actions) or not is_single(apply.actions, draft.family):
         apply = _effects_aside(draft, chain, apply)
     writes = next((i for i, t in enumerate(apply.tests) if isinstance(t, Recent) and changes_list(t)), None)
     if writes is not None:
@@ -53,12 +56,12 @@ def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
         return
     if any(map(needs_transport, apply.actions)) and not transports(apply.tests):
         apply = _binding_aside(draft, chain, apply)
-    parts = [*draft.matches(apply.tests), *statements(apply.actions)]
+    parts = [*draft.matches(apply.tests), *statements(apply.actions, draft.family)]
     if parts:
         draft.write(chain, parts, apply.origin)
 
 
-def statements(actions: tuple[Action, ...]) -> list[Part]:
+def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
     """Return the actions as statements; each action on the connection's mark is one statement here."""
     parts: list[Part] = []
     for action in actions:
@@ -69,6 +72,8 @@ def statements(actions: tuple[Action, ...]) -> list[Part]:
             parts += [NOT_YET_TRACKED, action]
         elif action == LimitMss(None):
             parts += [NOT_LOOPBACK, action]
+        elif isinstance(action, HeaderChange):
+            parts += [step for step in steps(action, family) if not isinstance(step, tuple)]
         else:
             parts.append(action)
     return parts
@@ -101,7 +106,7 @@ def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
             write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
         return
     matches = [*draft.matches((*before, seen)), *changes, *draft.matches(behind, (*before, test))]
-    draft.write(chain, [*matches, *statements(apply.actions)], apply.origin)
+    draft.write(chain, [*matches, *statements(apply.actions, draft.family)], apply.origin)
 
 
 def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
@@ -110,6 +115,17 @@ def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
     for each in bindings(apply, draft.family):
         write_rule(draft, aside, each)
     return replace(apply, actions=(Goto(draft.jump(aside).chain),))
+
+
+def _step(draft: Draft, chain: LegalChain, apply: Apply, step: Step) -> None:
+    """Write one step of a change of a header; the rules of one by the old value are a chain."""
+    if not isinstance(step, tuple):
+        write_rule(draft, chain, replace(apply, tests=(), actions=(step,)))
+        return
+    cases = draft.aside(chain, apply.origin)
+    for tests, change in step:
+        write_rule(draft, cases, replace(apply, tests=tests, actions=(change, Return())))
+    write_rule(draft, chain, replace(apply, tests=(), actions=(draft.jump(cases),)))
 
 
 def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
@@ -122,6 +138,10 @@ def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
             continue
         if isinstance(action, Proxy):
             _proxy(draft, aside, apply, action)
+            continue
+        if isinstance(action, HeaderChange):
+            for step in steps(action, draft.family):
+                _step(draft, aside, apply, step)
             continue
         tests = transport_again(apply) if needs_transport(action) else ()
         write_rule(draft, aside, replace(apply, tests=tests, actions=(action,)))

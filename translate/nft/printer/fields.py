@@ -13,10 +13,12 @@ from translate.ir import (
     Field,
     Interval,
     Name,
+    PacketType,
     Protocol,
     Value,
     field_bits,
     format_address,
+    format_mac,
 )
 
 __all__ = ["expression", "keys", "protocol", "status"]
@@ -33,6 +35,12 @@ _PROTOCOLS: Final[dict[int, str]] = {
 _ADDRESS_TYPES: Final = frozenset(range(AddressType.UNSPEC, AddressType.THROW))
 _FIB: Final = frozenset(field for field in Field if field.name.startswith("FIB_"))
 _STATE_NAMES: Final[dict[int, str]] = {state: state.name.lower() for state in ConnectionState}
+_PACKET_TYPES: Final[dict[int, str]] = {
+    PacketType.UNICAST: "host",
+    PacketType.BROADCAST: "broadcast",
+    PacketType.MULTICAST: "multicast",
+    PacketType.OTHERHOST: "other",
+}
 _SYMBOLS: Final = frozenset({Field.L4PROTO, Field.CT_PROTO, Field.CT_STATE, Field.CT_DIRECTION, *_FIB})
 
 
@@ -56,6 +64,16 @@ def expression(field: Field, family: Family) -> str:
             return f"{icmp} code"
         case Field.TCP_FLAGS:
             return "tcp flags"
+        case Field.LENGTH:
+            return "meta length"
+        case Field.TTL:
+            return "ip ttl" if family is Family.IP else "ip6 hoplimit"
+        case Field.TOS:
+            return "@nh,8,8" if family is Family.IP else "@nh,0,16"
+        case Field.ETHER_SADDR:
+            return "ether saddr"
+        case Field.PACKET_TYPE:
+            return "meta pkttype"
         case Field.MARK:
             return "meta mark"
         case Field.IIF:
@@ -178,7 +196,11 @@ def _number(field: Field, value: int, family: Family) -> str:
         return status(value)
     if field is Field.CT_DIRECTION:
         return ("original", "reply")[value]
-    if field in (Field.MARK, Field.CT_MARK, Field.TCP_FLAGS):
+    if field is Field.ETHER_SADDR:
+        return format_mac(value)
+    if field is Field.PACKET_TYPE and value in _PACKET_TYPES:
+        return _PACKET_TYPES[value]
+    if field.is_hexadecimal:
         return hex(value)
     if field in _FIB and value in _ADDRESS_TYPES:
         return AddressType(value).name.lower()

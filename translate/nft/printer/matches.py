@@ -80,15 +80,48 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
         return f"{left} >= 0"
     if field is Field.BRIDGED:
         return f"{left} {_BRIDGE}"
+    if field is Field.TOS:
+        return _tos(left, test, family)
     if test.mask is not None:
         left += f" & {_mask(field, test.mask, family)}"
     values = [text for value in test.values for text in keys(field, value, family)]
-    right = values[0] if len(values) == 1 else _set(values)
+    right = _one_or_set(values)
     if test.negated:
         return f"{left} != {right}"
     if test.mask is not None or field in _WITH_OPERATOR:
         return f"{left} == {right}"
     return f"{left} {right}"
+
+
+def _tos(left: str, test: FieldTest, family: Family) -> str:
+    """Return a test of the TOS: of DSCP or ECN by name, otherwise of the header's bytes.
+
+    In IPv6 it lies across the first two.
+    """
+    mask = _BYTE if test.mask is None else test.mask
+    values = [value for value in test.values if isinstance(value, Interval)]
+    for name, part, shift in _PARTS_OF_TOS:
+        if mask == part and all(value.is_point and not value.low & ~part for value in values):
+            texts = [hex(value.low >> shift) for value in values]
+            return f"{family.value} {name} {'!= ' if test.negated else ''}{_one_or_set(texts)}"
+    shift = 0 if family is Family.IP else _TOS_SHIFT_6
+    if mask != _BYTE or shift:
+        left += f" & {mask << shift:#x}"
+    texts = [_span(value.low << shift, value.high << shift) for value in values]
+    return f"{left} {'!=' if test.negated else '=='} {_one_or_set(texts)}"
+
+
+_BYTE: Final = 0xFF
+_PARTS_OF_TOS: Final = (("dscp", 0xFC, 2), ("ecn", 0x03, 0))
+_TOS_SHIFT_6: Final = 4
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low:#x}" if low == high else f"{low:#x}-{high:#x}"
+
+
+def _one_or_set(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else _set(texts)
 
 
 def _states(test: FieldTest) -> str:

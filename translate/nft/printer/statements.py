@@ -13,6 +13,7 @@ from typing import Final, assert_never
 from translate.ir import (
     Accept,
     Action,
+    AddTtl,
     Audit,
     Classify,
     Dnat,
@@ -37,6 +38,8 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    SetTos,
+    SetTtl,
     Snat,
     Template,
     Trace,
@@ -99,6 +102,12 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
             return f"ct mark set {_masked('meta mark', nfmask)}"
         case RestoreMark(ctmask=ctmask):
             return f"meta mark set {_masked('ct mark', ctmask)}"
+        case SetTos(value=value, mask=mask):
+            return _tos(value, mask, family)
+        case SetTtl(value=value):
+            return f"{'ip ttl' if family is Family.IP else 'ip6 hoplimit'} set {value}"
+        case AddTtl():
+            raise AssertionError(f"{action} is no statement")
         case Log() | NfLog():
             return log_statement(action)
         case Audit():
@@ -138,6 +147,16 @@ def _marked(name: str, value: int, mask: int) -> str:
         return f"{name} | {value:#x}"
     kept = name if keep == _ALL else f"{name} & {keep:#010x}"
     return f"{kept} ^ {value:#x}" if value else kept
+
+
+def _tos(value: int, mask: int, family: Family) -> str:
+    """Return the statement that sets DSCP or ECN; of IPv6 also any bits of the traffic class."""
+    for name, part, shift in (("dscp", 0xFC, 2), ("ecn", 0x03, 0)):
+        if mask == part and not value & ~part:
+            return f"{family.value} {name} set {value >> shift:#x}"
+    assert family is Family.IP6, "of IPv4 the checksum would stay"
+    kept = f"@nh,0,16 & {0xFFFF & ~(mask << 4):#06x}" if mask else "@nh,0,16"
+    return f"@nh,0,16 set {kept}{f' ^ {value << 4:#x}' if value else ''}"
 
 
 def _masked(name: str, mask: int) -> str:

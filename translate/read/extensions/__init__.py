@@ -21,7 +21,9 @@ from translate.read.extensions.ct import CT, NOTRACK
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipset import SET
+from translate.read.extensions.length import LENGTH
 from translate.read.extensions.limit import LIMIT
+from translate.read.extensions.link import MAC, PKTTYPE
 from translate.read.extensions.log import LOG, NFLOG
 from translate.read.extensions.mark import MARK_MATCH, MARK_TARGET
 from translate.read.extensions.multiport import MULTIPORT
@@ -36,8 +38,10 @@ from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.tcpmss import TCPMSS
+from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
 from translate.read.extensions.transport import SCTP, TCP, UDP
+from translate.read.extensions.ttl import HL_MATCH, HL_TARGET, TTL_MATCH, TTL_TARGET
 from translate.read.extensions.verdict import ACCEPT, DROP, REJECT, RETURN
 
 __all__ = ["MATCHES", "TARGETS", "UNMODELLED_MATCHES", "UNMODELLED_TARGETS"]
@@ -51,15 +55,20 @@ MATCHES: Final = MappingProxyType(
             COMMENT,
             CONNMARK_MATCH,
             CONNTRACK,
+            DSCP_MATCH,
+            HL_MATCH,
             ICMP,
             ICMP6,
             IPRANGE,
+            LENGTH,
             LIMIT,
+            MAC,
             MARK_MATCH,
             MULTIPORT,
             NFACCT,
             OWNER,
             PHYSDEV,
+            PKTTYPE,
             POLICY,
             RECENT,
             RPFILTER,
@@ -69,6 +78,8 @@ MATCHES: Final = MappingProxyType(
             STATE,
             STATISTIC,
             TCP,
+            TOS_MATCH,
+            TTL_MATCH,
             UDP,
         )
     }
@@ -84,6 +95,8 @@ TARGETS: Final = MappingProxyType(
             CT,
             DNAT,
             DROP,
+            DSCP_TARGET,
+            HL_TARGET,
             LOG,
             MARK_TARGET,
             MASQUERADE,
@@ -94,7 +107,9 @@ TARGETS: Final = MappingProxyType(
             RETURN,
             SNAT,
             TCPMSS,
+            TOS_TARGET,
             TPROXY,
+            TTL_TARGET,
             *SIDE_EFFECTS,
         )
     }

@@ -40,6 +40,8 @@ __all__ = [
     "first_named",
     "mark_test",
     "parse_mark",
+    "parse_number",
+    "parse_range",
     "parse_value_mask",
 ]
 
@@ -173,6 +175,28 @@ class TargetExtension:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spellings", _by_spelling(self.options))
+
+
+def parse_number(text: str, most: int, *, option: int, argument: int = 1, offset: int = 0) -> int:
+    """Return a number from 0 to ``most`` written in decimal, ``0x`` or octal form (``xtables_strtoui``)."""
+    value = unsigned(text, most)
+    if value is None:
+        message = f'"{text}" is not a number from 0 to {most}'
+        raise OptionError(message, option=option, argument=argument, offset=offset)
+    return value
+
+
+def parse_range(text: str, most: int, *, option: int) -> tuple[int, int]:
+    """Return both ends of ``low:high`` or of one number; an end left out is 0 or ``most``.
+
+    ``xtopt_parse_mint`` reads it.
+    """
+    low_text, colon, high_text = text.partition(":")
+    low = parse_number(low_text, most, option=option) if low_text else 0
+    if not colon:
+        return low, low
+    after = len(low_text) + 1
+    return low, parse_number(high_text, most, option=option, offset=after) if high_text else most
 
 
 def parse_mark(text: str, *, option: int, argument: int = 1, offset: int = 0) -> int:

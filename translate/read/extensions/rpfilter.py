@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from translate.ir import AnyOf, Family, Field, FieldTest, Interval, TableName, Test
+from translate.ir import AnyOf, Family, Field, FieldTest, Hook, Interval, TableName, Test
 from translate.read.extensions.declaration import Context, Given, MatchExtension, OptionSpec
 from translate.read.spelling.errors import OptionError
 
@@ -33,5 +33,6 @@ RPFILTER: Final = MatchExtension(
         OptionSpec(name="--accept-local", arguments=0, refused="it is not modelled that own addresses pass"),
     ),
     meaning=_rpfilter,
+    hooks=frozenset({Hook.PREROUTING}),
 )
 """``-m rpfilter``. Over IPv6 a packet from ``::`` passes, whatever the routes are (``ip6t_rpfilter``)."""

@@ -24,7 +24,6 @@ connlimit: !--connlimit-upto=1 !--connlimit-above=1 --connlimit-mask=1 --connlim
 cpu: !--cpu=1
 dccp: !--sport,--source-port=1 !--dport,--destination-port=1 !--dccp-types=1 !--dccp-option=1
 devgroup: !--src-group=1 !--dst-group=1
-dscp: !--dscp=1 !--dscp-class=1
 dst: !--dst-len=1 --dst-opts=1
 ecn: !--ecn-tcp-cwr=0 !--ecn-tcp-ece=0 !--ecn-ip-ect=1
 esp: !--espspi=1
@@ -36,15 +35,11 @@ hashlimit: !--hashlimit-upto,--hashlimit=1 !--hashlimit-above=1 --hashlimit-burs
  --hashlimit-rate-interval=1
 hbh: !--hbh-len=1 --hbh-opts=1
 helper: !--helper=1
-hl: --hl-lt=1 --hl-gt=1 !--hl-eq,--hl=1
 ipcomp: !--ipcompspi=1 --compres=0
 ipv6header: !--header=1 --soft=0
 ipvs: !--ipvs=0 !--vproto=1 !--vaddr=1 !--vport=1 --vdir=1 !--vmethod=1 !--vportctl=1
-length: !--length=1
-mac: !--mac-source=1
 mh: !--mh-type=1
 osf: !--genre=1 --ttl=1 --log=1
-pkttype: !--pkt-type=1
 quota: !--quota=1
 rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
@@ -58,14 +53,11 @@ string: --from=1 --to=1 --algo=1 !--string=1 !--hex-string=1 --icase=0
 tcpmss: !--mss=1
 time: --timestart=1 --timestop=1 --contiguous=0 !--weekdays=1 !--monthdays=1 --datestart=1 --datestop=1
  --kerneltz=0 --localtz=0 --utc=0
-tos: !--tos=1
-ttl: --ttl-lt=1 --ttl-gt=1 !--ttl-eq,--ttl=1
 u32: !--u32=1
 """
 
 _EFFECTS: Final = """
 CONNSECMARK: --save=0 --restore=0
-DSCP: --set-dscp=1 --set-dscp-class=1
 ECN: --ecn-tcp-remove=0 --ecn-tcp-cwr=1 --ecn-tcp-ece=1 --ecn-ip-ect=1
 IDLETIMER: --timeout=1 --label=1 --alarm=0
 LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
@@ -73,14 +65,12 @@ RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
 SECMARK: --selctx=1
 TCPOPTSTRIP: --strip-options=1
 TEE: --gateway=1 --oif=1
-TOS: --set-tos=1 --and-tos=1 --or-tos=1 --xor-tos=1
 ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 """
 
 _ACTIONS: Final = """
 CLUSTERIP: --new=0 --hashmode=1 --clustermac=1 --total-nodes=1 --local-node=1 --hash-init=1
 DNPT: --src-pfx=1 --dst-pfx=1
-HL: --hl-set=1 --hl-dec=1 --hl-inc=1
 HMARK: --hmark-tuple=1 --hmark-src-prefix=1 --hmark-dst-prefix=1 --hmark-sport-mask=1 --hmark-dport-mask=1
  --hmark-spi-mask=1 --hmark-sport=1 --hmark-dport=1 --hmark-spi=1 --hmark-proto-mask=1 --hmark-rnd=1
  --hmark-mod=1 --hmark-offset=1
@@ -90,18 +80,16 @@ QUEUE:
 SET: --add-set=2 --del-set=2 --map-set=2 --exist=0 --timeout=1 --map-mark=0 --map-prio=0 --map-queue=0
 SNPT: --src-pfx=1 --dst-pfx=1
 SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
-TTL: --ttl-set=1 --ttl-dec=1 --ttl-inc=1
 """
 
 _ONE_FAMILY: Final = {
-    **dict.fromkeys(("realm", "ttl", "CLUSTERIP", "ECN", "TTL", "ULOG"), Family.IP),
-    **dict.fromkeys(("dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"), Family.IP6),
-    **dict.fromkeys(("DNPT", "HL", "SNPT"), Family.IP6),
+    **dict.fromkeys(("realm", "CLUSTERIP", "ECN", "ULOG"), Family.IP),
+    **dict.fromkeys(("dst", "eui64", "frag", "hbh", "ipv6header", "mh", "rt", "srh"), Family.IP6),
+    **dict.fromkeys(("DNPT", "SNPT"), Family.IP6),
 }
 
 _FIELDS: Final = {
-    **dict.fromkeys(("mac",), (Field.SADDR,)),
-    **dict.fromkeys(("pkttype", "realm"), (Field.DADDR,)),
+    "realm": (Field.DADDR,),
     "devgroup": (Field.IIF, Field.OIF),
 }
 """The fields that a test can depend on. Sender and receiver are the same in all packets of a flow."""

@@ -34,8 +34,7 @@ __all__ = ["check_table"]
 
 _IN_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_IIF, Field.FIB_DADDR_TYPE_IIF})
 _OUT_FIELDS: Final = frozenset({Field.FIB_SADDR_TYPE_OIF, Field.FIB_DADDR_TYPE_OIF})
-_REVERSE: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
-_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | _REVERSE | {Field.BRIDGED, Field.IPSEC_IN, Field.IPSEC_OUT}
+_DEVICE_FIELDS: Final = _IN_FIELDS | _OUT_FIELDS | {Field.BRIDGED, Field.IPSEC_IN, Field.IPSEC_OUT}
 _NO_IN_DEVICE: Final = (Hook.OUTPUT, Hook.POSTROUTING)
 _NO_OUT_DEVICE: Final = (Hook.PREROUTING, Hook.INPUT)
 
@@ -160,8 +159,6 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
                 wrong, option = [h for h in hooks if h in _NO_IN_DEVICE], "policy"
             elif part.field is Field.IPSEC_OUT:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "policy"
-            elif part.field in _REVERSE:
-                wrong, option = [h for h in hooks if h is not Hook.PREROUTING], "rpfilter"
             elif part.field is Field.BRIDGED:
                 # The kernel takes it there, and still knows the port; no translation does.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"

@@ -308,7 +308,7 @@ def test_a_reset_to_an_acknowledgement_takes_its_number():
 
 def test_answers_and_pauses():
     node = Node(lambda p: [out(p, "a" if p.src == 2 else "b")])
-    node.inject = lambda device, data: node._take(parse(data).packet)  # type: ignore[method-assign]
+    node.inject = lambda device, data, **_: node._take(parse(data).packet)  # type: ignore[method-assign]
     outcomes, notes = replay(node, Reply(), Pause(seconds=2.5), IcmpError(type=3, code=3))
     assert [o.verdict for o in outcomes] == [Verdict.FORWARD] * 3
     assert [(p.src, p.dst) for p in node.sent] == [(1, 2), (2, 1), (1, 2)]

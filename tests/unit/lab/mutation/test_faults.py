@@ -126,5 +126,5 @@ def test_arenas() -> None:
         arena("nothing")
     assert set(ARENAS) == {
         "kind",
-        *(f"{a}{n}" for a in ("cluster", "kube-real", "kube-ipvs") for n in ("", "6")),
+        *(f"{a}{n}" for a in ("cluster", "kube-real", "kube-ipvs", "headers") for n in ("", "6")),
     }

@@ -21,6 +21,7 @@ from translate.ir import (
     Accept,
     Account,
     Action,
+    AddTtl,
     AnyOf,
     Apply,
     Audit,
@@ -72,6 +73,8 @@ from translate.ir import (
     SetMark,
     SetOption,
     SetTest,
+    SetTos,
+    SetTtl,
     SetType,
     Snat,
     TableName,
@@ -165,6 +168,7 @@ TEXT = st.text(max_size=6) | st.sampled_from(
 NAMES = TEXT.filter(bool)
 FAMILIES = st.sampled_from(Family)
 MARKS = st.integers(0, 2**32 - 1)
+BYTES = st.integers(0, 255)
 PORTS = st.integers(0, 65535)
 SHARES = st.integers(0, 1 << 31)
 COUNTS = st.none() | st.integers(0, 1 << 20)
@@ -249,6 +253,9 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
         **{kind: st.builds(kind, MARKS, MARKS) for kind in (SetMark, SetConnmark, SaveMark, RestoreMark)},
         **{kind: st.builds(kind, addresses, ports) for kind in (Dnat, Snat)},
         **{kind: st.builds(kind, ports) for kind in (Masquerade, Redirect)},
+        SetTos: st.builds(SetTos, BYTES, BYTES),
+        SetTtl: st.builds(SetTtl, BYTES),
+        AddTtl: st.builds(AddTtl, st.integers(-255, 255)),
         Log: st.builds(Log, TEXT, st.integers(0, 7), details),
         **{kind: st.builds(kind) for kind in (Audit, FillChecksum, Trace)},
         Classify: st.builds(Classify, MARKS),

@@ -26,7 +26,7 @@ READ = {
     "gateway-nat-chapter09": (8, {}),
     "home-user": (
         218,
-        {"-m hashlimit": 6, "-m connlimit": 1, "-m pkttype": 10},
+        {"-m hashlimit": 6, "-m connlimit": 1},
     ),
     "istio-sidecar-dns": (29, {}),
     "istio-sidecar-tproxy": (31, {}),
@@ -42,7 +42,7 @@ READ = {
     "shorewall-sqrl-2014": (404, {}),
     "synology-ip6-2016": (47, {}),
     "tor-transparent-onionrouter": (3, {}),
-    "tum-net-lab-2015-09-macfilled": (4973, {"-m mac": 1653}),
+    "tum-net-lab-2015-09-macfilled": (4973, {}),
     "ufw-server2": (68, {}),
 }
 """The dumps that are read in full.

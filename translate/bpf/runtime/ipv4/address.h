@@ -16,6 +16,7 @@ INLINE struct wire to_wire(addr a)
 }
 
 INLINE int is_loopback(addr a) { return (a >> 24) == 127; }
+INLINE int is_multicast(addr a) { return (a >> 28) == 14; }
 INLINE int is_group(addr a) { return (a >> 28) >= 14; } /* or the broadcast address */
 
 /* The type of the answer to an ICMP query, or -1. */

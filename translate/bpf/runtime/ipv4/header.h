@@ -67,6 +67,30 @@ INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 dif
 	bpf_l3_csum_replace(skb, p->quoted + 10, 0, diff, 0);
 }
 
+/* Replace a byte at `at` of the header, which is the high or the low one of its word. */
+INLINE void set_header_byte(struct __sk_buff *skb, u32 at, u32 shift, u8 old, u8 new)
+{
+	if (old == new)
+		return;
+	bpf_l3_csum_replace(skb, ETH_LENGTH + 10, swap16(old << shift), swap16(new << shift), 2);
+	bpf_skb_store_bytes(skb, ETH_LENGTH + at, &new, 1, 0);
+}
+
+INLINE void set_tos(struct __sk_buff *skb, struct pkt *p, u8 value)
+{
+	set_header_byte(skb, 1, 0, p->tos, value);
+	p->tos = value;
+}
+
+INLINE void set_ttl(struct __sk_buff *skb, struct pkt *p, u8 value)
+{
+	set_header_byte(skb, 8, 8, p->ttl, value);
+	p->ttl = value;
+}
+
+/* Of a packet made here: it is routed again when this changes (ipt_mangle_out). */
+INLINE u32 routed_by(struct pkt *p) { return p->tos; }
+
 /* The hardware address of a group follows from the group (ip_eth_mc_map). */
 INLINE void group_mac(u8 *mac, addr group)
 {

@@ -27,6 +27,7 @@ INLINE struct wire to_wire(addr a)
 INLINE addr read_address(u8 *at) { return from_words(read32(at), read32(at + 4), read32(at + 8), read32(at + 12)); }
 
 INLINE int is_loopback(addr a) { return a == LOCALHOST; }
+INLINE int is_multicast(addr a) { return 1; } /* as xt_pkttype has it: IPv6 has no broadcasts */
 INLINE int is_group(addr a) { return (u8)(a >> 120) == 0xff; }
 INLINE int is_mapped(addr a) { return a >> 32 == 0xffff; } /* ::ffff:0:0/96 */
 INLINE int is_of_link(addr a) { return (u16)((u64)(a >> 64) >> 54) == 0xfe80 >> 6; } /* fe80::/10 */

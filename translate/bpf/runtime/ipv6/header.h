@@ -128,6 +128,30 @@ INLINE void quoted_address_changed(struct __sk_buff *skb, struct pkt *p, u32 dif
 	bpf_l4_csum_replace(skb, p->l4 + 2, 0, diff, 0);
 }
 
+/* The traffic class lies across two bytes, with the version before it and the flow label behind. */
+INLINE void set_tos(struct __sk_buff *skb, struct pkt *p, u8 value)
+{
+	u8 ip[2] = {};
+
+	if (p->tos == value || bpf_skb_load_bytes(skb, ETH_LENGTH, ip, sizeof(ip)))
+		return;
+	ip[0] = (ip[0] & 0xf0) | value >> 4;
+	ip[1] = (ip[1] & 0x0f) | value << 4;
+	bpf_skb_store_bytes(skb, ETH_LENGTH, ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM);
+	p->tos = value;
+}
+
+INLINE void set_ttl(struct __sk_buff *skb, struct pkt *p, u8 value)
+{
+	if (p->ttl == value)
+		return;
+	bpf_skb_store_bytes(skb, ETH_LENGTH + 7, &value, 1, BPF_F_RECOMPUTE_CSUM);
+	p->ttl = value;
+}
+
+/* Of a packet made here: it is routed again when this changes (ip6t_mangle_out). */
+INLINE u32 routed_by(struct pkt *p) { return p->tos << 8 | p->ttl; }
+
 /* The hardware address of a group follows from the group (ipv6_eth_mc_map). */
 INLINE void group_mac(u8 *mac, addr group)
 {

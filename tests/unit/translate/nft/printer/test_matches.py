@@ -42,6 +42,14 @@ def match(options: str) -> str:
         ("-p 99", "meta l4proto 99"),
         ("-p tcp -m multiport --dports 80,443,8000:8080", "tcp dport { 80, 443, 8000-8080 }"),
         ("-p icmp -m icmp --icmp-type 3/4", "icmp type 3 icmp code 4"),
+        ("-m length ! --length 60:1500", "meta length != 60-1500"),
+        ("-m ttl --ttl-lt 5", "ip ttl 0-4"),
+        ("-m dscp ! --dscp 0x2e", "ip dscp != 0x2e"),
+        ("-m tos --tos 0x02/0x03", "ip ecn 0x2"),
+        ("-m tos --tos 0x10/0x3f", "@nh,8,8 & 0x3f == 0x10"),
+        ("-m tos ! --tos 0x10", "@nh,8,8 != 0x10"),
+        ("-m mac ! --mac-source 02:00:00:00:02:01", "ether saddr != 02:00:00:00:02:01"),
+        ("-m pkttype --pkt-type unicast", "meta pkttype host"),
         ("-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN", "tcp flags & 0x17 == 0x2"),
         ("-m mark --mark 0x4000/0x4000", "meta mark & 0x4000 == 0x4000"),
         ("-m mark ! --mark 0x1", "meta mark != 0x1"),
@@ -153,3 +161,19 @@ def test_ports_of_a_connection_of_any_protocol() -> None:
         f"{every} meta l4proto icmp ct original proto-dst 80 numgen inc mod 2 == 0"
         " meta l4proto icmp @th,0,8 3 drop"
     ]
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        (FieldTest(field=Field.TTL, values=(Interval(0, 4),)), "ip6 hoplimit 0-4"),
+        (FieldTest(field=Field.TOS, values=(Interval.point(0xB8),), mask=0xFC), "ip6 dscp 0x2e"),
+        (FieldTest(field=Field.TOS, values=(Interval.point(0x10),), mask=0x3F), "@nh,0,16 & 0x3f0 == 0x100"),
+        (
+            FieldTest(field=Field.TOS, values=(Interval.point(0x10),), negated=True),
+            "@nh,0,16 & 0xff0 != 0x100",
+        ),
+    ],
+)
+def test_the_traffic_class_lies_across_two_bytes(test: FieldTest, text: str) -> None:
+    assert field_match(test, Family.IP6) == text

@@ -32,7 +32,7 @@ def read(words: str, family: Family = Family.IP) -> Rule:
         "-p tcp -m tcp --tcp-option 5 -j ACCEPT",
         "-p tcp -m tcp ! --sport 80 ! --tcp-option 5 -j ACCEPT",
         "-p tcp -j TCPOPTSTRIP --strip-options 5,8",
-        "-j TOS --set-tos 0x10/0x3f",
+        '-j LED --led-trigger-id "ssh"',
         "-j SET --add-set hosts src,dst --exist --timeout 60",
     ],
 )
@@ -46,10 +46,10 @@ def test_a_rule_is_written_as_it_was(words: str) -> None:
 
 
 def test_what_is_unknown_of_a_rule_is_named() -> None:
-    rule = read("-m osf --genre Linux -m mac --mac-source 02:00:00:00:00:01 -j TCPOPTSTRIP --strip-options 5")
+    rule = read("-m osf --genre Linux -m realm --realm 5 -j TCPOPTSTRIP --strip-options 5")
     assert rule.unknown == (
         Unknown("-m osf is not modelled", Hidden.TESTS, extension="-m osf"),
-        Unknown("-m mac is not modelled", Hidden.TESTS, (Field.SADDR,), extension="-m mac"),
+        Unknown("-m realm is not modelled", Hidden.TESTS, (Field.DADDR,), extension="-m realm"),
         Unknown("-j TCPOPTSTRIP is not modelled", Hidden.EFFECT, extension="-j TCPOPTSTRIP"),
     )
     assert (rule.tests, rule.actions) == ((), ())

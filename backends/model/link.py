@@ -1,0 +1,32 @@
+"""Hardware addresses of the node's interfaces and of the neighbour behind each, and kinds of frames."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from backends.model.packet import Packet
+from translate.ir import PacketType
+
+__all__ = ["BROADCAST_MAC", "device_mac", "frame_type", "neighbour_mac"]
+
+BROADCAST_MAC: Final = 0xFFFFFFFFFFFF
+_GROUP: Final = 1 << 40
+
+
+def device_mac(number: int) -> int:
+    """Return the hardware address of the node's interface ``number`` (from 1, in order)."""
+    return 0x020000000100 | number & 0xFF
+
+
+def neighbour_mac(number: int) -> int:
+    """Return the hardware address of whoever sends packets to the interface ``number``."""
+    return 0x020000000200 | number & 0xFF
+
+
+def frame_type(packet: Packet, number: int) -> PacketType:
+    """Return the kind of the frame in which the interface ``number`` got a packet (``eth_skb_pkt_type``)."""
+    if packet.dmac is None or packet.dmac == device_mac(number):
+        return PacketType.UNICAST
+    if packet.dmac == BROADCAST_MAC:
+        return PacketType.BROADCAST
+    return PacketType.MULTICAST if packet.dmac & _GROUP else PacketType.OTHERHOST

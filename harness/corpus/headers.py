@@ -1,0 +1,81 @@
+"""Fields of the IP header and of the frame: their values in a packet, and packets with another value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from backends.model.link import BROADCAST_MAC, frame_type, neighbour_mac
+from backends.model.node import Node
+from backends.model.packet import Packet
+from backends.model.withfields import with_fields
+from harness.corpus.packets import LONGEST
+from translate.ir import Family, Field, PacketType, Protocol
+
+__all__ = ["HEADER_FIELDS", "header_value", "shortest", "with_header"]
+
+HEADER_FIELDS: Final = (Field.TTL, Field.TOS, Field.LENGTH, Field.ETHER_SADDR, Field.PACKET_TYPE)
+"""The fields that a packet can be given whatever its addresses and protocol are."""
+
+_TAG: Final = bytes(8)
+"""As long as the payload by which a packet without one is known again."""
+_FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
+    family: {PacketType.UNICAST: None, PacketType.BROADCAST: BROADCAST_MAC, PacketType.MULTICAST: group}
+    for family, group in ((Family.IP, 0x01005E000001), (Family.IP6, 0x333300000001))
+}
+"""The destination of each kind of frame; a packet in a frame for another host is not received."""
+
+
+def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | None:
+    """Return the value of one of :data:`HEADER_FIELDS`, None when the packet lacks it."""
+    number = next((n for n, one in enumerate(node.interfaces, 1) if one.name == iif), 0)
+    match field:
+        case Field.TTL:
+            return packet.ttl
+        case Field.TOS:
+            return packet.tos
+        case Field.LENGTH:
+            return packet.length
+        case Field.PACKET_TYPE:
+            return frame_type(packet, number) if number else PacketType.UNICAST
+        case _:
+            if not number:
+                return None
+            return neighbour_mac(number) if packet.smac is None else packet.smac
+
+
+def with_header(
+    packet: Packet, field: Field, value: int, entry: str | None, *, forwarded: bool
+) -> Packet | None:
+    """Return the packet with another value of one field; None when no packet that is sent can have it.
+
+    A TTL is that behind the decrement, where the packet is ``forwarded``.
+    """
+    match field:
+        case Field.TTL:
+            sent = value + forwarded
+            return with_fields(packet, ttl=sent) if 1 + forwarded <= sent <= 0xFF else None
+        case Field.TOS:
+            return with_fields(packet, tos=value)
+        case Field.LENGTH:
+            least = shortest(packet)
+            made = with_fields(packet, filled_to=0 if value == least else value)
+            return made if least <= value <= LONGEST and _can_be(made, value) else None
+        case Field.ETHER_SADDR:
+            return None if entry is None else with_fields(packet, smac=value)
+        case _:
+            if value == PacketType.UNICAST:
+                return packet
+            destination = _FRAMES[packet.family].get(value)
+            return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def shortest(packet: Packet) -> int:
+    """Return the length of the packet as it is sent without zeros behind its payload."""
+    if packet.payload or packet.proto == Protocol.TCP or packet.quoted is not None:
+        return packet.length
+    return with_fields(packet, payload=_TAG).length
+
+
+def _can_be(packet: Packet, length: int) -> bool:
+    return packet.quoted is None and (packet.proto != Protocol.SCTP or length % 4 == 0)

@@ -1,0 +1,123 @@
+"""Packets whose header or frame has another value, and what they are as bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.model.conversation import Arrival, Conversation
+from backends.model.flow import Again, Flow, Reply, Send
+from backends.model.node import Interface, Node
+from backends.model.packet import Packet
+from backends.model.withfields import with_fields
+from backends.wire.frames import build, parse
+from harness.corpus.headers import HEADER_FIELDS, header_value, with_header
+from harness.corpus.jsonlines import read_flows, write_flows
+from translate.errors import ParseError
+from translate.ir import Family, Field, Protocol
+
+NODE = Node((Interface("eth0"), Interface("pod0")))
+UDP = Packet(family=Family.IP, src=1, dst=2, proto=Protocol.UDP, sport=3, dport=4)
+ICMP = {Family.IP: Protocol.ICMP, Family.IP6: Protocol.ICMPV6}
+
+
+def packets() -> st.SearchStrategy[Packet]:
+    def of(family: Family, proto: int, payload: bytes, tos: int, quoting: bool) -> Packet:
+        packet = Packet(family=family, src=1, dst=2, proto=proto, payload=payload, tos=tos)
+        if packet.has_ports:
+            return with_fields(packet, sport=3, dport=4)
+        kind = (3 if family is Family.IP else 1) if quoting else (8 if family is Family.IP else 128)
+        quoted = with_fields(UDP, family=family, payload=payload) if quoting and packet.is_icmp else None
+        return with_fields(packet, icmp_type=kind, icmp_id=7, quoted=quoted) if packet.is_icmp else packet
+
+    protos = (Protocol.TCP, Protocol.UDP, Protocol.UDPLITE, Protocol.SCTP, 47, 99, None)
+    return st.builds(
+        lambda family, proto, *rest: of(family, ICMP[family] if proto is None else proto, *rest),
+        st.sampled_from(Family),
+        st.sampled_from(protos),
+        st.binary(max_size=1400),
+        st.integers(0, 255),
+        st.booleans(),
+    )
+
+
+@given(packets())
+def test_a_packet_is_as_long_as_it_says_and_keeps_its_tos(packet: Packet) -> None:
+    data = build(packet)
+    assert len(data) == packet.length
+    parsed = parse(data)
+    assert (parsed.packet.tos, parsed.faults) == (packet.tos, ())
+
+
+@pytest.mark.parametrize("proto", [Protocol.UDP, Protocol.TCP])
+def test_zeros_fill_every_packet_of_the_sender_and_no_answer(proto: int) -> None:
+    packet = with_fields(UDP, proto=proto, filled_to=500, tos=184, smac=5, dmac=6)
+    talk = Conversation(Flow(id="f", steps=(Send(packet=packet, entry="eth0"), Again())))
+    first, again = talk.emit(talk.flow.steps[0]), talk.emit(Again())  # type: ignore[arg-type]  # a Send
+    assert first is not None
+    assert again is not None
+    assert first.packet.length == again.packet.length == 500
+    talk.arrived(Arrival(first.packet, "pod0"))
+    answer = talk.emit(Reply())
+    assert answer is not None
+    assert answer.packet.length < 60
+    assert (answer.packet.tos, answer.packet.smac, answer.packet.dmac) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(Field.TTL, 1), (Field.TOS, 0x11), (Field.LENGTH, 1500), (Field.ETHER_SADDR, 9), (Field.PACKET_TYPE, 1)],
+)
+def test_the_value_that_was_asked_for_is_the_one_that_is_seen(field: Field, value: int) -> None:
+    made = with_header(UDP, field, value, "pod0", forwarded=False)
+    assert made is not None
+    sent = Conversation(Flow(id="f", steps=(Send(packet=made, entry="pod0"),))).emit(
+        Send(packet=made, entry="pod0")
+    )
+    assert sent is not None
+    assert header_value(field, sent.packet, "pod0", NODE) == value
+
+
+def test_values_that_no_packet_can_have() -> None:
+    assert with_header(UDP, Field.TTL, 0, "pod0", forwarded=True) is None  # not forwarded at all
+    assert with_header(UDP, Field.TTL, 255, "pod0", forwarded=True) is None
+    assert with_header(UDP, Field.LENGTH, 20, "pod0", forwarded=False) is None
+    assert with_header(UDP, Field.LENGTH, 1501, "pod0", forwarded=False) is None
+    assert with_header(UDP, Field.ETHER_SADDR, 9, None, forwarded=False) is None
+    assert with_header(UDP, Field.PACKET_TYPE, 3, "pod0", forwarded=False) is None
+
+
+def test_the_default_values_by_interface() -> None:
+    seen = {f: header_value(f, UDP, "pod0", NODE) for f in HEADER_FIELDS}
+    assert seen[Field.ETHER_SADDR] == 0x020000000202
+    assert seen[Field.PACKET_TYPE] == 0
+    assert header_value(Field.ETHER_SADDR, UDP, "lo", NODE) is None
+
+
+LINE = (
+    '{"id": "a", "in": "pod0", "src": "10.0.0.1", "dst": "10.0.0.2", "proto": "udp", "sport": 1, "dport": 2'
+)
+
+
+def test_a_corpus_keeps_header_and_frame() -> None:
+    text = f'{LINE}, "tos": 17, "length": 900, "smac": "02:00:00:00:00:99", "dmac": "ff:ff:ff:ff:ff:ff"}}\n'
+    flows = read_flows(text.encode(), name="flows")
+    assert write_flows(flows) == text
+    packet = flows[0].first.packet
+    assert (packet.tos, packet.filled_to, packet.smac) == (17, 900, 0x020000000099)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('"tos": 256', "tos"),
+        ('"length": 19', "length"),
+        ('"smac": "02:00"', "no hardware address"),
+        ('"in": null, "dmac": "02:00:00:00:00:99"', "comes in no frame"),
+    ],
+)
+def test_a_corpus_with_values_that_cannot_be(more: str, message: str) -> None:
+    line = LINE.replace('"in": "pod0", ', "") if "null" in more else LINE
+    with pytest.raises(ParseError, match=message):
+        read_flows(f"{line}, {more}}}\n".encode(), name="flows", node=NODE)
