@@ -137,7 +137,7 @@ def unpack(data: bytes, family: Family) -> tuple[int, int, int, int, int, int] |
         if len(data) != _SIX_SIZE:
             return None
         first, length, proto, ttl, a, b, c, d = _SIX.unpack_from(data)
-        if first >> 20 != 0x60 or length != _BODY.size:
+        if first >> 20 != 0x600 or length != _BODY.size:
             return None
         src, dst, addresses = a << 64 | b, c << 64 | d, data[8:]
     else:

@@ -48,7 +48,9 @@ class Node:
     def listen(self, proto: int) -> None:
         pass
 
-    def inject(self, device: str, data: bytes) -> None:
+    def inject(
+        self, device: str, data: bytes, *, source: int | None = None, destination: int | None = None
+    ) -> None:
         if device != "a":
             raise KeyError(device)
         self._take(parse(data).packet)
