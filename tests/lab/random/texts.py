@@ -411,8 +411,14 @@ _MANDATORY: Final = {
 _USUAL: Final = {
     "recent": ("--set", "--rcheck", "--update", "--remove", "--rcheck --seconds", "--update --hitcount"),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
-    "CONNMARK": ("--set-mark", "--save-mark", "--restore-mark", "--set-xmark", "--save-mark --mask"),
-    "MARK": ("--set-mark", "--set-xmark", "--or-mark", "--and-mark"),
+    "CONNMARK": (
+        "--set-mark",
+        "--save-mark",
+        "--restore-mark",
+        "--set-xmark",
+        "--save-mark --nfmask --ctmask",
+    ),
+    "MARK": ("--set-mark", "--set-xmark", "--or-mark", "--and-mark", "--xor-mark"),
     "multiport": ("--dports", "--sports", "--ports"),
     "dscp": ("--dscp", "--dscp-class"),
     "hl": ("--hl-eq", "--hl-lt", "--hl-gt"),
