@@ -18,6 +18,8 @@ _OWN: Final = {
     "net.ipv4.icmp_ratelimit": "0",
     "net.ipv4.icmp_msgs_per_sec": "1000000000",
     "net.ipv4.icmp_msgs_burst": "1000000000",
+    # A path MTU that an ICMP error tells is forgotten at once: otherwise TCPMSS clamps later flows to it.
+    "net.ipv4.route.mtu_expires": "0",
     # These are inherited from the machine otherwise (net.core.devconf_inherit_init_net).
     "net.ipv4.conf.{dev}.accept_local": "0",
     "net.ipv4.conf.{dev}.send_redirects": "0",
@@ -40,6 +42,7 @@ _OF_FAMILY: Final = {
         "net.ipv6.conf.{dev}.router_solicitations": "0",
         "net.ipv6.icmp.echo_ignore_all": "1",
         "net.ipv6.icmp.ratelimit": "0",
+        "net.ipv6.route.mtu_expires": "0",
         "net.ipv6.flowlabel_reflect": "2",  # see backends.testbed.suppress_stack_rst
     },
 }
