@@ -152,6 +152,7 @@ class RowReader:
             self._keep_unknown(row, text, error.text)
             return
         row.words += printed.matches
+        row.unknown += printed.unknown
         if row.target is None:
             return
         if printed.translated is not None and not self._is_address(printed.translated):
