@@ -20,7 +20,11 @@ _INTERFACES = frozenset(
 _CHAINS = frozenset("-A -I -N -P -j -g --jump --goto --append --new-chain".split())
 _SETS = frozenset("--match-set --add-set --del-set --map-set --name --hashlimit-name --nfacct-name".split())
 _TEXTS = frozenset("--comment --log-prefix --nflog-prefix --ulog-prefix".split())
-_WORDS = frozenset("-m -p --match --protocol --set-dscp-class --helper --mode".split())
+_WORDS = frozenset(
+    """-m -p --match --protocol --set-dscp-class --helper --mode --type --pkt-type --set-class --zone
+    --zone-orig --zone-reply --ctevents --expevents --hashlimit-mode --weekdays --algo""".split()
+)
+"""Options whose values are the kernel's own words, or hexadecimal numbers."""
 _SAFE = re.compile(
     r"[!\d:,./+-]+|0x[\da-fA-F]+(?:/0x[\da-fA-F]+)?|[A-Z_]+(?:,[A-Z_]+)*|\d+(?:/[a-z]+|[kmg]?b/s)"
 )

@@ -308,5 +308,27 @@ def test_rules_of_every_kind_are_read_as_before(path: Path) -> None:
     assert shapes[0] == shapes[1]
 
 
+KEYWORDS = """\
+-A OUTPUT -j CT --ctevents new,destroy,mark --zone mark
+-A OUTPUT -j AUDIT --type reject
+-A OUTPUT -m pkttype --pkt-type otherhost -j CLASSIFY --set-class 00ab:ffff
+-A OUTPUT -m time --weekdays Sat,Sun
+-A OUTPUT -m hashlimit --hashlimit-upto 1/sec --hashlimit-burst 5 --hashlimit-mode srcip,dstport \
+--hashlimit-name x
+-A OUTPUT -m string --string "x" --algo bm --to 65535
+"""
+
+
+def test_words_of_the_kernel_stay() -> None:
+    text = f"*mangle\n:OUTPUT ACCEPT [0:0]\n{KEYWORDS}COMMIT\n"
+    made, _ = anonymise({"iptables-save": text.encode()}, KEY)
+    changed = [
+        (before, after)
+        for before, after in zip(text.split(), made["iptables-save"].decode().split(), strict=True)
+        if before != after
+    ]
+    assert [before for before, _ in changed] == ["x", '"x"']
+
+
 def _shape(rule_: Rule) -> object:
     return [type(t).__name__ for t in rule_.tests], [type(a).__name__ for a in rule_.actions], rule_.counters
