@@ -120,17 +120,17 @@ def test_rules_that_ask_live_ipsets(node: Worker) -> None:
 
 
 def test_what_cannot_be_translated_is_refused_with_its_line(node: Worker) -> None:
-    rules = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m policy --dir in --pol ipsec -j DROP\nCOMMIT\n"
+    rules = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m string --algo bm --string x -j DROP\nCOMMIT\n"
     status, _, err, text = node.ask(Planned((("iptables-legacy", rules),)))
     assert status == 2
-    assert "-m policy" in err
+    assert "-m string" in err
     assert "--keep-table TABLE leaves" in err
     assert text is None
 
 
 def test_a_table_that_stays_need_not_be_translated(node: Worker) -> None:
     mangle = MANGLE.format(rules="-A PREROUTING -i pod0 -j MARK --set-xmark 0x2/0x2\n")
-    stays = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m policy --dir in --pol ipsec -j DROP\nCOMMIT\n"
+    stays = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m string --algo bm --string x -j DROP\nCOMMIT\n"
     words = ("--keep-table", "filter", "--format", "json")
     status, out, err, text = node.ask(Planned((("iptables-legacy", mangle + stays),), words))
     assert status == 0, err

@@ -58,7 +58,7 @@ def _case(field: Field, old: int, mask: int | None, change: Action) -> Case:
 
 
 def is_single(actions: Sequence[Action], family: Family) -> bool:
-    """Whether each of the actions that change a header is a series of statements of one rule."""
+    """Return whether each of the actions that change a header is a series of statements of one rule."""
     return not any(
         isinstance(step, tuple)
         for action in actions

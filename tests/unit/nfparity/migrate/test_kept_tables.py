@@ -9,7 +9,7 @@ from translate.ir import Family, TableName
 
 MANGLE = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {}\nCOMMIT\n"
 FILTER = "# Generated\n*filter\n:INPUT ACCEPT [0:0]\n-A INPUT {}\nCOMMIT\n# Completed\n"
-UNDECIDED = "-p tcp -m policy --dir in --pol ipsec -j DROP"
+UNDECIDED = "-p tcp -m string --algo bm --string x -j DROP"
 UNREAD = "-m no-such-match -j DROP"
 LISTED = "-m recent --name seen --rcheck --rsource -j DROP"
 

@@ -51,7 +51,8 @@ Case = Callable[[], Program]
 def rules(*lines: str, family: Family = Family.IP, level: int = 1, hook: str = "FORWARD") -> Case:
     """Rules in a built-in chain, the first of them on line 3."""
     appended = (f"-A {hook} {one}" for one in lines)
-    text = "\n".join(("*filter", f":{hook} ACCEPT [0:0]", *appended, "COMMIT", ""))
+    table = "mangle" if hook == "PREROUTING" else "filter"
+    text = "\n".join((f"*{table}", f":{hook} ACCEPT [0:0]", *appended, "COMMIT", ""))
     return lambda: lower(read_ruleset(text.encode(), name="rules", family=family), level=level)
 
 
@@ -101,6 +102,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "checksum": (does(FillChecksum()), 3),
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
+    "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
     "ipsec": (rules("-m policy --dir in --pol ipsec -j DROP"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
     "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),

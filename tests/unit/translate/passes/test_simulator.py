@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backends.model.link import neighbour_mac
 from backends.model.node import node_from_json
 from backends.model.packet import Packet, Tuple
 from backends.model.withfields import with_fields
@@ -83,6 +84,9 @@ _USUAL = {
     Field.ICMP_TYPE: (8, 0, 3),
     Field.ICMP_CODE: (0, 1),
     Field.TCP_FLAGS: (int(TcpFlag.SYN), int(TcpFlag.ACK)),
+    Field.TTL: (1, 63, 64),
+    Field.TOS: (0, 0x10, 0xB8),
+    Field.ETHER_SADDR: (0x020000000001,),
 }
 
 
@@ -163,7 +167,8 @@ class Draw:
             )
         if proto == Protocol.TCP:
             packet = with_fields(packet, flags=TcpFlag(self.of(Field.TCP_FLAGS, 6)))
-        return packet
+        smac = self.of(Field.ETHER_SADDR, 48) if self.random.random() < 0.5 else None
+        return with_fields(packet, ttl=self.of(Field.TTL, 8), tos=self.of(Field.TOS, 8), smac=smac)
 
     def connection(self, proto: int) -> Tuple:
         return Tuple(
@@ -179,17 +184,28 @@ class Draw:
         names = [i.name for i in NODE.interfaces]
         iif = "" if hook is Hook.OUTPUT else self.random.choice([*names, "lo"])
         oif = "" if hook in (Hook.PREROUTING, Hook.INPUT) else self.random.choice([*names, "lo"])
-        skb = Skb(packet, mark=mark, dev=iif)
+        skb = Skb(packet, mark=mark, dev=iif, link=0 if iif in ("", "lo") else 1 + names.index(iif))
         fields: dict[Field, Any] = {
             Field.SADDR: packet.src,
             Field.DADDR: packet.dst,
             Field.L4PROTO: packet.proto,
             Field.FRAGMENT: 0,
+            Field.LENGTH: packet.length,
+            Field.TTL: packet.ttl,
+            Field.TOS: packet.tos,
+            Field.PACKET_TYPE: int(skb.type),
             Field.MARK: mark,
             Field.IIF: iif,
             Field.OIF: oif,
             Field.CT_STATE: int(ConnectionState.INVALID),
+            Field.SOCKET: 0,
+            Field.TAKER: 0,
+            Field.IPSEC_IN: 0,
+            Field.IPSEC_OUT: 0,
+            Field.BRIDGED: 0,
         }
+        if skb.link:
+            fields[Field.ETHER_SADDR] = neighbour_mac(skb.link) if packet.smac is None else packet.smac
         if packet.has_ports:
             fields |= {Field.SPORT: packet.sport, Field.DPORT: packet.dport}
         if packet.is_icmp:

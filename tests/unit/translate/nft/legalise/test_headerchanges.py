@@ -1,4 +1,4 @@
-"""What changes of TOS and TTL become, value by value."""
+"""Rules for changes of TOS and TTL, value by value."""
 
 from __future__ import annotations
 

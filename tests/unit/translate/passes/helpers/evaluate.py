@@ -17,6 +17,7 @@ from translate.ir import (
     Accept,
     Account,
     Action,
+    AddTtl,
     AnyOf,
     Apply,
     Choose,
@@ -49,6 +50,8 @@ from translate.ir import (
     SetConnmark,
     SetDirection,
     SetMark,
+    SetTos,
+    SetTtl,
     SideEffect,
     Snat,
     Template,
@@ -221,6 +224,16 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Dis
                 state = state.put(Field.MARK, (mark & ~mask & 0xFFFFFFFF) ^ value)
             case SetConnmark() | SaveMark() | RestoreMark():
                 state = _connmark(action, state)
+            case SetTos(value=value, mask=mask):
+                tos = state.get(Field.TOS)
+                assert isinstance(tos, int)
+                state = state.put(Field.TOS, (tos & ~mask & 0xFF) ^ value)
+            case SetTtl(value=value):
+                state = state.put(Field.TTL, value)
+            case AddTtl(number=number):
+                ttl = state.get(Field.TTL)
+                assert isinstance(ttl, int)
+                state = state.put(Field.TTL, min(max(ttl + number, 0), 255))
             case SideEffect() | LimitMss():
                 pass
             case Template():
@@ -237,6 +250,8 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Dis
             case Jump(chain=name):
                 inner = _chain(program, name, state)
                 return {("next" if end is None else end, s): p for (end, s), p in inner.items()}
+            case _:
+                raise AssertionError(action)
     return {("next", state): Fraction(1)}
 
 
