@@ -172,7 +172,7 @@ _OWNER: Final = re.compile(r"(! )?owner (UID|GID) match (\S+)(?= |$)")
 
 
 def _owner(row: Printed, found: re.Match[str]) -> None:
-    """Without ``-n`` a listing has the name, whose number only the node knows (``owner_mt_print_item_v1``)."""
+    """Read a user or group: without ``-n`` a name, whose number only the node knows (``owner_mt_print``)."""
     kind, value = found[2], found[3]
     if value[0].isdigit():
         row.matches += ["-m", "owner", *_inverted(found[1], [f"--{kind.lower()}-owner", value])]
