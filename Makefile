@@ -1,7 +1,7 @@
 # The front door. Every target installs what it needs first; `make` alone lists them.
 VM ?=
 KERNEL ?=
-CASES ?= tests/corpus/cases tests/corpus/cases6
+CASES ?= tests/corpus/cases tests/corpus/cases6 tests/corpus/cases-without-tc
 LEVELS ?=
 BACKENDS ?= simulator,iptables-legacy,iptables-nft,nftables,tc-ebpf
 BENCH ?=

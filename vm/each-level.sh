@@ -1,19 +1,23 @@
 #!/bin/sh
 # Runs a command once per folder of cases and optimisation level, all of them whatever the first says, and ends with
-# the worst status. What takes the rules as they are, at any level, takes part at the first alone:
+# the worst status. What takes the rules as they are, at any level, takes part at the first alone. A folder whose name
+# ends with -without-tc has rules that the tc program refuses, and is for the other backends:
 # vm/each-level.sh "FOLDER…" "LEVEL…" BACKEND,… nfparity diff …
 folders=$1
 levels=$2
 all=$3
 shift 3
 first=${levels%% *}
-translated=$(printf %s "$all" | tr ',' '\n' | grep -v '^iptables-' | paste -sd , -)
+without() { printf %s "$2" | tr ',' '\n' | grep -v "$1" | paste -sd , -; }
 worst=0
 for folder in $folders; do
+    every=$all
+    case $folder in *-without-tc | *-without-tc/) every=$(without '^tc-' "$all") ;; esac
+    [ -n "$every" ] || continue
     for level in $levels; do
-        backends=$translated
-        [ "$level" != "$first" ] || backends=$all
-        case $backends in "$all" | *nftables* | *tc-ebpf*) ;; *) continue ;; esac
+        backends=$(without '^iptables-' "$every")
+        [ "$level" != "$first" ] || backends=$every
+        case $backends in "$every" | *nftables* | *tc-ebpf*) ;; *) continue ;; esac
         echo "== $folder -O $level"
         "$@" --corpus "$folder" --backends "$backends" -O "$level"
         status=$?

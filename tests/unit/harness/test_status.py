@@ -37,3 +37,18 @@ def test_the_script_ends_with_the_worst(statuses: tuple[int, ...], worst: int, t
     folders = " ".join("x" * len(statuses))
     words = ["sh", str(SCRIPT), folders, "2", "nftables", str(command)]
     assert subprocess.run(words, cwd=tmp_path, check=False, stdout=subprocess.DEVNULL).returncode == worst
+
+
+def test_folders_without_tc_are_for_the_other_backends() -> None:
+    words = ["sh", str(SCRIPT), "a b-without-tc", "0 2", "simulator,iptables-nft,nftables,tc-ebpf", "echo"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert [line for line in done.stdout.splitlines() if not line.startswith("==")] == [
+        "--corpus a --backends simulator,iptables-nft,nftables,tc-ebpf -O 0",
+        "--corpus a --backends simulator,nftables,tc-ebpf -O 2",
+        "--corpus b-without-tc --backends simulator,iptables-nft,nftables -O 0",
+        "--corpus b-without-tc --backends simulator,nftables -O 2",
+    ]
+    alone = subprocess.run(
+        [*words[:2], "b-without-tc", "0", "tc-ebpf", "false"], check=True, capture_output=True
+    )
+    assert not alone.stdout
