@@ -55,6 +55,7 @@ from translate.ir import (
     SetTos,
     SetTtl,
     Snat,
+    StripOptions,
     TcpFlag,
     Template,
     Test,
@@ -202,6 +203,8 @@ def action_text(action: Action, family: Family) -> str:
             where = f"port {port}" if port else "its own port"
             where += "" if address is None else f" of {format_address(family, address)}"
             return f"hands it to the transparent proxy at {where}, and drops it where none listens"
+        case StripOptions(options=options):
+            return f"removes the TCP options {', '.join(map(str, options)) or 'of no number'}"
         case SetConnmark(value=value, mask=mask):
             return _marking("connmark", value, mask)
         case SaveMark(nfmask=nfmask, ctmask=ctmask):

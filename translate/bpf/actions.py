@@ -41,6 +41,7 @@ from translate.ir import (
     SetTos,
     SetTtl,
     Snat,
+    StripOptions,
     Template,
     Trace,
 )
@@ -97,8 +98,8 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             return Code((f"p->mark = {kept} ^ {number(value)};",))
         case Proxy():
             raise CannotExpress("tproxy", "a tc program runs before the stack looks for transparent sockets")
-        case LimitMss():
-            raise CannotExpress("tcpmss", "the tc program does not read the options of TCP")
+        case LimitMss() | StripOptions():
+            raise CannotExpress("tcp-options", "the tc program does not read the options of TCP")
         case SetConnmark(value, mask):
             kept = f"(p->conn.mark & ~{number(mask)})"
             return Code(("if (p->has_ct)", f"\tset_connmark(p, {kept} ^ {number(value)});"))

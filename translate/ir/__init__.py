@@ -31,6 +31,7 @@ from translate.ir.actions import (
     SetTos,
     SetTtl,
     Snat,
+    StripOptions,
     Template,
     ZoneSide,
 )
@@ -185,6 +186,7 @@ __all__ = [
     "Snat",
     "Spelled",
     "Statement",
+    "StripOptions",
     "Table",
     "TableName",
     "TcpFlag",

@@ -41,6 +41,7 @@ __all__ = [
     "SetTos",
     "SetTtl",
     "Snat",
+    "StripOptions",
     "Template",
     "ZoneSide",
 ]
@@ -146,6 +147,13 @@ class Proxy:
     port: int
     value: int = 0
     mask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StripOptions:
+    """Overwrite TCP options of these numbers with fillers, in order (``tcpoptstrip_mangle_packet``)."""
+
+    options: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +307,7 @@ Action = (
     | Reject
     | SetMark
     | LimitMss
+    | StripOptions
     | Proxy
     | SetConnmark
     | SaveMark

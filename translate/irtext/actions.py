@@ -37,6 +37,7 @@ from translate.ir import (
     SetTos,
     SetTtl,
     Snat,
+    StripOptions,
     Template,
     Trace,
     ZoneSide,
@@ -80,6 +81,8 @@ def format_action(action: Action, family: Family) -> str:
                 "device" if address is None else format_interval(Field.DADDR, Interval.point(address), family)
             )
             return f"proxy {where} port {port} mark {value:#x}/{mask:#x}"
+        case StripOptions(options=options):
+            return f"strip-options {quoted(' '.join(map(str, options)))}"
         case SetConnmark(value=value, mask=mask):
             return f"connmark set-xmark {value:#x}/{mask:#x}"
         case SaveMark(nfmask=nfmask, ctmask=ctmask):
@@ -184,6 +187,8 @@ def _take_action(cursor: Cursor, family: Family) -> Action:
             return LimitMss(None if cursor.take("path") else cursor.number("a segment size", most=65535))
         case "proxy":
             return _take_proxy(cursor, family)
+        case "strip-options":
+            return StripOptions(_take_options(cursor))
         case "connmark":
             return _take_connmark(cursor)
         case "tos":
@@ -226,6 +231,11 @@ def _take_proxy(cursor: Cursor, family: Family) -> Proxy:
     cursor.expect("mark")
     value, mask = _take_mark(cursor)
     return Proxy(address=address, port=port, value=value, mask=mask)
+
+
+def _take_options(cursor: Cursor) -> tuple[int, ...]:
+    token = cursor.next("numbers of options")
+    return tuple(number(one, token.column, "an option", most=255) for one in token.text.split())
 
 
 def _take_ttl(cursor: Cursor) -> SetTtl | AddTtl:

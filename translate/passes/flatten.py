@@ -60,6 +60,7 @@ from translate.ir.actions import (
     SetConnmark,
     SetMark,
     Snat,
+    StripOptions,
     Template,
 )
 from translate.ir.sideeffects import SideEffect
@@ -142,6 +143,7 @@ def _action(table: TableName, action: Action) -> Action:
             | Reject()
             | SetMark()
             | LimitMss()
+            | StripOptions()
             | Proxy()
             | SetConnmark()
             | SaveMark()

@@ -7,7 +7,7 @@ from typing import Final
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, template_of
 from backends.simulator.conntrack.skb import Skb
-from backends.simulator.walk.segments import with_segment_size
+from backends.simulator.walk.segments import MSS_OPTION, with_segment_size
 from translate.ir import (
     Action,
     AddTtl,
@@ -21,13 +21,14 @@ from translate.ir import (
     SetTos,
     SetTtl,
     SideEffect,
+    StripOptions,
     Template,
 )
 
 __all__ = ["EFFECTS", "take_effect"]
 
 EFFECTS: Final = (
-    *(SetMark, LimitMss, SetTos, SetTtl, AddTtl),
+    *(SetMark, LimitMss, StripOptions, SetTos, SetTtl, AddTtl),
     *(SetConnmark, SaveMark, RestoreMark, NoTrack, Template, SideEffect),
 )
 """The actions after which the next rule follows."""
@@ -49,6 +50,8 @@ def take_effect(action: Action, skb: Skb) -> None:
             skb.mark = skb.mark & ~mask ^ value
         case LimitMss(mss=mss):
             skb.packet = with_segment_size(skb, mss)
+        case StripOptions(options=options) if MSS_OPTION in options and skb.packet.mss is not None:
+            skb.packet = with_fields(skb.packet, mss=None)
         case SetConnmark(value=value, mask=mask) if entry is not None:
             entry.mark = entry.mark & ~mask ^ value
         case SaveMark(nfmask=nfmask, ctmask=ctmask) if entry is not None:

@@ -10,8 +10,10 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.routing.path import LOOPBACK
 from translate.ir import Family, TcpFlag
 
-__all__ = ["with_segment_size"]
+__all__ = ["MSS_OPTION", "with_segment_size"]
 
+MSS_OPTION: Final = 2
+"""The number of the option."""
 _MTU: Final = 1500
 """Of every device of a node under test but lo."""
 _LOOPBACK_MTU: Final = 65536

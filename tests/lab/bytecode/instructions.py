@@ -38,6 +38,7 @@ __all__ = [
     "SetMeta",
     "SetTcpOption",
     "StorePayload",
+    "StripTcpOption",
     "Take",
     "TransparentProxy",
     "UpdateSet",
@@ -225,6 +226,13 @@ class TransparentProxy:
 
 
 @dataclass(frozen=True, slots=True)
+class StripTcpOption:
+    """``reset tcp option``."""
+
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadRoute:
     """``rt mtu``: the largest segment of the packet's path, which is :data:`PATH_MSS` here."""
 
@@ -304,6 +312,7 @@ Instruction = (
     | SetCtMark
     | SetCtZone
     | LoadRoute
+    | StripTcpOption
     | TransparentProxy
     | SetTcpOption
     | StorePayload
@@ -432,8 +441,10 @@ def _rt(a: Attributes) -> Instruction:
 
 
 def _exthdr(a: Attributes) -> Instruction:
-    if 7 not in a or number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
+    if 1 in a or number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
         raise KeyError("an extension header that is read")
+    if 7 not in a:
+        return StripTcpOption(number(a[2]))
     return SetTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[7]))
 
 

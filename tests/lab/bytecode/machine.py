@@ -34,6 +34,7 @@ from tests.lab.bytecode.instructions import (
     SetMeta,
     SetTcpOption,
     StorePayload,
+    StripTcpOption,
     Take,
     TransparentProxy,
     UpdateSet,
@@ -191,6 +192,8 @@ class _Rule:
                     None if address is None else int.from_bytes(self._get(address, width), "big"),
                     None if port is None else int.from_bytes(self._get(port, 2), "big"),
                 )
+            case StripTcpOption(kind=kind):
+                self._state.note("strip", kind)
             case LoadRoute(target=target):
                 self._put(target, PATH_MSS.to_bytes(2, sys.byteorder))
             case SetTcpOption(kind=2, offset=2, length=2, register=register):

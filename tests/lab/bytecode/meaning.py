@@ -67,6 +67,7 @@ from translate.ir import (
     SetType,
     Snat,
     Statement,
+    StripOptions,
     Template,
     Test,
     Trace,
@@ -256,6 +257,9 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.mark = (state.mark & ~action.mask & _ALL) ^ action.value
                 state.note("accept")
                 return False
+            case StripOptions(options=options):
+                for one in options:
+                    state.note("strip", one)
             case LimitMss(mss=mss):
                 if mss is not None or state.get(Field.OIF) != "lo":
                     state.note("mss", instructions.PATH_MSS if mss is None else mss)

@@ -261,6 +261,7 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "group": (("0", "1", "5", "65535"), _ODD_NUMBERS),
         "host": (_ADDRESSES[family][:1], ("", "10.0.0.1/8", "::1/128", "one two")),
+        "tcp-options": (("2", "sack,timestamp", "3,253"), ("1", "0", "2,mss", "256", "", "sack,", "SACK")),
         "zone": (("1", "65535", "mark", "0x10"), ("0", "65536", "-1", "Mark", "", "1 ", "one", "010")),
         "helper": (("ftp", "tftp"), ("nonsense", "")),
         "events": (("new", "new,destroy", "mark,reply"), ("", "new,", "NEW", "all", "new new")),
@@ -353,6 +354,7 @@ KINDS: Final = {
     "udp": dict.fromkeys(("--sport", "--dport"), "ports"),
     "AUDIT": {"--type": "audited"},
     "TCPMSS": {"--set-mss": "group"},
+    "TCPOPTSTRIP": {"--strip-options": "tcp-options"},
     "TPROXY": {"--on-port": "group", "--on-ip": "host", "--tproxy-mark": "mark"},
     "CT": {
         **dict.fromkeys(("--zone", "--zone-orig", "--zone-reply"), "zone"),

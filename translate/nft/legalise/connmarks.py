@@ -24,6 +24,7 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    StripOptions,
     Template,
 )
 
@@ -55,7 +56,7 @@ def stands_apart(actions: Sequence[Action]) -> bool:
     """Return whether an action needs rules of its own, or can end a rule that has more actions."""
     if any(isinstance(action, Proxy) for action in actions):
         return True
-    return any(isinstance(action, Template | LimitMss) for action in actions[:-1]) or any(
+    return any(isinstance(action, Template | LimitMss | StripOptions) for action in actions[:-1]) or any(
         isinstance(action, SetConnmark | SaveMark | RestoreMark)
         and (index < len(actions) - 1 or len(list(connmark_rules(action))) > 1)
         for index, action in enumerate(actions)

@@ -32,6 +32,7 @@ from translate.ir import (
     SaveMark,
     SetConnmark,
     SetMark,
+    StripOptions,
     Template,
 )
 from translate.nft.legal import LegalChain, Part
@@ -70,6 +71,8 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
             parts += [*tests, single]
         elif isinstance(action, Template):
             parts += [NOT_YET_TRACKED, action]
+        elif isinstance(action, StripOptions):
+            parts += [StripOptions((one,)) for one in action.options]
         elif action == LimitMss(None):
             parts += [NOT_LOOPBACK, action]
         elif isinstance(action, HeaderChange):

@@ -41,6 +41,7 @@ from translate.ir import (
     SetTos,
     SetTtl,
     Snat,
+    StripOptions,
     Template,
     Trace,
     ZoneSide,
@@ -51,6 +52,7 @@ from translate.nft.printer.logging import log_statement
 __all__ = ["nat_flags", "statement", "verdict"]
 
 _ALL: Final = 0xFFFFFFFF
+_OPTIONS: Final = {2: "maxseg", 3: "window", 4: "sack-perm", 5: "sack", 8: "timestamp"}
 _REJECTS: Final = {
     RejectKind.ICMP_NET_UNREACHABLE: "icmp type net-unreachable",
     RejectKind.ICMP_HOST_UNREACHABLE: "icmp type host-unreachable",
@@ -96,6 +98,8 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case Proxy(address=address, port=port):
             where = "" if address is None else _address(family, address)
             return f"tproxy to {where}{f':{port}' if port else ''}"
+        case StripOptions(options=options):
+            return " ".join(f"reset tcp option {_OPTIONS.get(one, one)}" for one in options)
         case SetConnmark(value=value, mask=mask):
             return f"ct mark set {_marked('ct mark', value, mask)}"
         case SaveMark(nfmask=nfmask):

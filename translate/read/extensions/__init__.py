@@ -38,6 +38,7 @@ from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
 from translate.read.extensions.tcpmss import TCPMSS
+from translate.read.extensions.tcpoptstrip import TCPOPTSTRIP
 from translate.read.extensions.tos import DSCP_MATCH, DSCP_TARGET, TOS_MATCH, TOS_TARGET
 from translate.read.extensions.tproxy import TPROXY
 from translate.read.extensions.transport import SCTP, TCP, UDP
@@ -107,6 +108,7 @@ TARGETS: Final = MappingProxyType(
             RETURN,
             SNAT,
             TCPMSS,
+            TCPOPTSTRIP,
             TOS_TARGET,
             TPROXY,
             TTL_TARGET,

@@ -63,7 +63,6 @@ IDLETIMER: --timeout=1 --label=1 --alarm=0
 LED: --led-trigger-id=1 --led-delay=1 --led-always-blink=0
 RATEEST: --rateest-name=1 --rateest-interval=1 --rateest-ewmalog=1
 SECMARK: --selctx=1
-TCPOPTSTRIP: --strip-options=1
 TEE: --gateway=1 --oif=1
 ULOG: --ulog-nlgroup=1 --ulog-prefix=1 --ulog-cprange=1 --ulog-qthreshold=1
 """

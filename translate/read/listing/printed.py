@@ -272,6 +272,8 @@ _OPTIONS: Final[tuple[tuple[re.Pattern[str], str, Callable[[re.Match[str]], _Wor
         (r"TOS (set|and|or|xor) ?(\S+)", "TOS", lambda f: [f"--{f[1]}-tos", f[2]]),
         (r"(TTL|HL) (set to|increment by|decrement by) (\d+)", "TTL", _change_of_ttl),
         (r"(TTL|HL) (set to|increment by|decrement by) (\d+)", "HL", _change_of_ttl),
+        (r"TCPOPTSTRIP options (\S+)", "TCPOPTSTRIP", lambda f: ["--strip-options", f[1]]),
+        (r"TCPOPTSTRIP options", "TCPOPTSTRIP", lambda _: []),
         (r"TCPMSS set (\d+)", "TCPMSS", lambda f: ["--set-mss", f[1]]),
         (r"TCPMSS clamp to PMTU", "TCPMSS", lambda _: ["--clamp-mss-to-pmtu"]),
         (r"AUDIT (accept|drop|reject)", "AUDIT", lambda f: ["--type", f[1]]),

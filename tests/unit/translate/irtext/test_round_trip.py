@@ -77,6 +77,7 @@ from translate.ir import (
     SetTtl,
     SetType,
     Snat,
+    StripOptions,
     TableName,
     Template,
     Test,
@@ -266,6 +267,7 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
             value=MARKS,
             mask=MARKS,
         ),
+        StripOptions: st.builds(StripOptions, some(st.integers(0, 255))),
         LimitMss: st.builds(LimitMss, st.none() | PORTS),
         Template: st.builds(
             Template,

@@ -54,6 +54,7 @@ from translate.ir import (
     SetTtl,
     SideEffect,
     Snat,
+    StripOptions,
     Template,
     Test,
 )
@@ -234,7 +235,7 @@ def _actions(program: Program, actions: tuple[Action, ...], state: State) -> Dis
                 ttl = state.get(Field.TTL)
                 assert isinstance(ttl, int)
                 state = state.put(Field.TTL, min(max(ttl + number, 0), 255))
-            case SideEffect() | LimitMss():
+            case SideEffect() | LimitMss() | StripOptions():
                 pass
             case Template():
                 if state.get(Field.CT_STATE) == ConnectionState.INVALID:

@@ -1,4 +1,4 @@
-"""``-j TCPMSS``: where it may stand, and the statement that nftables has for it."""
+"""``-j TCPMSS`` and ``-j TCPOPTSTRIP``: where they may stand, and nftables' statements for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import translate.bpf
 import translate.nft
 from harness.corpus.ruletext import action_text
 from translate.errors import ParseError, UnsupportedError
-from translate.ir import Family, LimitMss, Ruleset
+from translate.ir import Family, LimitMss, Ruleset, StripOptions
 from translate.passes import lower
 from translate.read import read_ruleset
 
@@ -70,4 +70,41 @@ def test_a_size(option: str, meaning: LimitMss, statement: str, sentence: str) -
 def test_what_iptables_does_not_take(rule: str, chain: str, message: str) -> None:
     with pytest.raises(ParseError) as caught:
         ruleset(rule, chain)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "meaning", "statement"),
+    [
+        (
+            "--strip-options 253,mss,5",
+            (2, 5, 253),
+            "reset tcp option maxseg reset tcp option sack reset tcp option 253",
+        ),
+        ("", (), ""),
+    ],
+)
+def test_options_are_stripped(option: str, meaning: tuple[int, ...], statement: str) -> None:
+    rules = ruleset(f"-p tcp -j TCPOPTSTRIP {option}")
+    assert rules.tables[0].chains[0].rules[0].actions == (StripOptions(meaning),)
+    text = translate.nft.emit(lower(rules, level=2)).text
+    assert f"meta l4proto tcp {statement}".rstrip() + " comment" in text
+
+
+def test_stripped_options_for_operators() -> None:
+    assert action_text(StripOptions((2, 5)), Family.IP) == "removes the TCP options 2, 5"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("-j TCPOPTSTRIP", 'TCPOPTSTRIP needs "-p tcp"'),
+        ("-p tcp -j TCPOPTSTRIP --strip-options 1,2", '"1" is no option of TCP that can be stripped'),
+        ("-p tcp -j TCPOPTSTRIP --strip-options 2,mss", 'option "mss" is named twice'),
+        ("-p tcp -j TCPOPTSTRIP --strip-options 256", '"256" is no option'),
+    ],
+)
+def test_what_can_not_be_stripped(rule: str, message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        ruleset(rule)
     assert message in str(caught.value)

@@ -31,7 +31,7 @@ def read(words: str, family: Family = Family.IP) -> Rule:
         "-m rateest --rateest-delta --rateest1 a --rateest-bps1 1Mbit --rateest-gt --rateest2 b",
         "-p tcp -m tcp --tcp-option 5 -j ACCEPT",
         "-p tcp -m tcp ! --sport 80 ! --tcp-option 5 -j ACCEPT",
-        "-p tcp -j TCPOPTSTRIP --strip-options 5,8",
+        "-p tcp -j TEE --gateway 10.0.0.1 --oif eth0",
         '-j LED --led-trigger-id "ssh"',
         "-j SET --add-set hosts src,dst --exist --timeout 60",
     ],
@@ -46,11 +46,11 @@ def test_a_rule_is_written_as_it_was(words: str) -> None:
 
 
 def test_what_is_unknown_of_a_rule_is_named() -> None:
-    rule = read("-m osf --genre Linux -m realm --realm 5 -j TCPOPTSTRIP --strip-options 5")
+    rule = read("-m osf --genre Linux -m realm --realm 5 -j TEE --gateway 10.0.0.1")
     assert rule.unknown == (
         Unknown("-m osf is not modelled", Hidden.TESTS, extension="-m osf"),
         Unknown("-m realm is not modelled", Hidden.TESTS, (Field.DADDR,), extension="-m realm"),
-        Unknown("-j TCPOPTSTRIP is not modelled", Hidden.EFFECT, extension="-j TCPOPTSTRIP"),
+        Unknown("-j TEE is not modelled", Hidden.EFFECT, extension="-j TEE"),
     )
     assert (rule.tests, rule.actions) == ((), ())
 
@@ -63,8 +63,8 @@ def test_what_is_unknown_of_a_rule_is_named() -> None:
         ("-m osf --genre Linux -j NFLOG", False),
         ("-m osf --genre Linux -j ACCEPT", True),
         ("-m osf --genre Linux -m recent --set --name seen", True),
-        ("-m osf --genre Linux -j TCPOPTSTRIP --strip-options 5", False),
-        ("-j TCPOPTSTRIP --strip-options 5", False),
+        ("-m osf --genre Linux -j TEE --gateway 10.0.0.1", False),
+        ("-j TEE --gateway 10.0.0.1", False),
         ("-j NFQUEUE --queue-num 1", True),
         ("-j ACCEPT", False),
     ],
@@ -107,10 +107,10 @@ def test_options_that_could_not_be_printed_stand_behind_the_name() -> None:
         ("-m osf --gender Linux", 'unknown option "--gender"'),
         ("-m osf --genre", '"--genre" needs a value'),
         ("-m osf --genre a --genre b", '"--genre" is given twice'),
-        ("-j TCPOPTSTRIP ! --strip-options 5", '"--strip-options" cannot be negated'),
+        ("-j TEE ! --gateway 10.0.0.1", '"--gateway" cannot be negated'),
         ("-m hl --hl-eq 5", 'match "hl" does not belong to IPv4'),
         ("-j HL --hl-set 5", 'target "HL" does not belong to IPv4'),
-        ("-g TCPOPTSTRIP", '"TCPOPTSTRIP" is a target; -g needs a chain'),
+        ("-g TEE", '"TEE" is a target; -g needs a chain'),
     ],
 )
 def test_what_iptables_does_not_take_is_refused(words: str, message: str) -> None:

@@ -1,0 +1,45 @@
+"""``-j TCPOPTSTRIP``: options of a TCP header that are overwritten."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from translate.ir import Protocol, StripOptions, TableName
+from translate.read.extensions.declaration import Context, Given, OptionSpec, TargetExtension
+from translate.read.spelling.errors import OptionError
+from translate.read.spelling.numbers import unsigned
+
+__all__ = ["TCPOPTSTRIP"]
+
+_NAMES: Final = {"wscale": 3, "mss": 2, "sack-permitted": 4, "sack": 5, "timestamp": 8, "md5": 19}
+_FIRST: Final = 2
+"""Below are the end of the list and the filler."""
+
+
+def _tcpoptstrip(given: Given, context: Context) -> StripOptions:
+    context.require("TCPOPTSTRIP", Protocol.TCP)
+    found = given.find("--strip-options")
+    if found is None:
+        return StripOptions(())
+    index, option = found
+    numbers: list[int] = []
+    offset = 0
+    for text in option.arguments[0].split(","):
+        number = _NAMES.get(text, unsigned(text, 255))
+        if number is None or number < _FIRST:
+            message = f'"{text}" is no option of TCP that can be stripped'
+            raise OptionError(message, option=index, offset=offset, hint=f"2 to 255, or {', '.join(_NAMES)}")
+        if number in numbers:
+            raise OptionError(f'option "{text}" is named twice', option=index, offset=offset)
+        numbers.append(number)
+        offset += len(text) + 1
+    return StripOptions(tuple(sorted(numbers)))
+
+
+TCPOPTSTRIP: Final = TargetExtension(
+    name="TCPOPTSTRIP",
+    options=(OptionSpec(name="--strip-options"),),
+    meaning=_tcpoptstrip,
+    tables=frozenset({TableName.MANGLE}),
+)
+"""``-j TCPOPTSTRIP`` (``xt_TCPOPTSTRIP``)."""
