@@ -286,13 +286,15 @@ class Template:
     """Say where conntrack looks for a packet's connection, and what a new one gets (``xt_ct_target``).
 
     ``zone`` is None for the packet's mark as it is when conntrack sees it. ``helper`` and ``timeout`` name
-    what a new connection gets, empty for none; ``events`` and ``expectation_events`` are those that are
-    reported of it, None for all. A packet that has a connection, a template or is UNTRACKED keeps that.
+    what a new connection gets, empty for none; a helper is for one ``protocol``. ``events`` and
+    ``expectation_events`` are those that are reported of it, None for all. A packet that has a connection, a
+    template or is UNTRACKED keeps that.
     """
 
     zone: int | None = 0
     side: ZoneSide = ZoneSide.BOTH
     helper: str = ""
+    protocol: int | None = None
     timeout: str = ""
     events: tuple[str, ...] | None = None
     expectation_events: tuple[str, ...] | None = None

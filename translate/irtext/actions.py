@@ -140,6 +140,7 @@ def _ports(ports: NatPorts) -> str:
 def _template(action: Template) -> str:
     text = f"ct zone {'mark' if action.zone is None else action.zone} {action.side}"
     text += f" helper {quoted(action.helper)}" if action.helper else ""
+    text += "" if action.protocol is None else f" protocol {action.protocol}"
     text += f" timeout {quoted(action.timeout)}" if action.timeout else ""
     text += "" if action.events is None else f" events {quoted(' '.join(action.events))}"
     if action.expectation_events is None:
@@ -293,6 +294,7 @@ def _take_template(cursor: Cursor) -> Template:
         zone=zone,
         side=cursor.member(ZoneSide),
         helper=cursor.next("a helper").text if cursor.take("helper") else "",
+        protocol=cursor.number("a protocol", most=255) if cursor.take("protocol") else None,
         timeout=cursor.next("a timeout policy").text if cursor.take("timeout") else "",
         events=_take_names(cursor) if cursor.take("events") else None,
         expectation_events=_take_names(cursor) if cursor.take("expectation-events") else None,

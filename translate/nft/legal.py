@@ -46,7 +46,9 @@ __all__ = [
     "Part",
     "PortOf",
     "SetChange",
+    "SetHelper",
     "SharedCounter",
+    "SharedHelper",
     "SharedLimit",
     "SharedObject",
     "TransportByte",
@@ -138,6 +140,13 @@ class WithinLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class SetHelper:
+    """Give a new connection a helper, unless it has one (``nft_ct_helper_obj_eval``)."""
+
+    helper: SharedHelper
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictOf:
     """Do what a verdict map holds for the packet's key; without an element, continue after it."""
 
@@ -165,6 +174,7 @@ Part = (
     | SetChange
     | Count
     | WithinLimit
+    | SetHelper
     | VerdictOf
     | DnatTo
     | Action
@@ -270,8 +280,18 @@ class SharedLimit:
     note: str
 
 
-SharedObject = SharedCounter | SharedLimit
-"""A named object with state."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedHelper:
+    """A helper of conntrack, by its name in the kernel and the ``protocol`` of its connections."""
+
+    name: str
+    helper: str
+    protocol: str
+    note: str
+
+
+SharedObject = SharedCounter | SharedLimit | SharedHelper
+"""A named object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from translate.nft.comments import comment
 from translate.nft.elements import place_text
-from translate.nft.legal import SharedCounter, SharedLimit, SharedObject
+from translate.nft.legal import SharedCounter, SharedHelper, SharedLimit, SharedObject
 from translate.nft.model import NftChain, NftMap, NftRule, NftSet, NftTable
 from translate.nft.printer.logging import definitions
 
@@ -93,6 +93,8 @@ def object_kind(each: SharedObject) -> str:
             return "counter"
         case SharedLimit():
             return "limit"
+        case SharedHelper():
+            return "ct helper"
         case _:
             assert_never(each)
 
@@ -100,8 +102,15 @@ def object_kind(each: SharedObject) -> str:
 def object_lines(each: SharedObject) -> Iterator[str]:
     """Yield the lines that declare a named object."""
     yield f"{object_kind(each)} {each.name} {{"
-    if isinstance(each, SharedLimit):
-        yield f"\trate {each.rate}/{each.unit} burst {each.burst} packets"
+    match each:
+        case SharedLimit(rate=rate, unit=unit, burst=burst):
+            yield f"\trate {rate}/{unit} burst {burst} packets"
+        case SharedHelper(helper=helper, protocol=protocol):
+            yield f'\ttype "{helper}" protocol {protocol}'
+        case SharedCounter():
+            pass
+        case _:
+            assert_never(each)
     yield f"\tcomment {comment(each.note)}"
     yield "}"
 

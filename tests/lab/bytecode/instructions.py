@@ -20,6 +20,7 @@ __all__ = [
     "Constant",
     "Count",
     "Decide",
+    "Help",
     "Instruction",
     "LoadCt",
     "LoadFib",
@@ -203,6 +204,13 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class Help:
+    """``objref`` to a named helper of conntrack."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetMeta:
     """``meta KEY set``: the key as nft spells it."""
 
@@ -308,6 +316,7 @@ Instruction = (
     | UpdateSet
     | Count
     | Take
+    | Help
     | SetMeta
     | SetCtMark
     | SetCtZone
@@ -357,7 +366,8 @@ _BASES: Final = {0: "link", 1: "network", 2: "transport"}
 _FIB: Final = {1: "saddr", 2: "daddr", 4: "mark", 8: "iif", 16: "oif"}
 _FIB_PRESENT: Final = 32
 _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
-_OBJECT_LIMIT: Final = 4
+_OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 3: Help, 4: Take}
+"""The classes of references to objects, by ``NFT_OBJECT_*``."""
 _UPDATES: Final = ("add", "update", "delete")
 _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
 
@@ -496,7 +506,7 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
         number(a[4]), number(a[2]), number(a[3]) if 3 in a else None, bool(number(a.get(5)))
     ),
     "dynset": lambda a: UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4])),
-    "objref": lambda a: (Take if number(a[1]) == _OBJECT_LIMIT else Count)(text(a[2])),
+    "objref": lambda a: _OBJECTS[number(a[1])](text(a[2])),
     "nat": lambda a: Nat(("snat", "dnat")[number(a[1])], _ends(a, 3), _ends(a, 5), number(a.get(7))),
     "masq": lambda a: Nat("masq", None, _ends(a, 2), number(a.get(1))),
     "redir": lambda a: Nat("redir", None, _ends(a, 1), number(a.get(3))),

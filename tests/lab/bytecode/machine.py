@@ -16,6 +16,7 @@ from tests.lab.bytecode.instructions import (
     Constant,
     Count,
     Decide,
+    Help,
     Instruction,
     LoadCt,
     LoadFib,
@@ -172,6 +173,8 @@ class _Rule:
                 self._update(instruction)
             case Count(name=name):
                 self._state.note("count", self._whole.names.counters[name])
+            case Help(name=name):
+                self._state.note("helper", name)
             case Take(name=name):
                 self._state.note("take", self._whole.names.limits[name])
                 if not self._state.sample.within:

@@ -48,6 +48,7 @@ from translate.ir import (
     NfLog,
     NoTrack,
     Nth,
+    Protocol,
     Proxy,
     Random,
     Recent,
@@ -247,6 +248,8 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("priority", priority)
             case FillChecksum():
                 raise AssertionError(action)  # nftables refuses it
+            case Template(helper=helper, protocol=protocol) if helper:
+                state.note("helper", f"helper_{helper}_{'tcp' if protocol == Protocol.TCP else 'udp'}")
             case Template(zone=zone, side=side):
                 if state.tracked is ConnectionState.INVALID:
                     state.note("zone", None if side is ZoneSide.BOTH else side.value, zone)

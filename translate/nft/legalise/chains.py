@@ -16,6 +16,7 @@ from translate.nft.legalise.alternatives import write_apply
 from translate.nft.legalise.containers import write_choose, write_lookup
 from translate.nft.legalise.depth import MAX_DEPTH, longest_way, shortened, too_deep
 from translate.nft.legalise.draft import Draft
+from translate.nft.legalise.helpers import behind_conntrack
 from translate.nft.legalise.rules import write_rule
 from translate.nft.legalise.shifts import spelled_out
 from translate.nft.limits.refusal import CannotSay
@@ -29,6 +30,7 @@ def legalise(program: Program) -> LegalProgram:
 
     Raises UnsupportedError with every rule that nftables cannot express.
     """
+    program, refused = behind_conntrack(program)
     draft = _drafted(program)
     while len(way := longest_way(draft.chains)) - 1 > MAX_DEPTH:
         names = {chain.name: name for name, chain in draft.known.items()}
@@ -38,6 +40,7 @@ def legalise(program: Program) -> LegalProgram:
             draft.refusals += too_deep(draft.chains)
             break
         draft = _drafted(shorter)
+    draft.refusals += refused
     return draft.legal()
 
 

@@ -31,7 +31,9 @@ from translate.nft.legal import (
     LegalProgram,
     LegalRule,
     Part,
+    SetHelper,
     SharedCounter,
+    SharedHelper,
     SharedLimit,
     WithinLimit,
 )
@@ -170,9 +172,13 @@ class Draft:
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
             sets=tuple(self.recent.sets.values()),
-            objects=(*self.counters.values(), *self.buckets.values()),
+            objects=(*self.counters.values(), *self.buckets.values(), *self._helpers()),
             notes=self._notes(),
         )
+
+    def _helpers(self) -> Iterable[SharedHelper]:
+        parts = (part for chain in self.chains for rule in chain.rules for part in rule.parts)
+        return dict.fromkeys(part.helper for part in parts if isinstance(part, SetHelper))
 
     def _notes(self) -> tuple[Note, ...]:
         accounts = account_origins(self.program)

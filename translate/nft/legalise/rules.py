@@ -40,6 +40,7 @@ from translate.nft.legalise.connmarks import NOT_LOOPBACK, NOT_YET_TRACKED, conn
 from translate.nft.legalise.draft import Draft
 from translate.nft.legalise.headerchanges import HeaderChange, Step, is_single, steps
 from translate.nft.legalise.headers import transports
+from translate.nft.legalise.helpers import helper_object
 from translate.nft.legalise.natports import bindings, needs_transport, transport_again
 from translate.nft.legalise.recent import refreshed_where_it_fails
 from translate.passes.recents import changes_list
@@ -69,6 +70,8 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
             ((tests, single),) = connmark_rules(action)
             parts += [*tests, single]
+        elif isinstance(action, Template) and action.helper:
+            parts.append(helper_object(action))
         elif isinstance(action, Template):
             parts += [NOT_YET_TRACKED, action]
         elif isinstance(action, StripOptions):

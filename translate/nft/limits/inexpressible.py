@@ -101,8 +101,8 @@ def _check_template(template: Template) -> None:
     if template.zone is None:
         reason = "nft takes no number for a zone from the packet's mark: it has types, and they differ"
         raise CannotSay("ct-zone-mark", reason)
+    assert not template.helper, "moved behind conntrack"
     what = (
-        ("a helper", template.helper),
         ("a timeout policy", template.timeout),
         ("a choice of events", template.events is not None or template.expectation_events is not None),
     )

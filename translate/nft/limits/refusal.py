@@ -13,7 +13,8 @@ BACKEND: Final = "nftables"
 REFUSED: Final = {
     **REFUSED_BY_ALL,
     "any-of-with-map": "a lookup behind a test that takes several rules",
-    "ct-template": "`-j CT` with `--helper`, `--timeout`, `--ctevents` or `--expevents`",
+    "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
+    " test of raw may come out differently behind conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports beside its type",

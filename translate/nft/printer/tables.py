@@ -39,6 +39,7 @@ from translate.nft.legal import (
     Part,
     PortOf,
     SetChange,
+    SetHelper,
     TransportByte,
     VerdictOf,
     WithinLimit,
@@ -114,6 +115,8 @@ def _part(part: Part, program: LegalProgram) -> str:
             return f"counter name {name}"
         case WithinLimit(limit=name):
             return f'limit name "{name}"'
+        case SetHelper(helper=helper):
+            return f'ct helper set "{helper.name}"'
         case VerdictOf(map=name, key=key):
             return f"{key_text(key, family)} vmap @{name}"
         case DnatTo(map=name, key=key, ports=ports):

@@ -40,6 +40,7 @@ def _ct(given: Given, context: Context) -> Action:
         zone=zone,
         side=side,
         helper=helper,
+        protocol=context.protocol if helper else None,
         timeout=timeout,
         events=events,
         expectation_events=expectation_events,

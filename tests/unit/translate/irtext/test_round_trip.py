@@ -274,6 +274,7 @@ def kinds_of_actions(family: Family) -> dict[object, st.SearchStrategy[Action]]:
             zone=st.none() | PORTS,
             side=st.sampled_from(ZoneSide),
             helper=TEXT,
+            protocol=st.none() | st.sampled_from((6, 17)),
             timeout=TEXT,
             events=st.none() | some(st.sampled_from(("new", "mark"))),
             expectation_events=st.none() | some(st.just("new")),

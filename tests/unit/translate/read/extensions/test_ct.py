@@ -77,7 +77,6 @@ def test_a_zone_in_nftables(options: str, statement: str, sentence: str) -> None
     ("options", "reason", "sentence"),
     [
         ("--zone mark", "no number for a zone from the packet's mark", "in the zone of its mark"),
-        ("--helper ftp", "a helper only behind conntrack", "gives a new connection the helper ftp"),
         ("--timeout slow", "a timeout policy only behind", "gives a new connection the timeouts slow"),
         ("--ctevents new", "a choice of events only behind", "reports of a new connection the events new"),
         ("--expevents new", "a choice of events only behind", "reports of a new connection the events new"),
@@ -88,6 +87,12 @@ def test_what_nftables_cannot_say(options: str, reason: str, sentence: str) -> N
     with pytest.raises(UnsupportedError, match=reason):
         translate.nft.emit(lower(ruleset(rule), level=2))
     assert sentence in action_text(action(rule), Family.IP)
+
+
+def test_a_helper_is_for_the_protocol_of_its_rule() -> None:
+    helped = action("-p tcp -j CT --helper ftp")
+    assert helped == Template(helper="ftp", protocol=6)
+    assert action_text(helped, Family.IP) == "gives a new connection the helper ftp"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,212 @@
+"""``-j CT --helper`` behind conntrack, where nftables gives a new connection its helper.
+
+x_tables gives it a helper by a template, in ``raw``, before conntrack sees the packet (``xt_ct_target``). The
+``ct helper`` statement needs the connection itself (``nft_ct_helper_obj_eval``). So the chains of ``raw``
+that lead to such a rule have copies that run right behind conntrack, for the first packets of a connection.
+In a copy only the helpers remain of what rules do. In ``raw`` the template stays, without the helper: it is
+the first one of its packet, and the first one counts in both.
+
+Two tests of one packet come out the same in ``raw`` and right behind conntrack unless they have state, ask
+about conntrack or a socket, or read what ``raw`` changes. With such a test the helpers are refused.
+
+* Packets of a connection that was expected do not get there. They are RELATED, and have the helper of the
+  expectation or none in both (``init_conntrack``).
+* A connection that has a helper keeps it (``IPS_HELPER_BIT``), as the first template counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import Final, assert_never
+
+from translate.errors import Refusal
+from translate.ir import (
+    Accept,
+    Action,
+    Apply,
+    Choose,
+    ConnectionState,
+    Field,
+    FieldTest,
+    Goto,
+    Hook,
+    Interval,
+    Jump,
+    Lookup,
+    LoweredChain,
+    NoTrack,
+    Origin,
+    Policy,
+    Program,
+    Protocol,
+    Return,
+    SetTest,
+    Statement,
+    TableName,
+    Template,
+    ZoneSide,
+    alternatives,
+    flat,
+    qualified,
+)
+from translate.nft.legal import SetHelper, SharedHelper
+from translate.nft.limits.refusal import CannotSay
+from translate.passes.calls import callees_first
+from translate.passes.control import changed_fields, terminal
+
+__all__ = ["behind_conntrack", "helper_object"]
+
+_PRIORITY: Final = -199
+"""Behind conntrack at -200 (``NF_IP_PRI_CONNTRACK``), before every table."""
+
+_NEW: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.NEW),))
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_ORIGINAL: Final = re.compile(f"^{TableName.RAW}/")
+_PROTOCOLS: Final[dict[int | None, str]] = {Protocol.TCP: "tcp", Protocol.UDP: "udp"}
+_OTHER_ANSWERS: Final = frozenset(field for field in Field if field.name.startswith(("CT_", "TAKER")))
+"""Fields that may have another value behind conntrack."""
+
+
+def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
+    """Return the Program with copies of ``raw`` behind conntrack for its helpers, and refusals of these."""
+    raw = [c for c in program.chains if c.table is TableName.RAW and c.hook in (Hook.PREROUTING, Hook.OUTPUT)]
+    reached = {base.name: callees_first(program, (base,)) for base in raw}
+    bases = [base for base in raw if any(map(_gives_helpers, reached[base.name]))]
+    if not bases:
+        return program, []
+    moved = {chain.name: chain for base in bases for chain in reached[base.name]}
+    changes = changed_fields(program)
+    changed = frozenset[Field]().union(*(changes[name] for name in moved))
+    in_raw = tuple(_emptied(chain) if chain.name in moved else chain for chain in program.chains)
+    other = next((one for chain in moved.values() if (one := _other_answer(chain, changed))), None)
+    refusals = [one for chain in moved.values() for one in _refused(chain, other)]
+    if refusals:
+        return replace(program, chains=in_raw), refusals
+    return replace(program, chains=(*in_raw, *map(_start, bases), *map(_copy, moved.values()))), []
+
+
+def helper_object(template: Template) -> SetHelper:
+    """Return the statement that gives a connection the helper of a template that was moved."""
+    protocol = _PROTOCOLS[template.protocol]
+    name = f"helper_{template.helper}_{protocol}"
+    note = f"helper {template.helper} of {protocol}"
+    return SetHelper(SharedHelper(name=name, helper=template.helper, protocol=protocol, note=note))
+
+
+def _gives_helpers(chain: LoweredChain) -> bool:
+    return any(True for _ in _templates(chain))
+
+
+def _templates(chain: LoweredChain) -> Iterator[tuple[Origin, Template]]:
+    """Yield the templates with a helper."""
+    for statement in chain.statements:
+        for each in alternatives(statement):
+            for action in each.actions:
+                if isinstance(action, Template) and action.helper:
+                    yield each.origin, action
+
+
+def _refused(chain: LoweredChain, other: str | None) -> Iterator[Refusal]:
+    """Yield refusals of helpers that nft cannot name, or whose rules have another answer behind conntrack."""
+    for origin, template in _templates(chain):
+        if _NAME.fullmatch(template.helper) is None or template.protocol not in _PROTOCOLS:
+            reason = f"nft does not take the helper {template.helper!r} for this protocol"
+            yield CannotSay("ct-template", reason).at(origin)
+        elif other is not None:
+            reason = (
+                "nftables gives a connection a helper only behind conntrack, where the rules of raw have to"
+                f" be asked again; {other} may have another answer there"
+            )
+            yield CannotSay("ct-template", reason).at(origin)
+
+
+def _other_answer(chain: LoweredChain, changed: Collection[Field]) -> str | None:
+    """Return a description of a rule whose tests may come out differently behind conntrack."""
+    for statement in chain.statements:
+        fields: set[Field] = set()
+        state = isinstance(statement, Choose)
+        fields.update(statement.fields if isinstance(statement, Lookup) else ())
+        for test in flat(statement.tests):
+            if isinstance(test, FieldTest):
+                fields.add(test.field)
+            elif not isinstance(test, SetTest):
+                state = True
+        if Field.REVERSE_PATH_BY_MARK in fields:
+            fields.add(Field.MARK)
+        if state or not fields.isdisjoint(_OTHER_ANSWERS) or not fields.isdisjoint(changed):
+            return f"a test of line {alternatives(statement)[0].origin.line}"
+    return None
+
+
+def _emptied(chain: LoweredChain) -> LoweredChain:
+    """Return the chain in ``raw``, whose templates say the zone alone."""
+
+    def kept(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        return tuple(
+            replace(action, helper="", protocol=None) if isinstance(action, Template) else action
+            for action in actions
+        )
+
+    return replace(chain, statements=tuple(_changed(one, kept) for one in chain.statements))
+
+
+def _start(base: LoweredChain) -> LoweredChain:
+    start = Apply(tests=(_NEW,), actions=(Jump(_name(base.name)),), origin=base.origin)
+    return replace(
+        base,
+        name=qualified(TableName.RAW, f"{_ORIGINAL.sub('', base.name)} behind conntrack"),
+        statements=(start,),
+        priority=_PRIORITY,
+        policy=Policy.ACCEPT,
+    )
+
+
+def _copy(chain: LoweredChain) -> LoweredChain:
+    changed = (_changed(statement, _behind) for statement in chain.statements)
+    statements = tuple(one for one in changed if any(each.actions for each in alternatives(one)))
+    return replace(
+        chain, name=_name(chain.name), statements=statements, hook=None, priority=None, policy=None
+    )
+
+
+def _name(name: str) -> str:
+    """Return the name of a copy; no chain of x_tables has blanks in its name."""
+    return qualified(TableName.RAW, f"helpers of {_ORIGINAL.sub('', name)}")
+
+
+def _behind(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Return what is left of a rule's actions behind conntrack."""
+    left: list[Action] = []
+    for action in actions:
+        match action:
+            case Template(helper=helper) if helper:
+                left.append(replace(action, zone=0, side=ZoneSide.BOTH))
+            case Template() | NoTrack():
+                return (*left, Accept())  # no later rule of raw gives a helper
+            case Jump(chain=name):
+                left.append(Jump(_name(name)))
+            case Goto(chain=name):
+                left.append(Goto(_name(name)))
+            case Return():
+                left.append(action)
+            case _ if terminal(action):
+                left.append(Accept())
+            case _:
+                pass
+    return tuple(left)
+
+
+def _changed(statement: Statement, change: Callable[[tuple[Action, ...]], tuple[Action, ...]]) -> Statement:
+    match statement:
+        case Apply(actions=actions):
+            return replace(statement, actions=change(actions))
+        case Lookup(entries=entries):
+            return replace(
+                statement, entries=tuple(replace(each, actions=change(each.actions)) for each in entries)
+            )
+        case Choose():
+            return statement  # see _same_behind
+        case _:
+            assert_never(statement)
