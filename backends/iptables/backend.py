@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -31,9 +32,12 @@ __all__ = ["VARIANTS", "IptablesBackend", "IptablesLoader", "loader_of", "read_c
 VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
+_HASHED: Final = tuple(Path(f"/proc/self/net/{name}_hashlimit") for name in ("ipt", "ip6t"))
+"""The tables of ``-m hashlimit`` in this network namespace, a file each."""
+
 _TABLE: Final = re.compile(r"^\*(\S+)$.*?^COMMIT$", re.MULTILINE | re.DOTALL)
 
-_LIMITED: Final = re.compile(r"^-A .* -m limit (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE)
+_LIMITED: Final = re.compile(r"^-A .* -m (?:hash)?limit (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE)
 """A rule with a bucket on which it depends where a packet goes."""
 
 _LISTS: Final = Path("/proc/self/net/xt_recent")
@@ -89,6 +93,11 @@ class IptablesLoader(Loader):
             os.write(file, b"/")  # recent_mt_proc_write
         for table in self._limited:
             saved = self._run(f"{self._variant}-save", "", "-c", "-t", table)
+            if " -m hashlimit " in saved:
+                # The new rules would share what the old ones hold.
+                self._run(f"{self._variant}-restore", f"*{table}\nCOMMIT\n")
+                while any(name for folder in _HASHED if folder.is_dir() for name in folder.iterdir()):
+                    time.sleep(0.001)  # nf_tables lets go of its rules a moment later
             self._run(f"{self._variant}-restore", saved, "-c")
 
     def counters(self) -> Mapping[RuleId, int]:

@@ -22,6 +22,7 @@ from backends.simulator.hooks.fate import Delivered, Dropped, Fate, Forwarded, R
 from backends.simulator.hooks.stack import Stack
 from backends.simulator.matching.assumptions import Assumptions, Run, Undecided, added_up, without_needless
 from backends.simulator.matching.conditions import Memory
+from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.nat.binding import Nat
 from backends.simulator.routing.router import AnyRouter, router_of
@@ -159,7 +160,14 @@ class Simulation:
         conntrack = Conntrack(self._settings, ports)
         nat = Nat(conntrack, self._router, ports, recorder, self._family)
         lists = RecentLists(self._prepared.recent)
-        memory = Memory(chooser, ports, lists, Assumptions(chooser), self._prepared.sets)
+        memory = Memory(
+            chooser,
+            ports,
+            lists,
+            Assumptions(chooser),
+            HashTables(self._prepared.hashed),
+            self._prepared.sets,
+        )
         walks = FastWalk(memory, chooser) if issubclass(walk, FastWalk) else walk(memory, recorder)
         stack = Stack(self._prepared, self._router, conntrack, nat, walks, recorder, self._links)
         return _Node(stack, memory)

@@ -27,6 +27,7 @@ from translate.ir import (
     FieldTest,
     FillChecksum,
     Goto,
+    HashLimit,
     Hidden,
     Interval,
     Jump,
@@ -140,6 +141,9 @@ def test_text(test: Test, family: Family) -> str:
             return f"packet {test.packet + 1} of every {test.every}{' not' if test.negated else ''}"
         case Limit():
             return limit_text(test)
+        case HashLimit():
+            per = f" per {' and '.join(field.text for field in test.key)}" if test.key else ""
+            return f"{'not ' if test.above else ''}{limit_text(test)}{per}"
         case SetTest():
             sides = ",".join(test.directions)
             return f"{'not ' if test.negated else ''}in set {test.name} ({sides})"
@@ -151,7 +155,7 @@ def test_text(test: Test, family: Family) -> str:
             assert_never(test)
 
 
-def limit_text(test: Limit) -> str:
+def limit_text(test: Limit | HashLimit) -> str:
     """Return a description of a token bucket, such as ``at most 3 packets a minute after a burst of 10``."""
     rates = ((seconds * 10**9 / test.interval, unit) for unit, seconds in _UNITS.items())
     rate, unit = next((one for one in rates if one[0] >= 0.999), (86400e9 / test.interval, "day"))

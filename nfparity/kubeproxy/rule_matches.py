@@ -11,6 +11,7 @@ from translate.ir import (
     AnyOf,
     Field,
     FieldTest,
+    HashLimit,
     Interval,
     Limit,
     Name,
@@ -40,13 +41,14 @@ Key = (
     | type[Random]
     | type[Nth]
     | type[Limit]
+    | type[HashLimit]
     | type[SetTest]
     | type[Recent]
     | type[Account]
 )
 """Return the subject of a test: its field, or its type if it has no single field."""
 
-Test = FieldTest | AnyOf | Random | Nth | Limit | SetTest | Recent | Account
+Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent | Account
 
 DESTINATION: Final = frozenset({Field.DADDR, Field.L4PROTO, Field.DPORT})
 """The requirements of a rule that matches an address, a protocol and a port."""

@@ -17,6 +17,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    HashLimit,
     Interval,
     Limit,
     Name,
@@ -138,6 +139,8 @@ def _test(test: Test, context: Context) -> Condition:
         case Limit():
             number = context.buckets[test.bucket]
             return Condition(f"within_limit({number}, {test.interval}, {test.capacity})", _BUCKET)
+        case HashLimit():
+            raise CannotExpress("hashlimit", "buckets by address are not kept by the tc program")
         case Account():
             return Condition("1")  # see untranslated_effects
         case Recent():

@@ -17,6 +17,7 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
     "entry-size": "rules whose actions, put together into one entry of a map, carry more than twelve numbers",
+    "hashlimit": "`-m hashlimit`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",

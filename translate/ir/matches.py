@@ -20,6 +20,7 @@ __all__ = [
     "Account",
     "AnyOf",
     "FieldTest",
+    "HashLimit",
     "Limit",
     "Nth",
     "Random",
@@ -99,6 +100,32 @@ class Limit:
         return self.capacity // self.interval
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashLimit:
+    """True while the packet's bucket in the table ``name`` holds a packet's worth, which is then taken.
+
+    Where it is ``above``, true while it does not. There is a bucket for each value of the fields in ``key``,
+    of which addresses are masked; a packet without a port has port 0 (``hashlimit_init_dst``).
+    ``interval`` and ``capacity`` are as in :class:`Limit`. A bucket is full again once no packet has come
+    to it for ``expire`` milliseconds. ``size`` is the greatest number of buckets, 0 for the kernel's default.
+    """
+
+    name: str
+    key: tuple[Field, ...]
+    source_mask: int
+    destination_mask: int
+    interval: int
+    capacity: int
+    expire: int
+    size: int = 0
+    above: bool = False
+
+    @property
+    def burst(self) -> int:
+        """The packets that pass a full bucket at once."""
+        return self.capacity // self.interval
+
+
 class SetDirection(StrEnum):
     """The side of the packet that a dimension of an ipset is compared with."""
 
@@ -152,10 +179,12 @@ class Account:
     name: str
 
 
-Test = FieldTest | AnyOf | Random | Nth | Limit | SetTest | Recent | Account
+Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent | Account
 
 
-def flat(tests: Iterable[Test]) -> Iterator[FieldTest | Random | Nth | Limit | SetTest | Recent | Account]:
+def flat(
+    tests: Iterable[Test],
+) -> Iterator[FieldTest | Random | Nth | Limit | HashLimit | SetTest | Recent | Account]:
     """Yield the tests in order, each :class:`AnyOf` as its parts."""
     for test in tests:
         if isinstance(test, AnyOf):

@@ -11,6 +11,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    HashLimit,
     Limit,
     Nth,
     Random,
@@ -42,6 +43,8 @@ def format_test(test: Test, family: Family) -> str:
         case Limit():
             bucket = f" bucket {word(test.bucket)}" if test.bucket else ""
             return f"limit interval {test.interval} capacity {test.capacity}{bucket}"
+        case HashLimit():
+            return _hash_limit(test, family)
         case SetTest():
             return f"{_not(test.negated)}set {word(test.name)}({', '.join(test.directions)})"
         case Recent():
@@ -110,6 +113,8 @@ def take_test(cursor: Cursor, family: Family) -> Test:
         return Account(name=cursor.next("the name of an object").text)
     if cursor.take("limit"):
         return _take_limit(cursor)
+    if cursor.take("hashlimit"):
+        return _take_hash_limit(cursor, family)
     return _take_field_test(cursor, family)
 
 
@@ -144,6 +149,36 @@ def _take_field_test(cursor: Cursor, family: Family) -> FieldTest:
             cursor.expect(",")
         values.append(take_value(cursor, field, family))
     return FieldTest(field=field, values=tuple(values), mask=mask, negated=negated)
+
+
+def _hash_limit(test: HashLimit, family: Family) -> str:
+    masks = [format_number(Field.SADDR, m, family) for m in (test.source_mask, test.destination_mask)]
+    text = f"hashlimit {word(test.name)} {'above' if test.above else 'upto'} interval {test.interval}"
+    text += f" capacity {test.capacity} expire {test.expire} size {test.size} masks {masks[0]} {masks[1]}"
+    return f"{text} per {format_fields(test.key)}" if test.key else text
+
+
+def _take_hash_limit(cursor: Cursor, family: Family) -> HashLimit:
+    name = cursor.next("the name of a table").text
+    above = cursor.take("above")
+    if not above:
+        cursor.expect("upto")
+    numbers = {}
+    for part in ("interval", "capacity", "expire", "size"):
+        cursor.expect(part)
+        numbers[part] = cursor.number("a number")
+    cursor.expect("masks")
+    return HashLimit(
+        name=name,
+        above=above,
+        interval=numbers["interval"],
+        capacity=numbers["capacity"],
+        expire=numbers["expire"],
+        size=numbers["size"],
+        source_mask=take_number(cursor, Field.SADDR, family),
+        destination_mask=take_number(cursor, Field.SADDR, family),
+        key=take_fields(cursor) if cursor.take("per") else (),
+    )
 
 
 def _take_limit(cursor: Cursor) -> Limit:

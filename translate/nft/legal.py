@@ -51,6 +51,7 @@ __all__ = [
     "SharedHelper",
     "SharedLimit",
     "SharedObject",
+    "TakenInSet",
     "TransportByte",
     "VerdictOf",
     "WithinLimit",
@@ -147,6 +148,21 @@ class SetHelper:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenInSet:
+    """Take a packet's worth out of the bucket that a set holds for the key; make it where there is none.
+
+    Go on where the bucket holds that; where ``above``, go on where it does not.
+    """
+
+    set: str
+    key: Key
+    rate: int
+    unit: str
+    burst: int
+    above: bool
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictOf:
     """Do what a verdict map holds for the packet's key; without an element, continue after it."""
 
@@ -175,6 +191,7 @@ Part = (
     | Count
     | WithinLimit
     | SetHelper
+    | TakenInSet
     | VerdictOf
     | DnatTo
     | Action

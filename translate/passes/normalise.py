@@ -11,9 +11,9 @@ does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there inst
 may be intersected; a test is dropped only where the others imply it, and a statement only where no
 packet can pass. A test on a field that may be absent also tests that the field is present, so it
 never counts as a test that always holds. Draws are independent and never merged. Tests are not moved
-across a ``Recent`` or ``Account``, and those beside an ``Nth`` keep their order: the tests before it decide
-which packets it sees. A chain without tests does the same to each packet: behind a jump to it control
-goes on (unless its last action ends the table), behind a goto it returns to the caller.
+across a ``Recent``, ``Account`` or ``HashLimit``, and those beside an ``Nth`` or ``Limit`` keep their order:
+the tests before it decide which packets it sees. A chain without tests does the same to each packet: behind a
+jump to it control goes on (unless its last action ends the table), behind a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    HashLimit,
     Interval,
     Jump,
     Limit,
@@ -143,7 +144,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
     Tests that are canonical already are returned as they are, the same tuple.
     """
     for test in tests:
-        if isinstance(test, (Recent, Account)):
+        if isinstance(test, (Recent, Account, HashLimit)):
             return _around(tests, tests.index(test), family)
     flat: list[Test] = []
     for test in tests:
@@ -219,7 +220,7 @@ def _single(test: Test, family: Family) -> Test | bool:
             if share <= 0 or share >= RANDOM_RANGE:
                 return share > 0
             return Random(numerator=share) if test.negated else test
-        case Nth() | Limit() | Recent() | SetTest() | Account():
+        case Nth() | Limit() | HashLimit() | Recent() | SetTest() | Account():
             return test
         case _:
             assert_never(test)

@@ -22,6 +22,7 @@ from translate.ir import (
     Apply,
     Choose,
     Goto,
+    HashLimit,
     Jump,
     Lookup,
     LoweredChain,
@@ -107,8 +108,9 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
 
 
 def _leaves_traces(statement: Statement) -> bool:
-    """Return whether the tests have an effect: they may change a list of ``-m recent``, or count."""
-    return any(isinstance(test, (Recent, Account)) for test in statement.tests)
+    """Return whether the tests have an effect: they may change a list of ``-m recent``, take from a
+    bucket that others share, or count."""
+    return any(isinstance(test, (Recent, Account, HashLimit)) for test in statement.tests)
 
 
 def _without_empty(actions: tuple[Action, ...], empty: set[str]) -> tuple[Action, ...]:

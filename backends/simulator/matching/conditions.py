@@ -13,6 +13,7 @@ from backends.simulator.chance.chooser import Chance
 from backends.simulator.chance.ports import PickedPort, Ports
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.fields import Reader, Value, View, reader
+from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.ipsets import Members
 from backends.simulator.matching.recent import RecentLists
 from translate.ir import (
@@ -20,6 +21,7 @@ from translate.ir import (
     Account,
     AnyOf,
     FieldTest,
+    HashLimit,
     Interval,
     Limit,
     Name,
@@ -43,6 +45,7 @@ class Memory:
     ports: Ports
     lists: RecentLists
     assumptions: Assumptions
+    tables: HashTables
     sets: Mapping[str, Members] = field(default_factory=dict)
     counters: dict[object, int] = field(default_factory=dict)
     """The counter of each Nth, by the rule and test that it belongs to."""
@@ -57,16 +60,17 @@ class Memory:
         self.assumptions.begin(chance)
         self.counters.clear()
         self.buckets.clear()
+        self.tables.known.clear()
 
     def is_blank(self) -> bool:
         """Return whether the run has no state yet except the choices made."""
-        known = self.counters or self.buckets or self.ports.picked or self.lists.known
+        known = self.counters or self.buckets or self.tables.known or self.ports.picked or self.lists.known
         return not (known or self.assumptions.made)
 
     @property
     def holds_any(self) -> bool:
         """Return whether something is left that the packets of another flow could meet."""
-        return bool(self.buckets) or self.lists.holds_any
+        return bool(self.buckets or self.tables.known) or self.lists.holds_any
 
 
 Condition = Callable[[View, Memory], bool]
@@ -93,6 +97,8 @@ def condition(test: Test, place: object) -> Condition:
             return _nth(test, place)
         case Limit():
             return _limit(test, place)
+        case HashLimit():
+            return partial(_hash_limit, test)
         case Recent():
             return _recent(test)
         case Account():
@@ -204,6 +210,10 @@ def _limit(test: Limit, place: object) -> Condition:
         return True
 
     return holds
+
+
+def _hash_limit(test: HashLimit, view: View, memory: Memory) -> bool:
+    return memory.tables.matches(test, view.skb.packet, round(memory.lists.now * 10**9))
 
 
 def _recent(test: Recent) -> Condition:

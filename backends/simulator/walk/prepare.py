@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from backends.simulator.matching.conditions import Condition, condition, hidden_condition
+from backends.simulator.matching.hashlimits import first_of_each
 from backends.simulator.matching.ipsets import Members, members_of
 from backends.simulator.matching.recent import remembered_times
 from backends.simulator.walk.chainmemo import ChainMemo, memo_of
@@ -23,6 +24,7 @@ from translate.ir import (
     Family,
     FieldTest,
     Goto,
+    HashLimit,
     Hook,
     Interval,
     Jump,
@@ -149,6 +151,8 @@ class Prepared:
     """The same without tables that accept every packet; NAT stays, because it always binds."""
     recent: dict[str, int]
     """The number of times that each list of ``-m recent`` keeps per address."""
+    hashed: dict[str, HashLimit]
+    """The rule of each table of ``-m hashlimit`` that is loaded first."""
     sets: dict[str, Members]
     """The ipsets by name."""
 
@@ -184,7 +188,8 @@ def prepare(ruleset: Ruleset, *, assuming: bool = False) -> Prepared:
         at[hook] = tuple(tables_here)
         busy[hook] = tuple(f for f in tables_here if f[0].name is TableName.NAT or not f[0].idle(hook))
     times = remembered_times(test for _, test in _recents(ruleset))
-    return Prepared(at, busy, times, members_of(ruleset.sets, ruleset.family))
+    tests = (test for rule in ruleset.rules() for test in rule.tests if isinstance(test, HashLimit))
+    return Prepared(at, busy, times, first_of_each(tests), members_of(ruleset.sets, ruleset.family))
 
 
 def _recents(ruleset: Ruleset) -> Iterator[tuple[Rule, Recent]]:

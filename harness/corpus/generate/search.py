@@ -23,6 +23,7 @@ from translate.ir import (
     AnyOf,
     Field,
     FieldTest,
+    HashLimit,
     Hook,
     Interval,
     Limit,
@@ -179,7 +180,7 @@ class Search:
         for way in into:
             twice = any(isinstance(t, Recent) and not t.negated for t in (*way.tests, *tests))
             lengths = (2 if twice else 1, *self._bursts[goal.table])
-            if isinstance(broken, Limit):
+            if isinstance(broken, Limit) or (isinstance(broken, HashLimit) and not broken.above):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
             # What a rule before this one may do to the mark is for the simulator to say.
             everything = list(self._wants((*way.tests, *tests), broken))
@@ -233,7 +234,7 @@ def _asked(rule: Rule, side: int) -> tuple[Test, ...] | None:
 
 def _bursts(table: Table) -> tuple[int, ...]:
     tests = (test for chain in table.chains for rule in chain.rules for test in rule.tests)
-    bursts = {test.burst for test in tests if isinstance(test, Limit)}
+    bursts = {test.burst for test in tests if isinstance(test, Limit | HashLimit)}
     return tuple(sorted(burst + 1 for burst in bursts if burst <= _LONGEST_BURST))
 
 

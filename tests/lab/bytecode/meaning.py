@@ -34,6 +34,7 @@ from translate.ir import (
     FieldTest,
     FillChecksum,
     Goto,
+    HashLimit,
     Interval,
     IpSet,
     Jump,
@@ -143,6 +144,9 @@ def _holds(test: Test, state: State, world: World) -> bool:
         case Nth(every=every, packet=packet, negated=negated):
             state.note("count up", every)
             return (state.sample.count % every == packet) is not negated
+        case HashLimit(name=name):
+            state.note("take", name)
+            return state.sample.within is not test.above
         case Limit(bucket=bucket):
             state.note("take", bucket)
             return state.sample.within

@@ -241,6 +241,8 @@ class _Table:
             f"statistic --mode random {self._not()}--probability {draw.choice(('0.5', '0.00000000047'))}",
             *[f"statistic --mode nth {self._not()}--every {every} --packet {draw.randrange(every)}"] * 2,
             *[f"limit --limit {every}/hour --limit-burst {draw.choice((1, 2, 4))}"] * 2,
+            f"hashlimit --hashlimit-upto 1/hour --hashlimit-burst {every} --hashlimit-name {side}"
+            f" --hashlimit-mode {side}ip",
             f"iprange {self._not()}--{side}-range {draw.choice(self.words.ranges)}",
             *[f"nfacct --nfacct-name {draw.choice(('one', 'two'))}"] * 2,
             *[f"recent --name {draw.choice(('one', 'two'))} {draw.choice(_RECENT)}"] * 2,

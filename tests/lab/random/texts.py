@@ -291,6 +291,9 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "way": (("in", "out"), ("", "IN", "fwd")),
         "policy": (("none", "ipsec"), ("", "any", "IPSEC")),
+        "keys": (("srcip", "srcip,dstport", "dstip,srcport", "srcip,dstip"), ("", "SRCIP", "srcip,", "src")),
+        "length": (("0", "8", "24", "32"), ("33", "129", "-1", "255.0.0.0", "")),
+        "table": (("100", "1000", "60000"), ("0", "-1", "x", "0x10", "")),
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
         "mask": (_MASKS[family], _ODD_ADDRESSES[family]),
@@ -329,6 +332,16 @@ KINDS: Final = {
     "icmp": {"--icmp-type": "icmp"},
     "icmp6": {"--icmpv6-type": "icmp6"},
     "iprange": {"--src-range": "span", "--dst-range": "span"},
+    "hashlimit": {
+        **dict.fromkeys(("--hashlimit-upto", "--hashlimit-above"), "rate"),
+        "--hashlimit-burst": "burst",
+        "--hashlimit-mode": "keys",
+        "--hashlimit-name": "name",
+        **dict.fromkeys(("--hashlimit-srcmask", "--hashlimit-dstmask"), "length"),
+        **dict.fromkeys(
+            (f"--hashlimit-htable-{what}" for what in ("size", "max", "gcinterval", "expire")), "table"
+        ),
+    },
     "length": {"--length": "length"},
     "limit": {"--limit": "rate", "--limit-burst": "burst"},
     "mac": {"--mac-source": "mac"},
@@ -411,6 +424,10 @@ _MANDATORY: Final = {
     "SNAT": ("--to-source",),
 }
 _USUAL: Final = {
+    "hashlimit": (
+        "--hashlimit-upto --hashlimit-name",
+        "--hashlimit-above --hashlimit-burst --hashlimit-mode --hashlimit-name",
+    ),
     "recent": ("--set", "--rcheck", "--update", "--remove", "--rcheck --seconds", "--update --hitcount"),
     "statistic": ("--mode --probability", "--mode --every --packet", "--mode --every"),
     "CONNMARK": (

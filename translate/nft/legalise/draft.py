@@ -11,6 +11,7 @@ from translate.ir import (
     Account,
     Family,
     Goto,
+    HashLimit,
     Hook,
     IpSet,
     Jump,
@@ -25,6 +26,7 @@ from translate.ir import (
 from translate.nft.legal import (
     BaseHook,
     Count,
+    FilledSet,
     InSet,
     LegalChain,
     LegalMap,
@@ -35,9 +37,11 @@ from translate.nft.legal import (
     SharedCounter,
     SharedHelper,
     SharedLimit,
+    TakenInSet,
     WithinLimit,
 )
 from translate.nft.legalise.apart import kept_apart
+from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of
@@ -57,6 +61,7 @@ from translate.nft.notes import (
 )
 from translate.passes.accounts import account_origins
 from translate.passes.buckets import buckets
+from translate.passes.hashlimits import hash_tables
 from translate.passes.recents import recent_lists
 
 __all__ = ["Draft"]
@@ -81,6 +86,8 @@ class Draft:
     recent: RecentSets = field(init=False)
     counters: dict[str, SharedCounter] = field(init=False)
     buckets: dict[str, SharedLimit] = field(init=False)
+    tables: dict[str, HashLimit] = field(init=False)
+    hashed: dict[str, FilledSet] = field(init=False)
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
@@ -98,6 +105,9 @@ class Draft:
             name: SharedCounter(name=self.names.give(f"nfacct_{name}"), note=f"nfacct {name}")
             for name in account_origins(program)
         }
+        tables = hash_tables(program)
+        self.tables = {name: test for name, (test, _) in tables.items()}
+        self.hashed = hash_sets(tables, self.names)
         self.buckets = {
             name: limit_of(test, origin, self.names) for name, (test, origin) in buckets(program).items()
         }
@@ -132,18 +142,22 @@ class Draft:
         start = len(before)
         tests = kept_apart((*before, *tests))
         for index, test in enumerate(tests):
-            if index >= start and isinstance(test, Recent | Account | Limit):
+            if index >= start and isinstance(test, Recent | Account | Limit | HashLimit):
                 parts += matches(tests[start:index], self.family, self.named.asked, tests[:start])
-                parts.append(self._asked(test))
+                parts.append(self._asked(test, tests))
                 start = index + 1
         return parts + matches(tests[start:], self.family, self.named.asked, tests[:start])
 
-    def _asked(self, test: Recent | Account | Limit) -> InSet | Count | WithinLimit:
+    def _asked(
+        self, test: Recent | Account | Limit | HashLimit, tests: Sequence[Test]
+    ) -> InSet | Count | WithinLimit | TakenInSet:
         match test:
             case Recent():
                 return self.recent.seen(test)
             case Account(name=name):
                 return Count(self.counters[name].name)
+            case HashLimit(name=name):
+                return taken(test, self.tables[name], self.hashed[name].name, tests, self.family)
             case Limit(bucket=bucket):
                 return WithinLimit(self.buckets[bucket].name)
             case _:
@@ -171,7 +185,7 @@ class Draft:
             chains=tuple(self.chains),
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
-            sets=tuple(self.recent.sets.values()),
+            sets=(*self.recent.sets.values(), *self.hashed.values()),
             objects=(*self.counters.values(), *self.buckets.values(), *self._helpers()),
             notes=self._notes(),
         )

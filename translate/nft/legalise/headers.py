@@ -25,6 +25,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    HashLimit,
     Interval,
     Limit,
     Name,
@@ -102,7 +103,7 @@ def matches(
                 parts.append(in_set(test))
             case Random() | Nth():
                 parts.append(test)
-            case AnyOf() | Limit() | Recent() | Account():
+            case AnyOf() | Limit() | HashLimit() | Recent() | Account():
                 raise AssertionError(f"{test} is no match")
             case _:
                 assert_never(test)

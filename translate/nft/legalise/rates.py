@@ -16,7 +16,7 @@ from translate.ir import Limit, Origin
 from translate.nft.legal import SharedLimit
 from translate.nft.names import NameGiver
 
-__all__ = ["limit_of"]
+__all__ = ["limit_of", "rate_of"]
 
 _SECOND: Final = 10**9
 _UNITS: Final = {
@@ -34,12 +34,13 @@ _CLOSE: Final = 10_000
 def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
     """Return the bucket of a test that the rule at ``origin`` makes."""
     name = names.give(f"limit_{test.bucket.replace('/', '_', 1)}")
-    rate, unit = _rate(test.interval)
+    rate, unit = rate_of(test.interval)
     note = f"-m limit, line {origin.line}" if origin.line else "-m limit"
     return SharedLimit(name=name, rate=rate, unit=unit, burst=test.burst, note=note)
 
 
-def _rate(interval: int) -> tuple[int, str]:
+def rate_of(interval: int) -> tuple[int, str]:
+    """Return the packets and nft's name of the unit for one packet per ``interval`` nanoseconds."""
     rates = [(max(1, round(size / interval)), unit, size) for unit, size in _UNITS.items()]
     close = (one for one in rates if abs(one[0] * interval - one[2]) * _CLOSE <= one[2])
     rate, unit, _ = next(close, rates[-1])

@@ -16,6 +16,9 @@ REFUSED: Final = {
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
     " test of raw may come out differently behind conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
+    "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
+    "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not ask for a protocol with ports",
+    "hashlimit-shared": "`-m hashlimit` in two rules of one name that ask for different things",
     "interface-name": "an interface whose name nft cannot spell",
     "ipset-protocol": "`-m set` of a set with elements of a protocol without ports beside its type",
     "ipv6-fragment": "`-f` over IPv6",

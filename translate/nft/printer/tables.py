@@ -40,6 +40,7 @@ from translate.nft.legal import (
     PortOf,
     SetChange,
     SetHelper,
+    TakenInSet,
     TransportByte,
     VerdictOf,
     WithinLimit,
@@ -113,6 +114,9 @@ def _part(part: Part, program: LegalProgram) -> str:
             return f"{'delete' if delete else 'update'} @{name} {{ {key_text(key, family)} }}"
         case Count(counter=name):
             return f"counter name {name}"
+        case TakenInSet(set=name, key=key, rate=rate, unit=unit, burst=burst, above=above):
+            limit = f"limit rate {'over ' if above else ''}{rate}/{unit} burst {burst} packets"
+            return f"update @{name} {{ {key_text(key, family)} {limit} }}"
         case WithinLimit(limit=name):
             return f'limit name "{name}"'
         case SetHelper(helper=helper):

@@ -18,6 +18,7 @@ from translate.read.extensions.comment import COMMENT
 from translate.read.extensions.connmark import CONNMARK_MATCH, CONNMARK_TARGET
 from translate.read.extensions.conntrack import CONNTRACK, STATE
 from translate.read.extensions.ct import CT, NOTRACK
+from translate.read.extensions.hashlimit import HASHLIMIT
 from translate.read.extensions.icmp import ICMP, ICMP6
 from translate.read.extensions.iprange import IPRANGE
 from translate.read.extensions.ipset import SET
@@ -57,6 +58,7 @@ MATCHES: Final = MappingProxyType(
             CONNMARK_MATCH,
             CONNTRACK,
             DSCP_MATCH,
+            HASHLIMIT,
             HL_MATCH,
             ICMP,
             ICMP6,

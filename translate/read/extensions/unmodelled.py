@@ -29,10 +29,6 @@ ecn: !--ecn-tcp-cwr=0 !--ecn-tcp-ece=0 !--ecn-ip-ect=1
 esp: !--espspi=1
 eui64:
 frag: !--fragid=1 !--fraglen=1 --fragres=0 --fragfirst=0 --fragmore=0 --fraglast=0
-hashlimit: !--hashlimit-upto,--hashlimit=1 !--hashlimit-above=1 --hashlimit-burst=1 --hashlimit-mode=1
- --hashlimit-name=1 --hashlimit-htable-size=1 --hashlimit-htable-max=1 --hashlimit-htable-gcinterval=1
- --hashlimit-htable-expire=1 --hashlimit-srcmask=1 --hashlimit-dstmask=1 --hashlimit-rate-match=0
- --hashlimit-rate-interval=1
 hbh: !--hbh-len=1 --hbh-opts=1
 helper: !--helper=1
 ipcomp: !--ipcompspi=1 --compres=0

@@ -38,7 +38,7 @@ from translate.read.rule.shapes import (
     Shape,
     TargetPart,
 )
-from translate.read.spelling.errors import OptionError
+from translate.read.spelling.errors import NotModelledError, OptionError
 
 __all__ = ["RuleReader"]
 
@@ -108,6 +108,9 @@ class RuleReader:
             unknown += part.unknown
             try:
                 said, more = part.meaning(loaded.arguments)
+            except NotModelledError as error:
+                said, more = part.spelled(loaded.arguments), ()
+                unknown.append(part.not_modelled(error))
             except OptionError as error:
                 raise loaded.fault(error) from None
             spelled.append(said)

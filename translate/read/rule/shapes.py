@@ -31,7 +31,7 @@ from translate.ir import (
 from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 from translate.read.extensions.declaration import Context, Given, MatchExtension, TargetExtension
 from translate.read.rule.base import RuleError, base_meaning
-from translate.read.spelling.errors import OptionError
+from translate.read.spelling.errors import NotModelledError, OptionError
 
 __all__ = [
     "UNPRINTED",
@@ -95,14 +95,24 @@ class MatchPart:
         )
 
     def meaning(self, arguments: Arguments) -> tuple[Spelled, tuple[Test, ...]]:
-        """Return spelling and tests. Raises OptionError."""
+        """Return spelling and tests. Raises OptionError, and NotModelledError for values not modelled."""
         known = self.known.get(arguments)
         if known is None:
-            options = _options(self.template, arguments)
+            spelled = self.spelled(arguments)
             meaning = None if self.unknown else self.extension.meaning
-            tests = () if meaning is None else meaning(Given(options), self.context)
-            known = self.known[arguments] = (Spelled(self.extension.name, options), tests)
+            tests = () if meaning is None else meaning(Given(spelled.options), self.context)
+            known = self.known[arguments] = (spelled, tests)
         return known
+
+    def spelled(self, arguments: Arguments) -> Spelled:
+        """Return the spelling alone."""
+        return Spelled(self.extension.name, _options(self.template, arguments))
+
+    def not_modelled(self, error: NotModelledError) -> Unknown:
+        """Return what is unknown of a rule whose arguments are not modelled."""
+        name = f"-m {self.extension.name}"
+        reason = f"{name} with {error.message} is not modelled"
+        return Unknown(reason, self.extension.hides, self.extension.fields, extension=name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["OptionError"]
+__all__ = ["NotModelledError", "OptionError"]
 
 
 class OptionError(Exception):
@@ -28,3 +28,10 @@ class OptionError(Exception):
         self.offset = offset
         self.hint = hint
         super().__init__(message)
+
+
+class NotModelledError(OptionError):
+    """A value that iptables takes and that is not modelled: the rule is kept as spelled.
+
+    ``message`` names the value.
+    """

@@ -12,6 +12,7 @@ from translate.read.extensions import MATCHES, TARGETS
 
 NOT_TRANSLATED = {
     "-m cgroup",
+    "-m hashlimit",
     "-m owner",
     "-m policy",
     "-m socket",

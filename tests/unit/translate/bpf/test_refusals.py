@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Case, int]] = {
     "socket-owner": (rules("-m owner --uid-owner 5 -j DROP", hook="OUTPUT"), 3),
     "socket-lookup": (rules("-m socket -j DROP", hook="INPUT"), 3),
     "rpfilter6": (rules("-m rpfilter -j DROP", hook="PREROUTING", family=Family.IP6), 3),
+    "hashlimit": (rules("-m hashlimit --hashlimit-upto 1/s --hashlimit-name a -j DROP"), 3),
     "ipsec": (rules("-m policy --dir in --pol ipsec -j DROP"), 3),
     "empty-nat": (does(Dnat(addresses=None, ports=NatPorts())), 3),
     "reject-kind": (does(Reject(RejectKind.ICMP6_NO_ROUTE)), 3),

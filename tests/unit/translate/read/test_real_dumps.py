@@ -26,7 +26,7 @@ READ = {
     "gateway-nat-chapter09": (8, {}),
     "home-user": (
         218,
-        {"-m hashlimit": 6, "-m connlimit": 1},
+        {"-m connlimit": 1},
     ),
     "istio-sidecar-dns": (29, {}),
     "istio-sidecar-tproxy": (31, {}),

@@ -27,6 +27,7 @@ from translate.ir import (
     Field,
     FieldTest,
     Goto,
+    HashLimit,
     Interval,
     Jump,
     Limit,
@@ -129,6 +130,8 @@ def asked(test: Test, state: State, place: str) -> list[tuple[Fraction, State, b
             left = test.burst if left is None else left
             assert isinstance(left, int)
             return [(Fraction(1), state.remember(test.bucket, max(0, left - 1)), left > 0)]
+        case HashLimit():
+            raise NotImplementedError
         case Recent():
             side = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
             address = state.get(side)

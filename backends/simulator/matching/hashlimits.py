@@ -1,0 +1,60 @@
+"""The tables of ``-m hashlimit``: a token bucket for each value of some fields (``xt_hashlimit``).
+
+A table belongs to the network namespace. Rules that name it share it, with the key, the rate and the times
+of the rule that was loaded first (``htable_find_get``); only what is done above the rate is each rule's own.
+Here a bucket is forgotten at once when its time has run out; the kernel looks once in an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from backends.model.packet import Packet, PortClass
+from translate.ir import Field, HashLimit
+
+__all__ = ["HashTables", "first_of_each"]
+
+_MILLISECOND: Final = 10**6
+
+
+def first_of_each(tests: Iterable[HashLimit]) -> dict[str, HashLimit]:
+    """Return the test that is loaded first, for each table."""
+    found: dict[str, HashLimit] = {}
+    for test in tests:
+        found.setdefault(test.name, test)
+    return found
+
+
+@dataclass(slots=True)
+class HashTables:
+    """All tables of one run, empty when it begins."""
+
+    first: Mapping[str, HashLimit]
+    known: dict[tuple[str, tuple[object, ...]], tuple[int, int]] = field(default_factory=dict)
+    """For each bucket the time at which it is full again, and that of the last packet, in nanoseconds."""
+
+    def matches(self, test: HashLimit, packet: Packet, now: int) -> bool:
+        """Take from the packet's bucket, and return whether the test holds (``hashlimit_mt_common``)."""
+        table = self.first[test.name]
+        place = (test.name, tuple(_part(table, where, packet) for where in table.key))
+        full, seen = self.known.get(place, (0, now))
+        if now - seen >= table.expire * _MILLISECOND:
+            full = 0
+        after = max(full, now) + table.interval
+        within = after - now <= table.capacity
+        self.known[place] = (after if within else full, now)
+        return within is not test.above
+
+
+def _part(table: HashLimit, where: Field, packet: Packet) -> object:
+    match where:
+        case Field.SADDR:
+            return packet.src & table.source_mask
+        case Field.DADDR:
+            return packet.dst & table.destination_mask
+        case _:
+            port = packet.sport if where is Field.SPORT else packet.dport
+            # A port that the kernel has picked is another one for each connection.
+            return port if isinstance(port, int | PortClass) else 0

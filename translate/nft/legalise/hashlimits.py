@@ -1,0 +1,65 @@
+"""Tables of ``-m hashlimit`` as sets whose elements have limits of their own.
+
+An element begins with a full bucket, and is gone when nothing has met it for the set's timeout, as an entry
+of the kernel's table is. The kernel looks for such entries once in ``--hashlimit-htable-gcinterval``, a
+second by default, so that it may remember a bucket as much longer.
+
+An element keeps the limit of the rule that made it (``nft_dynset_new``). So rules of one table must ask the
+same. ``th dport`` fails for a packet without ports, which has port 0 to xt_hashlimit; so a key with ports
+needs a rule that asks for a protocol with ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from translate.ir import PORT_PROTOCOLS, Family, Field, HashLimit, Origin, Test
+from translate.nft.legal import FilledSet, Key, Masked, TakenInSet
+from translate.nft.legalise.headers import PORTS, transports
+from translate.nft.legalise.rates import rate_of
+from translate.nft.limits.refusal import CannotSay
+from translate.nft.names import NameGiver
+
+__all__ = ["hash_sets", "taken"]
+
+_SIZE: Final = 65535
+_MILLISECONDS: Final = 1000
+
+
+def hash_sets(tables: Mapping[str, tuple[HashLimit, Origin]], names: NameGiver) -> dict[str, FilledSet]:
+    """Return the sets of the tables, by the table's name."""
+    return {
+        name: FilledSet(
+            name=names.give(f"hashlimit_{name}"),
+            key=test.key or (Field.SADDR,),
+            size=test.size or _SIZE,
+            timeout=-(-test.expire // _MILLISECONDS),
+            note=f"hashlimit {name}" + (f", line {origin.line}" if origin.line else ""),
+        )
+        for name, (test, origin) in tables.items()
+    }
+
+
+def taken(test: HashLimit, first: HashLimit, name: str, tests: Sequence[Test], family: Family) -> TakenInSet:
+    """Return the match of a test in a rule with these tests. Raises CannotSay."""
+    if test != first:
+        reason = f"a set of nft keeps one rate for each element; another rule of {test.name} asks otherwise"
+        raise CannotSay("hashlimit-shared", reason)
+    if test.expire % _MILLISECONDS:
+        raise CannotSay("hashlimit-expire", "the elements of a set here expire in whole seconds")
+    known = transports(tests)
+    if PORTS.intersection(test.key) and not (known and set(known) <= PORT_PROTOCOLS):
+        reason = "xt_hashlimit gives packets without ports port 0; ask for a protocol with ports beside it"
+        raise CannotSay("hashlimit-ports", reason)
+    rate, unit = rate_of(test.interval)
+    return TakenInSet(name, _key(test, family), rate=rate, unit=unit, burst=test.burst, above=test.above)
+
+
+def _key(test: HashLimit, family: Family) -> Key:
+    """Return what tells buckets apart; without a mode all packets have one, that of the address 0."""
+    masks = {Field.SADDR: test.source_mask, Field.DADDR: test.destination_mask}
+    whole = (1 << family.bits) - 1
+    if not test.key:
+        return (Masked(Field.SADDR, 0),)
+    return tuple(f if masks.get(f, whole) == whole else Masked(f, masks[f]) for f in test.key)

@@ -1,0 +1,137 @@
+"""``-m hashlimit``: token buckets, one for each address or port."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from translate.ir import Field, HashLimit, Test
+from translate.read.extensions.declaration import (
+    Context,
+    Given,
+    MatchExtension,
+    OptionSpec,
+    first_named,
+)
+from translate.read.spelling.errors import NotModelledError, OptionError
+from translate.read.spelling.numbers import unsigned
+
+__all__ = ["HASHLIMIT"]
+
+_SCALE: Final = 1_000_000  # XT_HASHLIMIT_SCALE_v2: an average is in microseconds
+_CREDITS: Final = (250 << 39) // _SCALE
+"""Credits in a microsecond, of 64 bits: HZ 250 and 1000 come to the same (``user2credits``)."""
+
+_U64: Final = (1 << 64) - 1
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_DEFAULT_BURST: Final = 5
+_MOST_BURST: Final = 1_000_000
+_MODES: Final = {
+    "srcip": Field.SADDR,
+    "srcport": Field.SPORT,
+    "dstip": Field.DADDR,
+    "dstport": Field.DPORT,
+}
+_BYTES: Final = re.compile(r".*[^/]b/s")
+
+
+def _average(text: str, index: int) -> tuple[int, int]:
+    """Return the time for a packet in microseconds, and the seconds of the unit (``parse_rate``)."""
+    if _BYTES.match(text):
+        raise NotModelledError("a rate in bytes", option=index)
+    number, slash, unit = text.partition("/")
+    digits = re.match(r"[ \t\n\v\f\r]*\+?(\d+)", number)  # atoll
+    name = first_named(_SECONDS, unit) if slash else "second"
+    if not digits or not int(digits[1]) or name is None or (slash and not unit):
+        hint = "such as 3/minute; the unit is second, minute, hour or day"
+        raise OptionError(f'"{text}" is no rate', option=index, hint=hint)
+    average = _SCALE * _SECONDS[name] // int(digits[1])
+    if average == 0:
+        raise OptionError(f"{text} is faster than the 1000000 packets a second of xt_hashlimit", option=index)
+    return average, _SECONDS[name]
+
+
+def _key(given: Given) -> tuple[Field, ...]:
+    found = given.find("--hashlimit-mode")
+    if found is None:
+        return ()
+    index, option = found
+    words = [word for word in re.split("[,|]", option.arguments[0]) if word]
+    for word in words:
+        if word not in _MODES:
+            raise OptionError(f'unknown mode "{word}"', option=index, hint=", ".join(_MODES))
+    return tuple(field for word, field in _MODES.items() if word in words)
+
+
+def _number(given: Given, name: str, default: int, *, least: int = 0, most: int = 0xFFFFFFFF) -> int:
+    found = given.find(name)
+    if found is None:
+        return default
+    value = unsigned(found[1].arguments[0], most)
+    if value is None or value < least:
+        text = found[1].arguments[0]
+        raise OptionError(f'"{text}" is no number from {least} to {most}', option=found[0])
+    return value
+
+
+def _mask(given: Given, name: str, context: Context) -> int:
+    bits = context.family.bits
+    length = _number(given, name, bits, most=bits)
+    return (1 << bits) - (1 << (bits - length))
+
+
+def _hashlimit(given: Given, context: Context) -> tuple[Test, ...]:
+    rates = [(i, o) for i, o in enumerate(given.options) if o.name in _RATES]
+    if len(rates) != 1:
+        message = "hashlimit needs either --hashlimit-upto or --hashlimit-above"
+        raise OptionError(message, option=rates[1][0] if rates else None, argument=0)
+    _, name = given.need("--hashlimit-name", "hashlimit")
+    index, rate = rates[0]
+    average, seconds = _average(rate.arguments[0], index)
+    burst = _number(given, "--hashlimit-burst", _DEFAULT_BURST, least=1, most=_MOST_BURST)
+    cost, credit = average * _CREDITS & _U64, average * burst * _CREDITS & _U64
+    if credit < cost:
+        raise OptionError(f"{burst} packets at this rate are more than xt_hashlimit can count", option=index)
+    for option in ("--hashlimit-htable-size", "--hashlimit-htable-gcinterval"):
+        _number(given, option, 0)
+    whole = average * burst * _CREDITS == credit
+    interval = average * 1000
+    return (
+        HashLimit(
+            name=name.arguments[0],
+            key=_key(given),
+            source_mask=_mask(given, "--hashlimit-srcmask", context),
+            destination_mask=_mask(given, "--hashlimit-dstmask", context),
+            interval=interval,
+            capacity=interval * burst if whole else credit * interval // cost,
+            expire=_number(given, "--hashlimit-htable-expire", seconds * 1000, least=1),
+            size=_number(given, "--hashlimit-htable-max", 0),
+            above=(rate.name == "--hashlimit-above") is not rate.negated,
+        ),
+    )
+
+
+_RATES: Final = ("--hashlimit-upto", "--hashlimit-above")
+_WINDOW: Final = "nftables has no rate over a window"
+
+HASHLIMIT: Final = MatchExtension(
+    name="hashlimit",
+    options=(
+        OptionSpec(name="--hashlimit-upto", aliases=("--hashlimit",), invertible=True),
+        OptionSpec(name="--hashlimit-above", invertible=True),
+        *(
+            OptionSpec(name=f"--hashlimit-{name}")
+            for name in ("burst", "mode", "name", "htable-size", "htable-max", "htable-gcinterval")
+        ),
+        *(OptionSpec(name=f"--hashlimit-{name}") for name in ("htable-expire", "srcmask", "dstmask")),
+        OptionSpec(name="--hashlimit-rate-match", arguments=0, refused=_WINDOW),
+        OptionSpec(name="--hashlimit-rate-interval", refused=_WINDOW),
+    ),
+    meaning=_hashlimit,
+)
+"""``-m hashlimit`` (``xt_hashlimit``, revision 3).
+
+A bucket holds ``user2credits(average * burst)`` of 64 bits: above the 37 packets of an hourly rate it wraps
+around. One that has not been met for the time of ``--hashlimit-htable-expire``, in milliseconds, is full
+again; without, that is the unit of the rate.
+"""
