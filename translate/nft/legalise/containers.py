@@ -26,7 +26,9 @@ from translate.ir import (
     Choose,
     Drop,
     Entry,
+    Family,
     Field,
+    FieldTest,
     Goto,
     Interval,
     Jump,
@@ -55,7 +57,7 @@ from translate.nft.legalise.connmarks import stands_apart
 from translate.nft.legalise.datamaps import dnat_targets, same_actions
 from translate.nft.legalise.draft import Draft
 from translate.nft.legalise.headerchanges import is_single
-from translate.nft.legalise.headers import PORTS, protocol_among, transports
+from translate.nft.legalise.headers import CT_PORTS, PORTS, protocol_among, transports
 from translate.nft.legalise.natports import needs_transport
 from translate.nft.legalise.rules import statements, write_rule
 from translate.nft.limits.inexpressible import check_field, check_value
@@ -69,8 +71,9 @@ _FIB: Final = frozenset({Field.FIB_SADDR_TYPE, Field.FIB_DADDR_TYPE})
 def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
     """Write a lookup as a map or a set, with the rule that uses it. Raises CannotSay."""
     _no_alternatives(draft, lookup.tests)
-    parts = draft.matches(lookup.tests)
-    known = transports(lookup.tests)
+    asked = _with_protocol(lookup, draft.family)
+    parts = draft.matches(asked)
+    known = transports(asked)
     ports = not PORTS.isdisjoint(lookup.fields)
     if ports and Field.L4PROTO not in lookup.fields and not (known and set(known) <= PORT_PROTOCOLS):
         parts.append(protocol_among(PORT_PROTOCOLS))
@@ -119,6 +122,23 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
             lookup=lookup,
         )
     )
+
+
+def _with_protocol(lookup: Lookup, family: Family) -> tuple[Test, ...]:
+    """Return the tests, led by the protocol that the key implies where a port of the connection is tested.
+
+    Otherwise the match that nft wants before such a port would name another protocol than the key's.
+    """
+    if not transports(lookup.tests) and any(
+        isinstance(t, FieldTest) and t.field in CT_PORTS for t in lookup.tests
+    ):
+        icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
+        for each in lookup.fields:
+            if each in (Field.ICMP_TYPE, Field.ICMP_CODE):
+                return (protocol_among((icmp,)), *lookup.tests)
+            if each is Field.TCP_FLAGS:
+                return (protocol_among((Protocol.TCP,)), *lookup.tests)
+    return lookup.tests
 
 
 def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, tuple[int, ...]]]:

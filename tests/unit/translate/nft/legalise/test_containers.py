@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.translate.helpers.rules import program
-from translate.ir import Dnat, Goto, Jump
-from translate.nft.legal import DnatTarget, DnatTo, InSet, LegalMap, LegalRule, VerdictOf
+from translate.ir import Dnat, Field, Goto, Jump, Protocol
+from translate.nft.legal import AnyProtocol, DnatTarget, DnatTo, InSet, LegalMap, LegalRule, VerdictOf
 from translate.nft.legalise import legalise
+from translate.nft.legalise.headers import protocol_among
 
 DNAT = "-A PREROUTING -p tcp -m tcp --dport {} -j DNAT --to-destination {}"
 
@@ -48,3 +49,11 @@ def test_other_entries_are_a_verdict_map(second: str, kind: type) -> None:
     assert isinstance(rule.parts[-1], VerdictOf)
     assert isinstance(container.elements[1].data, kind)
     assert rule.calls
+
+
+def test_the_protocol_of_the_key_stands_before_a_port_of_the_connection() -> None:
+    rule = "-A FORWARD -p icmp -m conntrack --ctorigdstport 53 -m icmp --icmp-type {} -j DROP"
+    container, asks = only("filter", rule.format(8), rule.format(0))
+    assert container.key == (Field.ICMP_TYPE,)
+    assert asks.parts[0] == protocol_among((Protocol.ICMP,))
+    assert not any(isinstance(part, AnyProtocol) for part in asks.parts)
