@@ -37,7 +37,8 @@ class Printed:
     """The tail of a row, after source and destination, as words of a rule.
 
     ``translated`` is the address and port behind ``to:``, which may be a name or be masked. ``unknown`` has
-    the tests of users and groups that are printed by name.
+    the tests of users and groups that are printed by name, and those of ``-m hashlimit``, whose table is not
+    printed.
     """
 
     goto: bool = False
@@ -181,6 +182,11 @@ def _owner(row: Printed, found: re.Match[str]) -> None:
     who = "user" if kind == "UID" else "group"
     row.unknown.append(Unknown(f'the {who} "{value}" is printed by name', Hidden.TESTS, (asked,)))
 
+
+_HASHLIMIT: Final = re.compile(
+    r"limit: (?:up to|above) \S+ burst \S+(?: (?:mode \S+|htable-\w+ \d+|(?:src|dst)mask \d+))*(?= |$)"
+)
+_NO_TABLE: Final = Unknown("the listing hides the name of a table of -m hashlimit", Hidden.TESTS)
 
 _COMMENT: Final = re.compile(r"/\* (.*?) \*/(?= |$)")
 
@@ -337,6 +343,10 @@ def _one(row: Printed, text: str, at: int, target: str | None) -> int:
     found = _OWNER.match(text, at)
     if found is not None:
         _owner(row, found)
+        return found.end()
+    found = _HASHLIMIT.match(text, at)
+    if found is not None:
+        row.unknown.append(_NO_TABLE)
         return found.end()
     for pattern, words in _MATCHES:
         found = pattern.match(text, at)
