@@ -42,8 +42,12 @@ OTHER_FAMILY = re.compile(r" (-4|-6|--ipv4|--ipv6)( |$)")
 LATE = re.compile(r" ! (?!-)| -[sdiop] ! ")
 """``--dport ! 53``, as releases before 1.8.8 took it (and ``-i !``, which is a device of that name now)."""
 
+HELP = re.compile(r" --h(e|el|elp)?( |$)")
+"""``--help`` and its abbreviations, of which iptables prints its help and loads nothing."""
+
 NOT_THERE = re.compile(
-    rf"--match-set foo | CT .*--[ht]|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
+    r"--match-set (?!(nets|pairs) )\S+ | CT .*--[ht]"
+    rf"|--nfacct-name (?!({'|'.join(map(re.escape, ACCOUNTS))}|a*|\"\")( |$))"
 )
 """Objects that are named and not made, and helpers; whether one is there says nothing of the rule."""
 
@@ -73,7 +77,7 @@ class Compared:
         ours, why = read(text, self.family)
         self.became[f"{'accepted' if saved else 'refused'}, {'read' if ours else 'not read'}"] += 1
         rule = text.splitlines()[-2]
-        if any(known.search(rule) for known in (OTHER_FAMILY, LATE, NOT_THERE)):
+        if any(known.search(rule) for known in (OTHER_FAMILY, LATE, HELP, NOT_THERE)):
             return
         if saved is None and ours is not None:
             if any(ours.unknowns()):

@@ -119,12 +119,20 @@ FAULTS = (
         containers,
         "_resets_behind_others",
         lambda *_: False,
-        4,
+        14,
+        Family.IP6,
+    ),
+    Fault(
+        "a key of ICMP stands behind another protocol",
+        containers,
+        "_with_protocol",
+        lambda lookup, _: lookup.tests,
+        0,
         Family.IP,
     ),
     Fault("a broadcast address is a source", matches, "_NO_BROADCAST", "", 1, Family.IP),
     Fault(
-        "gotos are too deep", import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99, 0, Family.IP
+        "gotos are too deep", import_module("translate.nft.legalise.chains"), "MAX_DEPTH", 99, 2, Family.IP6
     ),
     Fault("a prefix has variables", logging, "_VARIABLE", re.compile("(nothing)"), 0, Family.IP),
 )

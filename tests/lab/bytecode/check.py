@@ -162,9 +162,13 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
     )
     limits = [one.name for one in table.objects if isinstance(one, SharedLimit)]
     sets = {}
+    hashed = {}
     for one in table.sets:
-        name = re.sub(r", line \d+$", "", one.note.removeprefix("recent "))
-        sets[one.name] = RecentSet(name, one.timeout)
+        kind, _, name = re.sub(r", line \d+$", "", one.note).partition(" ")
+        if kind == "hashlimit":
+            hashed[one.name] = name
+        else:
+            sets[one.name] = RecentSet(name, one.timeout)
     names = Names(
         chains={
             made.name: chain.name
@@ -175,6 +179,7 @@ def _surroundings(program: Program, table: NftTable) -> tuple[World, Names]:
             c.name: c.note.removeprefix("nfacct ") for c in table.objects if isinstance(c, SharedCounter)
         },
         limits=dict(zip(limits, buckets(program), strict=True)),
+        hashed=hashed,
         sets=sets,
         lists=tuple(world.lists),
     )

@@ -25,6 +25,7 @@ from translate.ir import (
     Family,
     Field,
     FieldTest,
+    HashLimit,
     Interval,
     Limit,
     Lookup,
@@ -156,6 +157,7 @@ class _Drawer:
         fields = {test.field for test in way}
         known = {f: self._any(f) for f in Field if f not in _ICMP_FIELDS}
         known |= {Field.FRAGMENT: 0, Field.CT_STATE: self.draw.choice(tuple(TRACKED))}
+        known |= {Field.SOCKET: 1, Field.TAKER: 1}
         known[Field.SADDR] = _SOURCE[self.world.family]
         sample = Sample(
             family=self.world.family,
@@ -206,6 +208,8 @@ class _Drawer:
         fields = {test.field for test in self.asked} | {Field.L4PROTO, Field.CT_STATE}
         fields |= {Field.SADDR} if Field.REVERSE_PATH in fields else set()
         fields |= {Field.FRAGMENT} if fields & _HEADER_FIELDS else set()
+        fields |= {Field.SOCKET} if any(f.name.startswith("SOCKET") for f in fields) else set()
+        fields |= {Field.TAKER} if any(f.name.startswith("TAKER") for f in fields) else set()
         return sorted(fields, key=lambda f: f.name)
 
     def beside(self, witness: Sample) -> Iterator[Sample]:
@@ -233,7 +237,7 @@ class _Drawer:
         for drawn in sorted(draws):
             if 0 <= drawn < RANDOM_RANGE:
                 yield replace(witness, draw=drawn)
-        if self._asks(Limit):
+        if self._asks(Limit) or self._asks(HashLimit):
             yield replace(witness, within=False)
         if self._asks(Recent):
             for ages in _AGES:
@@ -241,9 +245,10 @@ class _Drawer:
         fields = {test.field for test in self.asked}
         if fields & {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK}:
             back = witness.having(Field.REVERSE_PATH, 1)
-            yield replace(back, broadcast_back=True)
-            yield replace(back.having(Field.SADDR, 0xFFFFFFFF), broadcast_back=False)
-            yield replace(back.having(Field.SADDR, 0), broadcast_back=False)
+            for source in (0, 0xFFFFFFFF):
+                yield back.having(Field.SADDR, source)
+            if self.world.family is Family.IP:  # IPv6 has no broadcast addresses
+                yield replace(back, broadcast_back=True)
         if Field.ETHER_SADDR in fields:
             yield replace(witness, ether=False)
         if Field.BRIDGED in fields:

@@ -182,11 +182,15 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSet:
-    """``dynset``: ``operation`` is add, update or delete."""
+    """``dynset``: ``operation`` is add, update or delete.
+
+    ``over`` says how a limit of the element is asked, None without one.
+    """
 
     operation: str
     set: int
     register: int
+    over: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +342,13 @@ _META: Final = {
     6: "iifname",
     7: "oifname",
     8: "iiftype",
+    10: "skuid",
+    11: "skgid",
     12: "nftrace",
     16: "l4proto",
     19: "pkttype",
+    23: "cgroup",
+    25: "ipsec",
     26: "iifkind",
 }
 _META_SET: Final = frozenset({"priority", "mark", "nftrace"})
@@ -368,6 +376,8 @@ _FIB_PRESENT: Final = 32
 _OPERATORS: Final = ("eq", "neq", "lt", "lte", "gt", "gte")
 _OBJECTS: Final[dict[int, type[Count | Help | Take]]] = {1: Count, 3: Help, 4: Take}
 """The classes of references to objects, by ``NFT_OBJECT_*``."""
+_LIMIT_OVER: Final = 1
+_SOCKET: Final = {0: "transparent", 2: "wildcard"}
 _UPDATES: Final = ("add", "update", "delete")
 _VERDICTS: Final = {0: "drop", 1: "accept", -1: "continue", -3: "jump", -4: "goto", -5: "return"}
 
@@ -433,6 +443,16 @@ _IPV4_CHECKSUM: Final = (1, 10)
 """``NFT_PAYLOAD_CSUM_INET``, and where the checksum is."""
 
 
+def _dynset(a: Attributes) -> Instruction:
+    over = None
+    if 7 in a:
+        held = attributes(a[7])
+        if text(held[1]) != "limit":
+            raise KeyError(text(held[1]))
+        over = bool(number(attributes(held[2]).get(5)) & _LIMIT_OVER)
+    return UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4]), over)
+
+
 def _ct(a: Attributes) -> Instruction:
     key = _CT[number(a[2])]
     if 4 not in a:
@@ -445,9 +465,13 @@ def _ct(a: Attributes) -> Instruction:
 
 
 def _rt(a: Attributes) -> Instruction:
-    if number(a[2]) != 3:  # NFT_RT_TCPMSS
-        raise KeyError("a key of rt other than mtu")
-    return LoadRoute(number(a[1]))
+    match number(a[2]):
+        case 3:  # NFT_RT_TCPMSS
+            return LoadRoute(number(a[1]))
+        case 4:  # NFT_RT_XFRM
+            return LoadMeta("rt ipsec", number(a[1]))
+        case key:
+            raise KeyError(key)
 
 
 def _exthdr(a: Attributes) -> Instruction:
@@ -505,7 +529,8 @@ _KINDS: Final[Mapping[str, Callable[[Attributes], Instruction]]] = {
     "lookup": lambda a: LookUp(
         number(a[4]), number(a[2]), number(a[3]) if 3 in a else None, bool(number(a.get(5)))
     ),
-    "dynset": lambda a: UpdateSet(_UPDATES[number(a[3])], number(a[2]), number(a[4])),
+    "dynset": _dynset,
+    "socket": lambda a: LoadMeta(f"socket {_SOCKET[number(a[1])]}", number(a[2])),
     "objref": lambda a: _OBJECTS[number(a[1])](text(a[2])),
     "nat": lambda a: Nat(("snat", "dnat")[number(a[1])], _ends(a, 3), _ends(a, 5), number(a.get(7))),
     "masq": lambda a: Nat("masq", None, _ends(a, 2), number(a.get(1))),

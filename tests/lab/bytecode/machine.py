@@ -50,6 +50,13 @@ __all__ = ["Names", "RecentSet", "run"]
 _WORD: Final = 4
 _NAME: Final = 16  # IFNAMSIZ
 _RANDOM_BITS: Final = 31
+_OF_SOCKET: Final = {
+    "skuid": Field.SOCKET_UID,
+    "skgid": Field.SOCKET_GID,
+    "cgroup": Field.SOCKET_CLASS,
+    "socket transparent": Field.TAKER_TRANSPARENT,
+    "socket wildcard": Field.TAKER_WILDCARD,
+}
 _NAT_OPTIONS: Final = 0x1C  # NF_NAT_RANGE_PROTO_RANDOM, _PERSISTENT, _PROTO_RANDOM_FULLY
 
 
@@ -71,6 +78,7 @@ class Names:
     chains: Mapping[str, str]
     counters: Mapping[str, str]
     limits: Mapping[str, str]
+    hashed: Mapping[str, str]
     sets: Mapping[str, RecentSet]
     lists: tuple[str, ...]
 
@@ -262,6 +270,11 @@ class _Rule:
 
     def _update(self, asked: UpdateSet) -> None:
         contents = self._whole.listing.sets[asked.set]
+        if asked.over is not None:
+            self._state.note("take", self._whole.names.hashed[contents.name])
+            if self._state.sample.within is asked.over:
+                raise _Break
+            return
         known = self._whole.names.sets[contents.name]
         key = self._get(asked.register, contents.width)
         self._state.listed[known.list, known.timeout, key] = asked.operation != "delete"
@@ -285,12 +298,24 @@ class _Rule:
                 name = sample.values[Field.IIF if key == "iifname" else Field.OIF]
                 assert isinstance(name, str)
                 return name.encode().ljust(_NAME, b"\0")
+            case "skuid" | "skgid" | "cgroup":
+                return _number(self._present(_OF_SOCKET[key]), _WORD)
+            case "socket transparent" | "socket wildcard":
+                return _number(self._present(_OF_SOCKET[key]), 1)
+            case "ipsec" | "rt ipsec":
+                return _number(sample.number(Field.IPSEC_IN if key == "ipsec" else Field.IPSEC_OUT), 1)
             case "iifkind":
                 if sample.kind is None:
                     raise _Break
                 return sample.kind.encode().ljust(_NAME, b"\0")
             case _:
                 raise ValueError(f"meta {key} is not known")
+
+    def _present(self, asked: Field) -> int:
+        value = self._state.get(asked)
+        if not isinstance(value, int):
+            raise _Break
+        return value
 
     def _payload(self, base: str, offset: int, length: int) -> bytes:
         sample = self._state.sample

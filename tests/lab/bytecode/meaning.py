@@ -75,6 +75,7 @@ from translate.ir import (
     Trace,
     ZoneSide,
 )
+from translate.passes.normalise import canonical
 
 __all__ = ["World", "holds", "perform"]
 
@@ -93,6 +94,9 @@ class World:
 
 def perform(statement: Statement, state: State, world: World) -> bool:
     """Do to ``state`` what the statement says; return whether the next statement follows."""
+    limited = any(isinstance(test, Limit) for test in statement.tests)
+    if limited and canonical(statement.tests, world.family) is None:
+        return True  # what never holds takes from no bucket but its own, which nobody else asks
     if not all(_holds(test, state, world) for test in statement.tests):
         return True
     match statement:
@@ -231,7 +235,7 @@ def _act(actions: Sequence[Action], state: State) -> bool:
                 state.note("reject", *_REJECTS[kind])
                 return False
             case Dnat(addresses=addresses, ports=ports):
-                state.translate("dnat", _range(addresses), _range(ports.interval), _options(ports))
+                state.translate("dnat", _range(addresses), _bound(ports, state), _options(ports))
                 return False
             case Snat(addresses=addresses, ports=ports):
                 state.translate("snat", _range(addresses), _range(ports.interval), _options(ports))
@@ -301,6 +305,16 @@ def _connmark(action: SetConnmark | SaveMark | RestoreMark, state: State) -> Non
 
 def _range(interval: Interval | None) -> tuple[int, int] | None:
     return None if interval is None else (interval.low, interval.high)
+
+
+def _bound(ports: NatPorts, state: State) -> tuple[int, int] | None:
+    """Return the range of a destination port: one port where it is counted from the packet's."""
+    given = ports.interval
+    if given is None or ports.base is None:
+        return _range(given)
+    old = state.sample.number(Field.DPORT)
+    new = given.low + (old - ports.base) % 0x10000 % given.size
+    return new, new
 
 
 def _options(ports: NatPorts) -> int:

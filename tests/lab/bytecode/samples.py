@@ -154,6 +154,10 @@ class State:
             return self.connmark if asked is Field.CT_MARK else sample.values[asked]
         proto = sample.number(Field.L4PROTO)
         match asked:
+            case Field.SOCKET_UID | Field.SOCKET_GID | Field.SOCKET_CLASS:
+                return sample.values[asked] if sample.values[Field.SOCKET] else None
+            case Field.TAKER_WILDCARD | Field.TAKER_TRANSPARENT:
+                return sample.values[asked] if sample.values[Field.TAKER] else None
             case Field.TOS:
                 return self.tos
             case Field.TTL:

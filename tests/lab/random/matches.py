@@ -240,7 +240,7 @@ class _Table:
             f"addrtype {self._not()}--{side}-type {draw.choice(self.words.types)}",
             f"statistic --mode random {self._not()}--probability {draw.choice(('0.5', '0.00000000047'))}",
             *[f"statistic --mode nth {self._not()}--every {every} --packet {draw.randrange(every)}"] * 2,
-            *[f"limit --limit {every}/hour --limit-burst {draw.choice((1, 2, 4))}"] * 2,
+            f"limit --limit {every}/hour --limit-burst {draw.choice((1, 2, 4))}",
             f"hashlimit --hashlimit-upto 1/hour --hashlimit-burst {every} --hashlimit-name {side}"
             f" --hashlimit-mode {side}ip",
             f"iprange {self._not()}--{side}-range {draw.choice(self.words.ranges)}",
@@ -250,7 +250,7 @@ class _Table:
         ]
         if hook in ("OUTPUT", "POSTROUTING"):
             owners = draw.choice(("uid-owner 0", "uid-owner 1-1000", "gid-owner 0", "socket-exists"))
-            modules += [f"owner {self._not()}--{owners}"] * 2
+            modules.append(f"owner {self._not()}--{owners}")
         if hook in ("PREROUTING", "INPUT", "FORWARD"):
             modules.append(f"physdev {self._not()}--physdev-is-in")
         if hook == "PREROUTING" and self.name in ("raw", "mangle") and self.family is Family.IP:

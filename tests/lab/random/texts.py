@@ -291,8 +291,9 @@ def _pools(family: Family) -> dict[str, _Pool]:
         ),
         "way": (("in", "out"), ("", "IN", "fwd")),
         "policy": (("none", "ipsec"), ("", "any", "IPSEC")),
+        "label": (("one", "two"), ("", "a" * 31)),
         "keys": (("srcip", "srcip,dstport", "dstip,srcport", "srcip,dstip"), ("", "SRCIP", "srcip,", "src")),
-        "length": (("0", "8", "24", "32"), ("33", "129", "-1", "255.0.0.0", "")),
+        "prefix-length": (("0", "8", "24", "32"), ("33", "129", "-1", "255.0.0.0", "")),
         "table": (("100", "1000", "60000"), ("0", "-1", "x", "0x10", "")),
         "burst": (("1", "5", "20", "37"), ("0", "39", "10000", "10001", *_ODD_NUMBERS)),
         "hits": (("1", "2", "20"), _ODD_NUMBERS),
@@ -336,8 +337,8 @@ KINDS: Final = {
         **dict.fromkeys(("--hashlimit-upto", "--hashlimit-above"), "rate"),
         "--hashlimit-burst": "burst",
         "--hashlimit-mode": "keys",
-        "--hashlimit-name": "name",
-        **dict.fromkeys(("--hashlimit-srcmask", "--hashlimit-dstmask"), "length"),
+        "--hashlimit-name": "label",
+        **dict.fromkeys(("--hashlimit-srcmask", "--hashlimit-dstmask"), "prefix-length"),
         **dict.fromkeys(
             (f"--hashlimit-htable-{what}" for what in ("size", "max", "gcinterval", "expire")), "table"
         ),

@@ -26,7 +26,9 @@ from tests.lab.bytecode.machine import Names, run
 from tests.lab.bytecode.samples import Sample, State
 from translate.ir import ConnectionState, Family, Field
 
-NAMES = Names(chains={"called": "filter/called"}, counters={"k": "k"}, limits={}, sets={}, lists=())
+NAMES = Names(
+    chains={"called": "filter/called"}, counters={"k": "k"}, limits={}, hashed={}, sets={}, lists=()
+)
 COUNT = Count("k")
 
 

@@ -30,6 +30,7 @@ from backends.simulator.conntrack.skb import Skb
 from backends.simulator.matching.assumptions import Assumptions
 from backends.simulator.matching.conditions import Memory
 from backends.simulator.matching.fields import View
+from backends.simulator.matching.hashlimits import HashTables
 from backends.simulator.matching.recent import RecentLists
 from backends.simulator.routing.router import router_of
 from backends.simulator.walk.checkpoint import Checkpoint
@@ -259,7 +260,13 @@ def simulated(rules: Rules, table: TableName, view: View) -> dict[Ended, Fractio
     def once(chooser: Chooser[Checkpoint]) -> Ended:
         entry = view.skb.entry and dataclasses.replace(view.skb.entry)
         skb = dataclasses.replace(view.skb, entry=entry)
-        memory = Memory(chooser, Ports(chooser), RecentLists(prepared.recent), Assumptions(chooser))
+        memory = Memory(
+            chooser,
+            Ports(chooser),
+            RecentLists(prepared.recent),
+            Assumptions(chooser),
+            HashTables(prepared.hashed),
+        )
         decided = FastWalk(memory, chooser).table(here, dataclasses.replace(view, skb=skb))
         return decided, skb.mark, int(skb.ct_state), entry and entry.mark
 
