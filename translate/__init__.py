@@ -1,4 +1,4 @@
-"""Rules in, objects and programs out: the pure half of nfparity.
+"""The translator, without I/O: rules as text in, nftables text and tc programs out.
 
 ``read`` turns text into a :class:`~translate.ir.Ruleset`, ``passes`` lowers it to a
 :class:`~translate.ir.Program`, ``write``, ``nft`` and ``bpf`` print. Nothing here does I/O, reads a

@@ -1,8 +1,7 @@
-"""Python's cyclic garbage collector, out of the way while millions of objects are made.
+"""Pauses of Python's cyclic garbage collector while millions of objects are made.
 
-What reading, lowering and emitting make are trees of frozen nodes: no cycles, nothing to collect. The
-collector would walk all of them again and again as they grow, which takes longer than half of the
-work itself.
+Reading, lowering and emitting make trees of frozen nodes, which have no cycles to collect. The collector
+would walk the growing trees again and again, which takes more than half as long as the work itself.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the cyclic collector from running meanwhile, in the whole process.
+    """Pause the cyclic collector of the whole process inside a ``with`` block or a decorated function.
 
-    Also a decorator. Afterwards it runs again if it ran before. What is freed by reference counts is
-    freed as ever.
+    Afterwards it is enabled again if it was enabled before. Reference counting still frees objects.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,10 +1,10 @@
-"""The errors of the pure half, as one tree.
+"""The errors of the translator, as one tree.
 
 ::
 
     NfparityError                   anything that nfparity reports to its user
     ├── InputError                  exit status 2: the input is wrong or not expressible
-    │   ├── ParseError              text that is not what it says it is; one or more Diagnostics
+    │   ├── ParseError              text that could not be read; one or more Diagnostics
     │   └── UnsupportedError        a rule that a backend cannot express; one or more Refusals
     └── MachineError                exit status 3: privileges, tools, kernel features
 
@@ -35,9 +35,9 @@ _MOST_LINES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong with an input: where, what was found, what to do.
+    """An error in an input: its place, a message and a hint.
 
-    ``message`` is lower case without a full stop; ``hint`` says what to do, where that is known.
+    ``message`` is lower case without a full stop; ``hint`` says how to correct the input, or is empty.
     """
 
     origin: Origin
@@ -45,7 +45,7 @@ class Diagnostic:
     hint: str | None = None
 
     def render(self) -> str:
-        """Return ``file:line:column: message``, the line itself and a caret under the column."""
+        """Return ``file:line:column: message``, the source line and a caret under the column."""
         head = f"{self.origin}: {self.message}"
         if self.hint is not None:
             head += f"; {self.hint}"
@@ -75,10 +75,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A rule that one backend expresses with a difference that is known, and what it is.
+    """A known difference between a rule and its translation by one backend.
 
-    For limits that no packet meets before many others have passed (how many addresses a list
-    holds). ``feature`` as in :class:`Refusal`.
+    Only for limits that take many packets to reach (the number of addresses in a list).
+    ``feature`` is as in :class:`Refusal`.
     """
 
     origin: Origin
@@ -92,7 +92,7 @@ class Note:
 
 
 class NfparityError(Exception):
-    """Anything that nfparity reports to its user in words instead of a traceback."""
+    """An error that nfparity reports as a message instead of a traceback."""
 
 
 class InputError(NfparityError):
@@ -119,7 +119,7 @@ class UnsupportedError(InputError):
 
 
 def _grouped(refusals: tuple[Refusal, ...]) -> Iterator[str]:
-    """Yield the first refusal for each reason in full, with the lines of all other rules that it concerns."""
+    """Yield the first refusal for each reason in full, with the lines of all other rules refused for it."""
     groups: dict[tuple[str, str, str], list[Refusal]] = {}
     for refusal in refusals:
         groups.setdefault((refusal.backend, refusal.feature, refusal.reason), []).append(refusal)

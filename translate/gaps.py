@@ -1,7 +1,7 @@
 """Gaps: refused rules that a translation leaves out at the user's request, each with a counter in its place.
 
-A translation with gaps is not the ruleset: it is for reading, and for finding out what is left to do. Nothing
-but ``nfparity translate --keep-going`` makes one.
+A translation with gaps is not equivalent to the rules. It is made for reading, by
+``nfparity translate --keep-going`` only.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def translate_with_gaps(
 ) -> tuple[_Output, tuple[Refusal, ...]]:
     """Return the translation without the rules that ``translate`` refuses, and one refusal for each of them.
 
-    Left-out rules are replaced as in :func:`leave_out`, with all their tests at first. A rule that is refused
-    again loses its tests too. The refusals are in the order of lines.
+    Refused rules are replaced as in :func:`leave_out`, at first with all their tests. A rule that is refused
+    again loses its tests too. The refusals are sorted by line.
     Raises UnsupportedError for a refusal that names no line, or that stays without the rule's tests.
     """
     gaps: dict[Origin, Refusal] = {}
@@ -43,10 +43,10 @@ def translate_with_gaps(
 
 
 def leave_out(ruleset: Ruleset, gaps: Collection[Origin], *, bare: Collection[Origin] = ()) -> Ruleset:
-    """Return the ruleset with a counter in the place of each rule that stands at one of ``gaps``.
+    """Return the ruleset with a counter in place of each rule whose origin is in ``gaps``.
 
-    It counts the packets that pass the modelled tests of the rule. At one of ``bare`` it counts all packets
-    that reach the rule, because one of its tests was refused.
+    It counts the packets that pass the modelled tests of the rule. If the origin is in ``bare``, where a test
+    was refused, it counts all packets that reach the rule.
     """
 
     def counter(rule: Rule) -> Rule:

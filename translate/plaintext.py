@@ -1,8 +1,8 @@
 """Files as they come from other machines: byte order marks, UTF-16, and lines that end in CR LF.
 
-iptables-restore takes none of them: with CR LF a table is called ``filter\\r``. But they say nothing of the
-rules; an editor or a shell of Windows has added them to a file on its way here. So every input is read
-without them: rules, ipsets, nodes, corpora, nftables rulesets, JSON.
+iptables-restore accepts none of them: with CR LF a table is called ``filter\\r``. They come from an editor or
+a shell of Windows and mean nothing for the rules. So they are removed from every input: rules, ipsets, nodes,
+corpora, nftables rulesets, JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from translate.ir.origin import Origin
 __all__ = ["plain"]
 
 _ENCODINGS: Final = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),  # begins as the mark of UTF-16 does
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # first: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),

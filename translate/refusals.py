@@ -1,4 +1,4 @@
-"""Refusals: the exception of translations that becomes one, and the features that all translations refuse."""
+"""Refusals: the exception that translations raise, and the features that all of them refuse."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The vocabulary: fields, tests, actions, the Ruleset as written and the Program as lowered.
 
 Everything in nfparity may import this package; it imports nothing but the standard library.
-The extensions of iptables are syntax (``translate.read``). Their meaning is a few kinds of test over one
-table of fields, verdicts and effects. Nodes are frozen, and sequences are tuples. A node that stands for
-input keeps its :class:`Origin`, which takes no part in equality.
+The extensions of iptables are syntax (``translate.read``). Here their meaning is expressed by a few kinds of
+test over one table of fields, and by verdicts and effects. Nodes are frozen, and sequences are tuples. A node
+that was read from input keeps its :class:`Origin`, which is not compared.
 """
 
 from translate.ir.actions import (

@@ -114,7 +114,7 @@ REJECT_ICMP_CODES: Final[Mapping[Family, Mapping[RejectKind, int]]] = {
         RejectKind.ICMP6_REJECT_ROUTE: 6,
     },
 }
-"""Codes of the destination unreachable that REJECT sends, all its answers but the RST.
+"""ICMP codes of the destination unreachable messages that REJECT sends: all its answers except the RST.
 
 From ``reject_tg``, ``reject_tg6``, linux/icmp.h and linux/icmpv6.h.
 """
@@ -137,10 +137,10 @@ class SetMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """Hand the packet to a transparent socket of the node, and drop it where there is none (``tproxy_tg4``).
+    """Hand the packet to a transparent socket of the node, or drop it if there is none (``tproxy_tg4``).
 
-    The socket is looked for at ``address`` (None: that of the in-device) and ``port`` (0: the packet's own).
-    With one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
+    The socket is looked up by ``address`` (None: that of the in-device) and ``port`` (0: the packet's own).
+    If there is one, ``mark = (mark & ~mask) ^ value``, and the packet passes the table.
     """
 
     address: int | None
@@ -151,16 +151,16 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class StripOptions:
-    """Overwrite TCP options of these numbers with fillers, in order (``tcpoptstrip_mangle_packet``)."""
+    """Overwrite the TCP options of these kinds with NOPs, in order (``tcpoptstrip_mangle_packet``)."""
 
     options: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LimitMss:
-    """Lower the MSS option of a SYN to ``mss``, or to what the paths' MTU leaves where that is None.
+    """Lower the MSS option of a SYN to ``mss``; None is the lower MTU of both directions less the headers.
 
-    A SYN without the option is given one of 536 (IPv6: 1220) at most, unless it carries data
+    A SYN without the option gets one of at most 536 (IPv6: 1220), unless it carries data
     (``tcpmss_mangle_packet``).
     """
 
@@ -171,7 +171,7 @@ class LimitMss:
 class SetConnmark:
     """``ctmark = (ctmark & ~mask) ^ value`` (``connmark_tg``, ``--set-xmark value/mask``).
 
-    This and the two that copy marks do nothing to a packet without a conntrack entry.
+    SetConnmark, SaveMark and RestoreMark do nothing to a packet without a conntrack entry.
     """
 
     value: int
@@ -211,14 +211,14 @@ class SetTtl:
 
 @dataclass(frozen=True, slots=True)
 class AddTtl:
-    """``ttl = ttl + number``, but from 0 to 255 (``ttl_tg``, ``hl_tg6``); ``number`` may be negative."""
+    """``ttl = ttl + number``, limited to 0 to 255 (``ttl_tg``, ``hl_tg6``); ``number`` may be negative."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatPorts:
-    """The choice of a port by NAT: its range and its randomness.
+    """The ports that NAT may choose, and how it chooses.
 
     ``interval`` is None when no port was given. Without ``random`` or ``fully_random`` the
     kernel keeps the packet's port if it is in range and free (``get_unique_tuple``, ``nf_nat_core.c``).
@@ -263,7 +263,7 @@ class Masquerade:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Bind the destination to the in-device's address, or to 127.0.0.1 for packets made here."""
+    """Bind the destination to the in-device's address, or to 127.0.0.1 (``::1``) at OUTPUT."""
 
     ports: NatPorts
 
@@ -274,7 +274,7 @@ class NoTrack:
 
 
 class ZoneSide(StrEnum):
-    """The directions of a connection whose tuples are in its zone; the others are in zone 0."""
+    """The directions of a connection whose tuples are in its zone; the other direction is in zone 0."""
 
     BOTH = "both"
     ORIGINAL = "original"
@@ -283,12 +283,12 @@ class ZoneSide(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """Say where conntrack looks for a packet's connection, and what a new one gets (``xt_ct_target``).
+    """Attach a conntrack template with the zone and settings of a new connection (``xt_ct_target``).
 
-    ``zone`` is None for the packet's mark as it is when conntrack sees it. ``helper`` and ``timeout`` name
-    what a new connection gets, empty for none; a helper is for one ``protocol``. ``events`` and
-    ``expectation_events`` are those that are reported of it, None for all. A packet that has a connection, a
-    template or is UNTRACKED keeps that.
+    ``zone`` None takes the zone from the packet's mark when conntrack sees the packet. ``helper`` and
+    ``timeout`` are names, empty for none; a helper is for one ``protocol``. ``events`` and
+    ``expectation_events`` are the events to report, None for all. A packet that is UNTRACKED or already has a
+    connection or a template is not changed.
     """
 
     zone: int | None = 0

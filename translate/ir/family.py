@@ -40,7 +40,7 @@ def format_address(family: Family, value: int) -> str:
 def parse_address(family: Family, text: str) -> int:
     """Return the integer of an address in canonical text form.
 
-    Raises ValueError when ``text`` is no such address (``10.1`` and ``010.0.0.1`` are not).
+    Raises ValueError for any other text, also for ``10.1`` and ``010.0.0.1``.
     """
     try:
         return int.from_bytes(socket.inet_pton(family.socket_family, text), "big")

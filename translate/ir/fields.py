@@ -1,4 +1,4 @@
-"""The table of fields: everything that a test can read of a packet, one row each."""
+"""The table of fields: a row for each property of a packet that a test can read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Presence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One field. ``steady``: no rule changes it before control comes back to the rule that tested it."""
+    """Properties of a field. ``steady``: no rule changes it before control returns to the testing rule."""
 
     text: str
     bits: int | None  # None: an address, as wide as the family; 0: a name
@@ -65,12 +65,12 @@ class Field(Enum):
     LENGTH = _Row("ip.length", 32, _ALWAYS, steady=True)  # headers included; more than 16 bits in a jumbogram
     TTL = _Row("ip.ttl", 8, _ALWAYS)
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
-    ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent unless it came by Ethernet
+    ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent without Ethernet
     PACKET_TYPE = _Row("meta.pkttype", 8, _ALWAYS, steady=True)  # a PacketType
     MARK = _Row("meta.mark", 32, _ALWAYS, hexadecimal=True)
     IIF = _Row("meta.iif", 0, _ALWAYS)
     OIF = _Row("meta.oif", 0, _ALWAYS)
-    CT_STATE = _Row("ct.state", 8, _ALWAYS)  # exactly one ConnectionState
+    CT_STATE = _Row("ct.state", 8, _ALWAYS)  # one ConnectionState bit
     CT_STATUS = _Row("ct.status", 32, _CONNECTION)
     CT_MARK = _Row("ct.mark", 32, _CONNECTION, hexadecimal=True)
     CT_DIRECTION = _Row("ct.direction", 1, _CONNECTION)  # 0 original, 1 reply
@@ -91,14 +91,14 @@ class Field(Enum):
     FIB_DADDR_TYPE_OIF = _Row("fib.daddr.type.oif", 8)
 
     REVERSE_PATH = _Row("fib.saddr.back", 1, _ALWAYS)  # 1: the route to the source leaves by the in-device
-    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1, _ALWAYS)  # the same, routed by the packet's mark
-    BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in by a port of a bridge (br_netfilter)
+    REVERSE_PATH_BY_MARK = _Row("fib.saddr.back.mark", 1, _ALWAYS)  # the same, looked up with the mark
+    BRIDGED = _Row("meta.bridged", 1, _ALWAYS)  # 1: the packet came in through a bridge port (br_netfilter)
 
     SOCKET = _Row("socket", 1, _ALWAYS)  # 1: the packet comes from a socket of the node
-    SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened it; absent without one
+    SOCKET_UID = _Row("socket.uid", 32)  # of the process that opened the socket; absent without one
     SOCKET_GID = _Row("socket.gid", 32)
-    SOCKET_CLASS = _Row("socket.class", 32)  # of its cgroup (net_cls); absent without a socket
-    TAKER = _Row("taker", 1, _ALWAYS)  # 1: a socket of the node takes the packet, or listens for it
+    SOCKET_CLASS = _Row("socket.class", 32)  # net_cls class of its cgroup; absent without a socket
+    TAKER = _Row("taker", 1, _ALWAYS)  # 1: the packet belongs to a connected or listening socket
     TAKER_WILDCARD = _Row("taker.wildcard", 1)  # 1: bound to no address; absent without a full socket
     TAKER_TRANSPARENT = _Row("taker.transparent", 1)  # 1: it has IP_TRANSPARENT; absent without one
     IPSEC_IN = _Row("ipsec.in", 1, _ALWAYS)  # 1: the packet has come through IPsec

@@ -9,7 +9,7 @@ from translate.ir.values import Interval, Value
 __all__ = ["IntervalSet", "covers", "intersection", "intervals", "subtraction", "union"]
 
 IntervalSet = tuple[Interval, ...]
-"""Sorted, disjoint and non-adjacent, so that equal sets are equal tuples."""
+"""A set of integers: sorted, disjoint and non-adjacent intervals, so that equal sets are equal tuples."""
 
 
 def union(values: Iterable[Interval]) -> IntervalSet:
@@ -28,14 +28,14 @@ def union(values: Iterable[Interval]) -> IntervalSet:
 
 
 def intervals(values: tuple[Value, ...]) -> IntervalSet:
-    """Return the set of the numbers that a test of a numeric field names."""
+    """Return the set of numbers in the values of a numeric test."""
     if len(values) == 1 and isinstance(values[0], Interval):
         return values  # type: ignore[return-value]  # one interval
     return union(v for v in values if isinstance(v, Interval))
 
 
 def intersection(a: IntervalSet, b: IntervalSet) -> IntervalSet:
-    """Return the numbers in both."""
+    """Return the numbers that are in both sets."""
     if a == b:
         return a
     common: list[Interval] = []

@@ -1,8 +1,8 @@
-"""Live rules: those that the kernel checks when a table is loaded, because a hook leads to them.
+"""Live rules: rules that are reachable from a hook, which the kernel checks when a table is loaded.
 
 ``mark_source_chains`` of x_tables walks from each hook through the rules and into the chains that they call.
-It stops in a chain behind a rule that ends it for every packet. Rules that it does not reach are dead:
-dead chains may call each other in a loop, and may have targets that are not valid there.
+In each chain it stops after a rule that ends the chain for every packet. Rules that it does not reach are
+dead: dead chains may call each other in a loop, and may have targets that are invalid there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _is_end(rule: Rule) -> bool:
 
 
 def live_chains(chains: Iterable[Chain]) -> dict[str, tuple[Rule, ...]]:
-    """Return the chains of a table that a hook leads to, with their live rules, in the order of the table."""
+    """Return the chains of a table that are reachable from a hook, with their live rules, in table order."""
     known = {chain.name: chain for chain in chains}
     live = {chain.name: live_rules(chain) for chain in known.values() if chain.hook is not None}
     todo = list(live)

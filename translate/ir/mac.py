@@ -16,7 +16,7 @@ def format_mac(value: int) -> str:
 
 
 def parse_mac(text: str) -> int:
-    """Return a hardware address from six bytes in hexadecimal; ValueError when it is none."""
+    """Return a hardware address from six bytes in hexadecimal; raises ValueError for other text."""
     if not _MAC.fullmatch(text):
         raise ValueError(f"{text!r} is no hardware address; write six bytes like 02:00:00:00:01:01")
     return int(text.replace(":", ""), 16)

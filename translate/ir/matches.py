@@ -51,10 +51,10 @@ class FieldTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
-    """At least one of ``tests`` holds; the whole is negated, not its parts.
+    """True if at least one of ``tests`` holds; ``negated`` inverts the result, not each test.
 
     ``! --ctstate RELATED,DNAT`` is ``AnyOf((state is RELATED, status has DNAT), negated=True)``:
-    true of a packet without a conntrack entry, because neither part holds there.
+    true of a packet without a conntrack entry, because neither test holds there.
     """
 
     tests: tuple[FieldTest, ...]
@@ -71,7 +71,7 @@ class Random:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nth:
-    """True of one in ``every`` packets that reach the test, first after ``packet`` others.
+    """True for one in ``every`` packets that reach the test; the first ``packet`` packets do not match.
 
     ``packet`` is 0 to ``every - 1``. The counter belongs to the rule (``xt_statistic``, nth mode).
     """
@@ -83,11 +83,11 @@ class Nth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """True while a token bucket holds a packet's worth, which is then taken out of it (``xt_limit``).
+    """True while a token bucket has a token, which is then removed (``xt_limit``).
 
-    The bucket fills with time, up to ``capacity``, and is full at first. ``interval`` is the time in
-    which a packet's worth flows in; both are in nanoseconds. The bucket belongs to the rule, whoever calls
-    its chain. Lowering, which may write a rule in several places, gives it a name, ``bucket``.
+    The bucket is full at first. It gains one token in each ``interval``, up to ``capacity``; both are in
+    nanoseconds. Each rule has one bucket, whichever chain calls it. Lowering may copy a rule to several
+    places, and then ``bucket`` names the bucket that the copies share.
     """
 
     interval: int
@@ -96,7 +96,7 @@ class Limit:
 
     @property
     def burst(self) -> int:
-        """The packets that pass a full bucket at once."""
+        """The number of packets that a full bucket lets pass at once."""
         return self.capacity // self.interval
 
 
@@ -135,7 +135,7 @@ class SetDirection(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTest:
-    """The packet's fields, one per dimension, are a member of the ipset ``name``."""
+    """True if the packet's fields, one per dimension, are a member of the ipset ``name``."""
 
     name: str
     directions: tuple[SetDirection, ...]
@@ -155,9 +155,9 @@ class RecentMode(StrEnum):
 class Recent:
     """``-m recent``: test or change the list ``name`` with the packet's address (``xt_recent``).
 
-    ``seconds`` and ``hitcount`` are None when not given. ``side`` says which address is the key;
-    ``mask`` is applied to it. With fields in ``key``, which lowering alone gives, ``name`` is many lists,
-    one for each value that these fields of the packet have.
+    ``seconds`` and ``hitcount`` are None when not given. ``side`` selects the source or the destination
+    address, and ``mask`` is applied to it. Lowering may add fields in ``key``: then there is a separate list
+    for each value of these fields.
     """
 
     name: str
@@ -185,7 +185,7 @@ Test = FieldTest | AnyOf | Random | Nth | Limit | HashLimit | SetTest | Recent |
 def flat(
     tests: Iterable[Test],
 ) -> Iterator[FieldTest | Random | Nth | Limit | HashLimit | SetTest | Recent | Account]:
-    """Yield the tests in order, each :class:`AnyOf` as its parts."""
+    """Yield the tests in order, with each :class:`AnyOf` replaced by its parts."""
     for test in tests:
         if isinstance(test, AnyOf):
             yield from test.tests

@@ -13,9 +13,9 @@ _SHOWN = 160
 class Origin:
     """A place in an input. ``line`` and ``column`` count from 1; 0 means the file as a whole.
 
-    ``text`` is the source line without its newline; it may be empty where no line exists
-    (a generated node); comments are read from it, and nothing that decides about packets.
-    ``several`` says that the node stands for several lines that differ in constants, of which this is one.
+    ``text`` is the source line without its newline, empty for a generated node. Only comments are read from
+    it, never a condition of a rule. ``several`` is true if the node was made from several lines that differ
+    in constants, of which this is one.
     """
 
     file: str
@@ -33,11 +33,11 @@ class Origin:
         return f"{self.place}:{self.column}" if self.line and self.column else self.place
 
     def at(self, column: int) -> Origin:
-        """Return the same line with another column."""
+        """Return the origin with another column."""
         return Origin(self.file, self.line, column, self.text)
 
     def of_several(self) -> Origin:
-        """Return the origin as one of several for a node; unchanged if it has no line."""
+        """Return the origin with ``several`` set; unchanged if it has no line."""
         if self.several or not self.line:
             return self
         return Origin(self.file, self.line, self.column, self.text, several=True)

@@ -31,13 +31,13 @@ __all__ = [
 
 
 def qualified(table: TableName, chain: str) -> str:
-    """Return the Program-wide name of a chain: tables may each have a chain of the same name."""
+    """Return the name of a chain in a Program; chains of two tables may have the same name."""
     return f"{table}/{chain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply:
-    """If all ``tests`` hold, do ``actions`` in order: effects first, at most one verdict, last."""
+    """If all ``tests`` hold, do ``actions`` in order: effects, then at most one verdict."""
 
     tests: tuple[Test, ...]
     actions: tuple[Action, ...]
@@ -46,7 +46,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key of a lookup (one value per field), and the actions for packets that have it."""
+    """A key of a lookup, with one value per field, and the actions for packets with that key."""
 
     key: tuple[Value, ...]
     actions: tuple[Action, ...]
@@ -55,10 +55,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """If all ``tests`` hold, look ``fields`` up and do the actions of the entry, if there is one.
+    """If all ``tests`` hold, look up ``fields`` and do the actions of the entry, if there is one.
 
-    Keys are pairwise disjoint, so at most one entry applies. A packet on which a field is absent
-    has no entry.
+    Keys are pairwise disjoint, so at most one entry matches. If a field is absent, no entry matches.
     """
 
     fields: tuple[Field, ...]
@@ -80,9 +79,9 @@ class Branch:
 class Choose:
     """If all ``tests`` hold, draw one branch by weight and do its actions.
 
-    Weights sum to 2**31. ``equal`` says that the ladder was kube-proxy's equal split over n
-    branches, whose weights differ only by rounding (by less than n parts in 2**31), so that an
-    emitter may draw uniformly from n. A branch without actions goes on with the next statement.
+    Weights sum to 2**31. ``equal`` is true for kube-proxy's equal split over n branches, whose weights differ
+    only by rounding (by less than n parts in 2**31), so that an emitter may draw uniformly from n.
+    After a branch without actions the next statement follows.
     """
 
     branches: tuple[Branch, ...]
@@ -95,7 +94,7 @@ Statement = Apply | Lookup | Choose
 
 
 def alternatives(statement: Statement) -> Sequence[Apply | Entry | Branch]:
-    """Return the alternatives of a statement, which does the actions of one of them at most."""
+    """Return the lists of actions of a statement, of which a packet gets at most one."""
     match statement:
         case Apply():
             return (statement,)

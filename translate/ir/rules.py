@@ -11,9 +11,9 @@ __all__ = ["Rules"]
 
 
 class Rules(Protocol):
-    """The rules of one family, for everything that can work on a sample of them or has others to ask.
+    """The rules of one family, with a sample that has one chain of each kind.
 
-    A :class:`Ruleset` is its own sample. The other form is that of :mod:`translate.condense`.
+    A :class:`Ruleset` is its own sample. The other implementation is in :mod:`translate.condense`.
     """
 
     @property
@@ -23,7 +23,7 @@ class Rules(Protocol):
 
     @property
     def sample(self) -> Ruleset:
-        """Everything but the rules of chains that are like other chains: policies, notes, tests of ipsets."""
+        """The ruleset without the rules of chains that differ from other chains in constants only."""
         ...
 
     def whole(self) -> Ruleset:
@@ -31,5 +31,5 @@ class Rules(Protocol):
         ...
 
     def noted(self, note: str) -> Rules:
-        """Return the rules with one more of :attr:`Ruleset.notes`."""
+        """Return the rules with one more note in :attr:`Ruleset.notes`."""
         ...

@@ -72,17 +72,17 @@ class Hidden(StrEnum):
     ACTION = "action"
     """The action of the rule."""
     RULES = "rules"
-    """The rule represents any number of rules."""
+    """The rule stands for any number of rules."""
     EFFECT = "effect"
-    """An effect on something that is not modelled: packets go on as they came."""
+    """An effect on something that is not modelled; packets pass unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part of a rule that is not known, and why. ``fields`` are those that hidden tests may read.
+    """A part of a rule that is not known, and why. ``fields`` are the fields that hidden tests may read.
 
-    ``extension`` names the match or target that is not modelled and that the rule keeps as spelled; it is
-    empty where the input does not show what the rule has.
+    ``extension`` names a match or target that is not modelled and is kept as spelled. It is empty if the
+    input does not show that part of the rule.
     """
 
     reason: str
@@ -103,10 +103,10 @@ class Rule:
     ``base`` (``-s``, ``-d``, ``-i``, ``-o``, ``-p``, ``-f``), ``matches`` and ``target`` are the
     spelling; only ``write`` and reports read them. ``tests`` and ``actions`` are the meaning.
     ``actions`` is empty for a rule without a target (it only counts), otherwise it has one.
-    ``target`` of a jump to a user chain has that chain's name; ``goto`` says that it was ``-g``.
+    ``target`` of a jump to a user chain is that chain's name; ``goto`` is true for ``-g``.
     ``unknown`` lists the parts of the rule that are not known: those that the input hides (``iptables -L``
     without ``-v`` hides interfaces), and matches and targets that are not modelled. Translation refuses the
-    rule with these reasons; the simulator follows both branches.
+    rule for these reasons; the simulator follows both branches.
     """
 
     tests: tuple[Test, ...]
@@ -130,7 +130,7 @@ class Rule:
     def is_undecided(self) -> bool:
         """Return whether the unknown parts of the rule may change where a packet goes.
 
-        It cannot where a rule only counts or logs, whether or not it matches, and changes no list.
+        They cannot in a rule that only counts or logs and changes no list.
         """
         if not self.unknown:
             return False
@@ -154,7 +154,7 @@ class Chain:
 
     @property
     def is_hidden(self) -> bool:
-        """Return whether the input does not show the chain: its only rule represents hidden ones."""
+        """Return whether the input does not show the chain: its only rule stands for hidden rules."""
         if len(self.rules) != 1:
             return False
         rule = self.rules[0]
@@ -190,9 +190,9 @@ class Table:
 class Ruleset:
     """All tables of one family, as read. ``source`` names the input; ``epilogue`` its last comments.
 
-    ``unknown`` says what the input as a whole does not show, for example the other tables; ``notes`` what
-    of it does not count, for example a table that another one replaces.
-    ``sets`` are the ipsets that rules ask, as far as they were given; a rule may name others.
+    ``unknown`` lists parts that the input does not show, for example the other tables; ``notes`` lists parts
+    of the input that have no effect, for example a table that a later one replaces.
+    ``sets`` are the ipsets that were given; a rule may name others.
     """
 
     family: Family
@@ -205,11 +205,11 @@ class Ruleset:
 
     @property
     def sample(self) -> Ruleset:
-        """The ruleset, which is read as a whole; see :class:`translate.ir.Rules`."""
+        """The ruleset itself; see :class:`translate.ir.Rules`."""
         return self
 
     def whole(self) -> Ruleset:
-        """Return the ruleset, which has every rule; see :class:`translate.ir.Rules`."""
+        """Return the ruleset itself, which has every rule; see :class:`translate.ir.Rules`."""
         return self
 
     def noted(self, note: str) -> Ruleset:
@@ -218,7 +218,7 @@ class Ruleset:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is no table."""
+        """Return whether the ruleset has no table."""
         return not self.tables
 
     def table(self, name: TableName) -> Table | None:

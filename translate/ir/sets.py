@@ -15,10 +15,10 @@ from translate.ir.values import Interval
 __all__ = ["SET_PORT_PROTOCOLS", "Cell", "IpSet", "SetElement", "SetOption", "SetType"]
 
 SET_PORT_PROTOCOLS: Final = frozenset({Protocol.TCP, Protocol.UDP, Protocol.SCTP, Protocol.UDPLITE})
-"""Protocols whose ports ``hash:…,port`` sets know (``get_port`` of ``ip_set_getport.c``).
+"""Protocols for which ``hash:…,port`` sets read a port (``get_port`` of ``ip_set_getport.c``).
 
-Of ICMP and ICMPv6 the "port" is ``type << 8 | code``, whichever direction is asked for; of every
-other protocol it is 0.
+For ICMP and ICMPv6 the "port" is ``type << 8 | code`` in both directions; for every other protocol it
+is 0.
 """
 
 
@@ -49,8 +49,8 @@ class SetType(StrEnum):
     def dimensions(self) -> tuple[tuple[Cell, ...], ...]:
         """The cells of each dimension; a rule gives one direction for each dimension.
 
-        A port comes with its protocol, except in ``bitmap:port``, which holds ports of TCP and UDP
-        without distinction and no other protocol (``ip_set_get_ip_port`` of ``ip_set_bitmap_port.c``).
+        A port comes with its protocol, except in ``bitmap:port``, whose ports are those of TCP and UDP alike
+        and of no other protocol (``ip_set_get_ip_port`` of ``ip_set_bitmap_port.c``).
         """
         return _DIMENSIONS[self]
 
@@ -81,7 +81,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetElement:
-    """One element: an interval per cell, a point but for :attr:`Cell.NET`, where it is a prefix.
+    """A set element: an interval per cell, which is a prefix in :attr:`Cell.NET` and a point in others.
 
     A ``nomatch`` element excludes the packets for which it is the most specific element.
     """
@@ -94,10 +94,10 @@ class SetElement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IpSet:
-    """A set with its elements, as they stood when it was read; rules do not change it.
+    """An ipset with its elements at the time of reading; rules do not change it.
 
-    ``family`` is None for ``bitmap:port``, which rules of both families may test. ``options`` are those
-    of its creation, in order, ``family`` among them. No two elements have the same key.
+    ``family`` is None for ``bitmap:port``, which rules of both families may test. ``options`` are the options
+    of ``ipset create``, in order, with ``family``. No two elements have the same key.
 
     A packet is in the set when an element has its key; among nets, the element with the longest prefix
     decides (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``).
@@ -111,7 +111,7 @@ class IpSet:
     origin: Origin = field(default=NOWHERE, compare=False)
 
     def fields(self, directions: tuple[SetDirection, ...]) -> tuple[Field, ...]:
-        """Return the field of each cell; for a port that of the protocols that have ports."""
+        """Return the field of each cell; for a port, the field of the protocols that have ports."""
         fields: list[Field] = []
         for cells, side in zip(self.type.dimensions, directions, strict=True):
             src = side is SetDirection.SRC

@@ -1,4 +1,4 @@
-"""Side effects: what rules do besides changing a packet or its connection. The packet goes on as it came."""
+"""Side effects: actions of rules that change neither the packet nor its connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SideEffect:
 
 
 class LogDetail(StrEnum):
-    """Details of a packet that LOG can add, spelled as the option behind ``--log-``."""
+    """Details of a packet that LOG can add, spelled as the option after ``--log-``."""
 
     TCP_SEQUENCE = "tcp-sequence"
     TCP_OPTIONS = "tcp-options"
@@ -62,7 +62,7 @@ class Audit(SideEffect):
 
 @dataclass(frozen=True, slots=True)
 class Trace(SideEffect):
-    """Report every rule that the packet meets from here on (``trace_tg``)."""
+    """Report every rule that the packet meets from now on (``trace_tg``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,6 @@ class Classify(SideEffect):
 class FillChecksum(SideEffect):
     """Compute a checksum that was left to the network card (``checksum_tg``).
 
-    The packet has the same checksum when it leaves the node, so that only those who read it before can tell:
-    a DHCP client in a virtual machine, on a raw socket.
+    The packet leaves the node with the same checksum either way. Only a reader inside the node sees the
+    difference, such as the raw socket of a DHCP client in a virtual machine.
     """

@@ -16,7 +16,7 @@ class Interval:
 
     @classmethod
     def point(cls, value: int) -> Interval:
-        """Return the interval that holds just ``value``."""
+        """Return the interval that contains only ``value``."""
         return cls(value, value)
 
     @classmethod
@@ -28,7 +28,7 @@ class Interval:
 
     @property
     def is_point(self) -> bool:
-        """Return whether the interval holds one value."""
+        """Return whether the interval contains exactly one value."""
         return self.low == self.high
 
     @property
@@ -37,7 +37,7 @@ class Interval:
         return self.high - self.low + 1
 
     def prefix_length(self, bits: int) -> int | None:
-        """Return the prefix length in a field of ``bits`` bits, or None if this is no prefix."""
+        """Return the prefix length in a field of ``bits`` bits, or None if the interval is not a prefix."""
         size = self.size
         if size & (size - 1) or self.low & (size - 1):
             return None
@@ -55,7 +55,7 @@ class Name:
     wildcard: bool = False
 
     def matches(self, name: str) -> bool:
-        """Return whether ``name`` matches; the empty name is the interface that a hook does not have."""
+        """Return whether ``name`` matches; a hook without the interface has the empty name."""
         return name.startswith(self.text) if self.wildcard else name == self.text
 
 

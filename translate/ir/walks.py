@@ -10,7 +10,7 @@ __all__ = ["longest_walk"]
 
 
 def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
-    """Return the most rules that a packet can meet from one built-in chain on, and that chain.
+    """Return the most rules that a packet can meet in one built-in chain and below, and that chain.
 
     The bound assumes that every jump matches and that no rule ends the walk.
     """
@@ -24,12 +24,12 @@ def longest_walk(ruleset: Ruleset) -> tuple[int, Chain | None]:
 
 
 def _visits(table: Table, base: Chain, visits: dict[str, int]) -> int:
-    """The rules met in ``base`` and below it; those of chains below are kept in ``visits``."""
+    """Return the number of rules in ``base`` and below it, memoised in ``visits``."""
     pending = [base]
     while pending:
         chain = pending[-1]
         if chain.name not in visits:
-            visits[chain.name] = 0  # also where a chain that no packet comes to calls itself
+            visits[chain.name] = 0  # ends the recursion in an unreachable chain that calls itself
             pending += [callee for callee in _callees(table, chain) if callee.name not in visits]
         else:
             pending.pop()
