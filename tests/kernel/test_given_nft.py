@@ -147,7 +147,7 @@ REFUSED_AS_JSON = {
     "chains": "this has no JSON form: jump {",
     "draws": "one of its types is an integer",
     "learned": "this has no JSON form: update @dm",
-    "netdev": "JSON does not say of which device",
+    "netdev": "JSON does not name the device",
     "typeof": "one of its types is an integer",
 }
 

@@ -91,7 +91,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
             codes = REJECT_ICMP_CODES[context.family]
             code = _REJECT_WITH_RESET if kind is RejectKind.TCP_RESET else codes.get(kind)
             if code is None:
-                raise CannotExpress("reject-kind", f"{kind.value} is no answer of this family")
+                raise CannotExpress("reject-kind", f"{kind.value} does not exist in this address family")
             return Code((f"p->reject = {code};", "return REJECT;"))
         case SetMark(value, mask):
             kept = f"(p->mark & ~{number(mask)})"

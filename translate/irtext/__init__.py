@@ -1,8 +1,8 @@
-"""The text form of a Program: ``parse_program(print_program(p)) == p``, and every origin is kept.
+"""The text form of a Program: ``parse_program(print_program(p)) == p``, with all origins.
 
-Maintainers read it to see what a pass changed (``nfparity translate --to ir --after PASS``), and the
-tests of passes are written in it. ``docs/ir.md`` has the grammar. Imports ``translate.ir`` and
-``translate.errors``; the command line and tests import it, no pass and no emitter does.
+Maintainers read it to see what a pass changed (``nfparity translate --to ir --after PASS``), and the tests of
+passes are written in it. ``docs/ir.md`` has the grammar. It imports ``translate.ir`` and
+``translate.errors``. The command line and tests import it; passes and emitters do not.
 """
 
 from translate.irtext.parser import parse_program

@@ -53,7 +53,7 @@ _MOST_BYTE = 0xFF
 
 
 def format_actions(actions: tuple[Action, ...], family: Family) -> str:
-    """Return the text of actions in their order; ``continue`` if there are none."""
+    """Return the text of actions in order, or ``continue`` if there are none."""
     return ", ".join(format_action(action, family) for action in actions) or _NOTHING
 
 

@@ -1,8 +1,8 @@
 """Origins as text at the end of a line: ``# 12: -A INPUT -j DROP``, ``# "other file":3:7``.
 
-The line number stands alone where the file is the one that the Program (or the set) is from and the
-column is 1. A plus behind it (``# 12+``) says that the node stands for several such lines. A line without an
-annotation has the origin ``NOWHERE``.
+The line number stands alone if the column is 1 and the file is that of the Program (or the set). A plus after
+it (``# 12+``) means that the node was made from several such lines. A line without an annotation has the
+origin ``NOWHERE``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANNOTATION: Final = re.compile(
 
 
 def format_origin(origin: Origin, file: str) -> str:
-    """Return the annotation for ``origin`` where ``file`` need not be named; empty for ``NOWHERE``."""
+    """Return the annotation for ``origin``, with a file name unless it is ``file``; empty for ``NOWHERE``."""
     if origin == NOWHERE:
         return ""
     place = "" if origin.file == file else quoted(origin.file)
@@ -36,7 +36,7 @@ def format_origin(origin: Origin, file: str) -> str:
 
 
 def parse_origin(annotation: str, file: str, column: int) -> Origin:
-    """Return the origin that :func:`format_origin` made the annotation of; it starts at ``column``.
+    """Return the origin for an annotation of :func:`format_origin` that starts at ``column``.
 
     Raises TextError.
     """

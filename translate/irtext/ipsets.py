@@ -20,7 +20,7 @@ _FIELDS = {
 
 
 def set_lines(ipset: IpSet, file: str) -> Iterator[tuple[str, str]]:
-    """Yield each line of a set and its annotation; ``file`` is that of the Program."""
+    """Yield each line of a set and its annotation; ``file`` is the file of the Program."""
     family = "" if ipset.family is None else f" family {ipset.family}"
     options = _options(ipset.options)
     yield (
@@ -53,7 +53,7 @@ def _options(options: tuple[SetOption, ...]) -> str:
 
 
 def take_set(cursor: Cursor, origin: Origin) -> IpSet:
-    """Read the rest of the line that opens a set, after its first word. Raises TextError."""
+    """Read the first line of a set, after its first word. Raises TextError."""
     name = cursor.next("the name of a set").text
     cursor.expect("type")
     token = cursor.next("a type of sets")

@@ -35,7 +35,7 @@ class Token:
 
 
 def scan(line: str) -> tuple[list[Token], int]:
-    """Return the tokens of a line, and the index of the ``#`` that ends them, or the line's length.
+    """Return the tokens of a line, and the index of the ``#`` after them, or the line's length.
 
     Raises TextError for a quote that is not closed or an unknown escape.
     """
@@ -58,7 +58,7 @@ def scan(line: str) -> tuple[list[Token], int]:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` in printable characters: others, and a space at an end, as ``\\u{hex}``."""
+    """Return ``text`` with unprintable characters and spaces at the ends as ``\\u{hex}``."""
     last = len(text) - 1
     return "".join(
         f"\\{c}" if c == "\\"
@@ -88,13 +88,13 @@ def quoted(text: str) -> str:
 
 
 def word(text: str) -> str:
-    """Return a name as it is, or quoted where it would not read as one word."""
+    """Return a name, quoted if it would not be read as one word."""
     return text if _BARE.match(text) else quoted(text)
 
 
 @dataclass(slots=True)
 class Cursor:
-    """The tokens of a line and the index of the next one; ``end`` is the column after the last."""
+    """The tokens of a line and the index of the next token; ``end`` is the column after the last."""
 
     tokens: list[Token]
     end: int
@@ -118,17 +118,17 @@ class Cursor:
         return not token.is_string and token.text in texts
 
     def has(self, text: str) -> bool:
-        """Return whether this word or mark is among the tokens that are left."""
+        """Return whether this word or mark is among the remaining tokens."""
         return any(token.text == text and not token.is_string for token in self.tokens[self.at :])
 
     def take(self, *texts: str) -> bool:
-        """Step over the next token if it is one of these words or marks, and return whether it was."""
+        """Skip the next token if it is one of these words or marks, and return whether it was."""
         found = self.peek(*texts)
         self.at += found
         return found
 
     def expect(self, text: str) -> None:
-        """Step over ``text``. Raises TextError if the next token is another."""
+        """Skip the token ``text``. Raises TextError if the next token is another."""
         if not self.take(text):
             raise self.fault(f"expected {text}")
 
@@ -145,7 +145,7 @@ class Cursor:
         return number(token.text, token.column, expected, most=most)
 
     def signed(self, expected: str) -> int:
-        """Return the next word as a decimal number, which may be below zero."""
+        """Return the next word as a decimal number, which may be negative."""
         token = self.next(expected)
         digits = token.text.removeprefix("-")
         value = number(digits, token.column + len(token.text) - len(digits), expected)
@@ -164,7 +164,7 @@ class Cursor:
             raise self.fault("expected nothing more on this line")
 
     def fault(self, message: str) -> TextError:
-        """Return an error at the next token, naming it."""
+        """Return an error that names the next token and its column."""
         if self.is_done:
             return TextError(self.column, f"{message}, found the end of the line")
         return TextError(self.column, f"{message}, found {self.tokens[self.at].text!r}")

@@ -37,16 +37,16 @@ __all__ = ["parse_program"]
 
 
 def parse_program(text: str, *, name: str) -> Program:
-    """Return the Program in ``text``; errors call it ``name``.
+    """Return the Program in ``text``; ``name`` is the file name in errors.
 
     Only the syntax is checked; ``translate.passes.verify`` checks the invariants of a Program. Raises
-    ParseError with line and column of the first thing that cannot be read.
+    ParseError with line and column of the first fault.
     """
     return _Parser(text, name).program()
 
 
 class _Parser:
-    """Reads one line after the other; ``_line`` is the number of the last one read."""
+    """Reads line by line; ``_line`` is the number of the last line read."""
 
     def __init__(self, text: str, name: str) -> None:
         self._lines = text.split("\n")
@@ -69,7 +69,7 @@ class _Parser:
         raise ParseError((Diagnostic(origin, fault.message),)) from None
 
     def _next(self) -> Cursor | None:
-        """Return the tokens of the next line that has any; None after the last one."""
+        """Return the tokens of the next line that is not blank; None after the last line."""
         while self._line < len(self._lines):
             self._line += 1
             line = self._lines[self._line - 1]
@@ -80,7 +80,7 @@ class _Parser:
         return None
 
     def _inside(self) -> Cursor | None:
-        """Return the next line of a block, or None where the block ends."""
+        """Return the next line of a block, or None at its end."""
         cursor = self._next()
         if cursor is None:
             raise TextError(len(self._lines[-1]) + 1, "expected }, found the end of the text")
@@ -90,7 +90,7 @@ class _Parser:
         return cursor
 
     def _origin(self, file: str) -> Origin:
-        """Return the origin of the line that was read last."""
+        """Return the origin of the last line read."""
         return parse_origin(self._rest, file, self._rest_column)
 
     def _program(self) -> Program:

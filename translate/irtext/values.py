@@ -64,7 +64,7 @@ _INTERFACE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@%-]*\Z")
 
 
 def format_number(field: Field, value: int, family: Family) -> str:
-    """Return the text of one number that ``field`` can have, or of a mask for it."""
+    """Return the text of a value of a numeric field, or of a mask for it."""
     if field.is_address:
         return format_address(family, value)
     names = _NAMED.get(field)
@@ -87,7 +87,7 @@ def format_value(field: Field, value: Value, family: Family) -> str:
 
 
 def format_interval(field: Field, value: Interval, family: Family) -> str:
-    """Return the text of an interval: a point, a prefix (of addresses alone) or a range."""
+    """Return the text of an interval: a point, a prefix (only of addresses) or a range."""
     low = format_number(field, value.low, family)
     if value.is_point:
         return low
@@ -133,7 +133,7 @@ def take_interval(cursor: Cursor, field: Field, family: Family) -> Interval:
 
 
 def take_number(cursor: Cursor, field: Field, family: Family) -> int:
-    """Read one number that ``field`` can have, or a mask for it."""
+    """Read a value of a numeric field, or a mask for it."""
     token = cursor.next(f"a value of {field.text}")
     return _number(token.text, token.column, field, family)
 

@@ -1,10 +1,9 @@
 """Input in JSON: every fault is reported with its file, line and column.
 
-``document`` reads a text and knows where each of its values stands; ``fields`` takes typed values out of
-objects and collects what is wrong with them, for formats of our own; ``lines`` does so for JSON Lines.
-``shape`` checks what other programs print. Imports ``translate.errors``
-and ``translate.ir``; all that reads JSON from outside this program goes through here, but for
-``nfparity.capture``, which stands alone.
+``document`` reads a text and the place of each value. ``fields`` takes typed values out of objects of
+nfparity's own formats and collects their faults; ``lines`` does so for JSON Lines. ``shape`` checks the
+output of other programs. Imports ``translate.errors`` and ``translate.ir``. All JSON from outside nfparity is
+read by this package, except in ``nfparity.capture``, which imports nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A JSON text, its value, and the place of everything in it.
+"""A JSON text, its value, and the place of every key and value in it.
 
-The text is read by Python's own scanner, which keeps no positions. They are found when a fault is told, by
-going through the text a second time along the path to the value.
+Python's own scanner reads the text and keeps no positions. To report a fault, the text is read a second time
+along the path to the value.
 
-More strict than :func:`json.loads`, because other programs read such a text in another way, or because Python
-would fail later: a key may stand in an object once, numbers are finite and of at most 100 digits, values
-nest at most :data:`DEEPEST` deep, and no string holds half a character.
+Stricter than :func:`json.loads`, because other programs read some texts differently, or because Python would
+fail later: no key occurs twice in an object, numbers are finite and of at most 100 digits, values nest at
+most :data:`DEEPEST` deep, and no string contains a lone surrogate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOKEN: Final = re.compile(
 _NEWLINE: Final = re.compile("\n")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _DOUBTFUL: Final = re.compile(rf"\\u[dD][89a-fA-F]|[0-9]{{{_MOST_DIGITS + 1}}}")
-"""Half a character, or a long number; also an escaped backslash, and digits in a string."""
+"""A surrogate escape or a long number; also an escaped backslash, and digits in a string."""
 
 
 class JsonDocument:
@@ -47,7 +47,7 @@ class JsonDocument:
 
     def __init__(self, value: Any, text: str, name: str, first: int = 1) -> None:
         self.value = value
-        """The outermost value, of Python's plain types."""
+        """The outermost value, as :func:`json.loads` returns it."""
         self._text = text
         self._name = name
         self._first = first
@@ -61,13 +61,13 @@ class JsonDocument:
 
     @property
     def line(self) -> int:
-        """The line of the file on which the text begins."""
+        """The line of the file at which the text begins."""
         return self._first
 
     def origin(self, path: Path = ()) -> Origin:
-        """Return the place of a value: of its key, where it is an object's.
+        """Return the place of a value; in an object, the place of its key.
 
-        What is not there has the place of the innermost value around it that is.
+        A missing value has the place of the innermost existing value around it.
         """
         at = shown = _skip(self._text, 0)
         for step in path:
@@ -90,7 +90,7 @@ class JsonDocument:
         return Origin(self._name, self._first + line - 1, offset - start + 1, self._text[start:end])
 
     def _children(self, at: int) -> dict[str | int, tuple[int, int]]:
-        """The place of each child as shown, and of its value, by key or index."""
+        """The reported place of each child, and the place of its value, by key or index."""
         if at not in self._known:
             self._known[at] = dict(_children(self._text, at))
         return self._known[at]
@@ -123,10 +123,10 @@ def _skip(text: str, at: int) -> int:
 
 
 def read_json(data: bytes | str, *, name: str, line: int = 1, bytes_as_text: bool = False) -> JsonDocument:
-    """Read one JSON value. ``name`` is the file's, and ``line`` where in it the text begins.
+    """Read one JSON value. ``name`` is the file name, and ``line`` the line at which the text begins.
 
-    With ``bytes_as_text``, strings may hold what Python writes for bytes that are not UTF-8
-    (``surrogateescape``). Raises ParseError with the place of the first fault.
+    With ``bytes_as_text``, strings may contain the lone surrogates by which Python represents bytes that are
+    not UTF-8 (``surrogateescape``). Raises ParseError with the place of the first fault.
     """
     text = data.removeprefix("\ufeff") if isinstance(data, str) else decode(data, name=name, line=line)
     text = text.rstrip(" \t\r\n")
@@ -145,7 +145,7 @@ def read_json(data: bytes | str, *, name: str, line: int = 1, bytes_as_text: boo
 
 
 def decode(data: bytes, *, name: str, line: int = 1) -> str:
-    """Return UTF-8 text without a byte order mark; ParseError with the place of a byte that is none."""
+    """Return UTF-8 text without a byte order mark. Raises ParseError with the place of an invalid byte."""
     data = plain(data, name=name)
     try:
         return data.decode("utf-8")
@@ -182,9 +182,9 @@ def _is_deep(value: object, text: str) -> bool:
 
 
 def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
-    """Return the first part that Python reads as JSON and this module does not, with its position.
+    """Return a description of the first part that only Python accepts as JSON, and its position.
 
-    Also where Python has given up without a place: too many levels, too many digits.
+    Also of the faults for which Python reports no place: too many levels, too many digits.
     """
     allowed = frozenset(map(chr, range(0xDC80, 0xDD00))) if bytes_as_text else frozenset()
     keys: list[set[str] | None] = []
@@ -202,7 +202,7 @@ def _fault(text: str, bytes_as_text: bool) -> tuple[int, str] | None:
                 try:
                     value = _PLAIN.decode(token)
                 except ValueError:
-                    return None  # no JSON behind here: whoever asked has the place of that
+                    return None  # no JSON from here on: the caller has its place
                 if any("\ud800" <= c <= "\udfff" and c not in allowed for c in value):
                     return at, "a string that holds half a character (a lone surrogate)"
                 names = keys[-1] if keys else None

@@ -1,7 +1,7 @@
-"""Typed values out of JSON objects: every problem is kept with its file, line and column.
+"""Typed values from JSON objects: every problem is collected with its file, line and column.
 
-A reader takes keys one by one, says what is wrong with each, and at the end names the keys that
-nobody asked for. Nothing is raised before the whole input has been seen.
+A reader takes the keys that it knows one by one, reports wrong values, and reports the remaining keys at the
+end. Nothing is raised before the whole input has been read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST: Final = 60
 
 
 class _Missing:
-    """The value of a key that is not there (``null`` is there)."""
+    """The value of a missing key (a key with ``null`` is not missing)."""
 
 
 MISSING: Final = _Missing()
@@ -39,11 +39,11 @@ class Problems:
     """The number of problems beyond the limit."""
 
     def add(self, origin: Origin, message: str, hint: str | None = None) -> None:
-        """Keep one problem."""
+        """Add a problem."""
         self.extend((Diagnostic(origin, message, hint),))
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keep several problems."""
+        """Add several problems."""
         for diagnostic in diagnostics:
             if len(self.found) < self.limit:
                 self.found.append(diagnostic)
@@ -56,7 +56,7 @@ class Problems:
         return len(self.found) >= self.limit
 
     def raise_if_any(self) -> None:
-        """Raise ParseError when anything was found."""
+        """Raise ParseError if there are problems."""
         if not self.found:
             return
         rest: tuple[Diagnostic, ...] = ()
@@ -68,7 +68,7 @@ class Problems:
 
 
 def parse_any_address(text: str) -> tuple[Family, int]:
-    """Return family and integer of an IPv4 or IPv6 address; ValueError when it is neither."""
+    """Return family and integer of an IPv4 or IPv6 address; raises ValueError for other text."""
     family = Family.IP6 if ":" in text else Family.IP
     return family, parse_address(family, text)
 
@@ -97,7 +97,7 @@ def _shown(text: str) -> str:
 def read_object(
     data: bytes | str, *, name: str, problems: Problems, expected: str = "an object"
 ) -> JsonObject:
-    """Read a text that is one object. Raises ParseError when it is something ``expected`` does not name."""
+    """Read a text that is one object. Raises ParseError with ``expected`` for any other value."""
     document = read_json(data, name=name)
     if not isinstance(document.value, dict):
         raise document.error((), f"expected {expected}, found {json_kind(document.value)}")
@@ -105,11 +105,11 @@ def read_object(
 
 
 class JsonObject:
-    """One JSON object and its place.
+    """A JSON object and its place.
 
-    Take what is meant by name, then call :meth:`finish`. A wrong value is a problem and counts as
-    the default, so that the rest can still be read. ``ok`` is False once this object, or one
-    inside it, has had a problem.
+    Take each known key by name, then call :meth:`finish`. A wrong value is a problem and is replaced by the
+    default, so that the rest can still be read. ``ok`` is False once this object or one inside it has a
+    problem.
     """
 
     __slots__ = ("_document", "_parent", "_path", "_problems", "_taken", "data", "ok")
@@ -144,21 +144,21 @@ class JsonObject:
             reader.ok = False
             reader = reader._parent
         if self._problems.full:
-            self._problems.more += 1  # finding its place would take long
+            self._problems.more += 1  # its place would take long to find
         else:
             self._problems.extend(self.error(key, message, hint, index=index).diagnostics)
 
     def error(
         self, key: str | None, message: str, hint: str | None = None, *, index: int | None = None
     ) -> ParseError:
-        """Return the error to raise if nothing else can be read because of this fault."""
+        """Return the error to raise for a fault after which nothing else can be read."""
         path = self._path if key is None else (*self._path, key)
         path = path if index is None else (*path, index)
         where = path_text(path)
         return self._document.error(path, f"{where}: {message}" if where else message, hint)
 
     def has(self, key: str) -> bool:
-        """Return whether the key is there, even as null."""
+        """Return whether the object has the key, even with null."""
         return key in self.data
 
     def take(self, key: str) -> Any:
@@ -167,7 +167,7 @@ class JsonObject:
         return self.data.get(key, MISSING)
 
     def text(self, key: str, default: _T) -> str | _T:
-        """Return a string, or ``default`` when it is not there."""
+        """Return a string, or ``default`` without the key."""
         value = self.take(key)
         if isinstance(value, str):
             return value
@@ -195,7 +195,7 @@ class JsonObject:
         return number
 
     def number(self, key: str, default: float) -> float:
-        """Return a finite number that is not negative."""
+        """Return a finite, non-negative number."""
         value = self.take(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9:
             return float(value)
@@ -204,7 +204,7 @@ class JsonObject:
         return default
 
     def flag(self, key: str) -> bool:
-        """Return a boolean; False when it is not there."""
+        """Return a boolean; False without the key."""
         value = self.take(key)
         if isinstance(value, bool):
             return value
@@ -213,7 +213,7 @@ class JsonObject:
         return False
 
     def address(self, key: str) -> tuple[Family, int] | None:
-        """Return an address with its family, or None when it is not there or wrong."""
+        """Return an address with its family, or None if it is missing or wrong."""
         value = self.take(key)
         if value is MISSING:
             return None
@@ -227,12 +227,12 @@ class JsonObject:
         return None
 
     def child(self, key: str, value: dict[str, Any], *, index: int | None = None) -> JsonObject:
-        """Return a reader for an object inside this one; its problems are this one's too."""
+        """Return a reader for an object inside this one; it shares the problems."""
         path = (*self._path, key) if index is None else (*self._path, key, index)
         return JsonObject(self._document, value, self._problems, path, self)
 
     def object(self, key: str) -> JsonObject | None:
-        """Return a reader for the object of a key, or None without one."""
+        """Return a reader for the object in a key, or None without the key."""
         value = self.take(key)
         if isinstance(value, dict):
             return self.child(key, value)
@@ -241,7 +241,7 @@ class JsonObject:
         return None
 
     def items(self, key: str) -> list[Any]:
-        """Return a list; an empty one when it is not there."""
+        """Return a list, which is empty without the key."""
         value = self.take(key)
         if isinstance(value, list):
             return value
@@ -250,7 +250,7 @@ class JsonObject:
         return []
 
     def objects(self, key: str) -> Iterator[JsonObject]:
-        """Yield the objects of a list; nothing when it is not there."""
+        """Yield the objects of a list; none without the key."""
         for index, one in enumerate(self.items(key)):
             if isinstance(one, dict):
                 yield self.child(key, one, index=index)
@@ -258,7 +258,7 @@ class JsonObject:
                 self.problem(key, f"expected an object, found {json_kind(one)}", index=index)
 
     def finish(self) -> None:
-        """Name every key that was not taken."""
+        """Report every key that was not taken."""
         for key in self.data:
             if key not in self._taken:
                 known = ", ".join(sorted(self._taken))
@@ -266,7 +266,7 @@ class JsonObject:
 
 
 def path_text(path: Path) -> str:
-    """Return a path as people read it: ``then[0].reply``."""
+    """Return a path for messages: ``then[0].reply``."""
     text = ""
     for step in path:
         if isinstance(step, int):

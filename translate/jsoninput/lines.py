@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line."""
+"""JSON Lines: one object in each line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["json_lines"]
 
 
 def json_lines(data: bytes, *, name: str, problems: Problems) -> Iterator[JsonObject]:
-    """Yield the object of every line but blank ones. Lines that hold none are among the ``problems``."""
+    """Yield the object of every line that is not blank; lines with anything else become ``problems``."""
     for number, line in enumerate(plain(data, name=name).split(b"\n"), start=1):
         if not line.strip():
             continue

@@ -1,6 +1,6 @@
-"""The shape that a JSON value must have, for data that is then used as it is.
+"""Shapes that JSON values must have, for data that is then used without further checks.
 
-For what other programs print (nft, the API server): keys that nobody asks for are passed over.
+For the output of other programs (nft, the API server): unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["FLAG", "NUMBER", "OBJECT", "TEXT", "Fields", "Items", "Leaf", "Shape
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that passes a test; ``expected`` describes such values."""
+    """A value that passes a test; ``expected`` describes these values."""
 
     test: Callable[[object], bool]
     expected: str
@@ -45,7 +45,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """An object with some keys; ``optional`` ones may be left out, and with ``null`` be null."""
+    """An object with given keys; ``optional`` keys may be missing and, with ``null``, be null."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
@@ -80,7 +80,7 @@ OBJECT: Final = Leaf(lambda value: isinstance(value, dict), "an object")
 
 
 def one_or_more(leaf: Leaf) -> Leaf:
-    """Return the shape of one such value, or of a list of them."""
+    """Return the shape of one value like ``leaf``, or of a list of them."""
 
     def test(value: object) -> bool:
         return leaf.test(value) or (isinstance(value, list) and all(map(leaf.test, value)))

@@ -1,12 +1,12 @@
 """Program → nftables: one table per family, loaded in one transaction.
 
 :func:`emit` is the entry point. ``legalise`` makes a legal Program (``legal``), in which every statement is
-exactly one rule, map or set, and takes every decision on the way; ``limits`` has the features that nftables
-lacks. ``printer`` spells the legal Program, and ``render`` lays it out as text. ``change`` compares two
+exactly one rule, map or set, and makes all decisions; ``limits`` has the features that nftables lacks.
+``printer`` writes matches and statements as text, and ``render`` the whole table. ``change`` compares two
 tables.
 
-Imports ``translate.ir``, ``translate.errors`` and the knowledge about tests in ``translate.passes``;
-backends and harness import this package.
+Imports ``translate.ir``, ``translate.errors`` and the algebra of tests in ``translate.passes``; backends and
+harness import this package.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class NftOutput:
     """A Program as nftables text.
 
     ``text`` replaces the whole of the owned ``table`` in one transaction; ``delete`` removes it. ``flush``
-    empties the sets that packets fill, and fills the limits on which it depends where a packet goes.
-    ``notes`` describe limits that iptables does not have. ``structure`` is the table that ``text`` declares,
-    for :meth:`change_from`.
+    empties the sets that packets fill, and refills the limits that decide where a packet goes. ``notes``
+    describe limits that iptables does not have. ``structure`` is the table that ``text`` declares, for
+    :meth:`change_from`.
     """
 
     family: str
@@ -47,7 +47,7 @@ class NftOutput:
     def change_from(self, old: NftOutput) -> NftChange:
         """Return the transaction that turns the loaded ``old`` into this.
 
-        Raises ValueError when they are of different families.
+        Raises ValueError if their families differ.
         """
         return change(old.structure, self.structure)
 

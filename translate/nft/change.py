@@ -1,18 +1,18 @@
-"""Two tables → the transaction that makes the first into the second, element by element.
+"""Two tables → the transaction that changes the first into the second, element by element.
 
 The kernel must hold the first table as :func:`translate.nft.emit` wrote it. Otherwise the transaction is
 refused as a whole (``delete element`` of a missing element), and nothing changes.
 
-*The order of the commands.* nf_tables checks every command against the state after the commands before it.
-A chain or a map can be deleted once nothing refers to it. An element can be added once the chain that it
-jumps to exists. A key that gets other data must lose its old element first. Hence: declare new counters,
-limits, sets and chains; empty the chains that change or go; delete elements, then maps, then chains;
-declare new maps; add elements; add rules. Packets see the tables as before the transaction or as after it.
+*The order of the commands.* nf_tables checks every command against the state after the commands before it. A
+chain or a map can be deleted once nothing refers to it. An element can be added once the chain that it jumps
+to exists. A key that gets other data must lose its old element first. So the order is: declare new counters,
+limits, sets and chains; empty the chains that change or are deleted; delete elements, then maps, then chains;
+declare new maps; add elements; add rules. A packet meets the tables either before or after the transaction.
 
 *A map that outgrows its size* (:mod:`translate.nft.room`) is deleted and declared again under its name in
 the same transaction; the chains that use it are emptied in between. A map that shrinks keeps its size.
 
-Comments are not compared: an element of which only the line number has changed stays as it is.
+Comments are not compared: an element that changed only in its line number stays as it is.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ChangeKind(StrEnum):
     """No command is needed."""
 
     ELEMENTS = "elements"
-    """Elements of maps and sets that exist."""
+    """Only elements of existing maps and sets."""
 
     STRUCTURE = "structure"
-    """Chains, rules or maps besides elements; sets that packets fill keep their elements."""
+    """Also chains, rules or maps; sets that packets fill keep their elements."""
 
     REPLACEMENT = "replacement"
     """The whole table, in one transaction; sets that packets fill lose their elements."""
@@ -55,7 +55,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftChange:
-    """A transaction as nft text (empty when there is nothing to do), and its extent.
+    """A transaction as nft text, empty if the tables are equal, and its extent.
 
     ``added`` and ``deleted`` count elements of maps and sets that stay.
     """
@@ -67,7 +67,7 @@ class NftChange:
 
 
 def change(old: NftTable, new: NftTable) -> NftChange:
-    """Return the change that makes ``old`` into ``new`` in the kernel.
+    """Return the change from ``old`` to ``new`` in the kernel.
 
     The whole table is replaced if a map or set keeps its name and gets another type, or a base chain gets
     another hook, priority or policy.
@@ -167,7 +167,7 @@ class _Change:
             yield "}"
 
     def emptied(self) -> Iterator[str]:
-        """The chains whose rules change or go."""
+        """The chains whose rules change or that are deleted."""
         for chain in self.changed:
             if chain.name in self.old_chains and self.old_chains[chain.name].rules:
                 yield f"flush chain {self.where} {chain.name}"
@@ -176,13 +176,13 @@ class _Change:
                 yield f"flush chain {self.where} {name}"
 
     def deleted_elements(self) -> Iterator[str]:
-        """Elements that go, or get other data."""
+        """Elements that are deleted or get other data."""
         for map_, deleted, _ in self.elements:
             if deleted:
                 yield f"delete element {self.where} {map_.name} {{ {', '.join(e.key for e in deleted)} }}"
 
     def gone(self) -> Iterator[str]:
-        """Counters, limits, maps and sets that go, and then the chains that they may have jumped to."""
+        """Counters, limits, maps and sets to delete, and then the chains to which they may have jumped."""
         for kind, name in sorted(self.old_objects - self.new_objects):
             yield f"delete {kind} {self.where} {name}"
         for map_ in self.gone_maps:
@@ -195,7 +195,7 @@ class _Change:
                 yield f"delete chain {self.where} {name}"
 
     def added_elements(self) -> Iterator[str]:
-        """Elements that come, or get other data, and those of new maps."""
+        """Elements that are new or get other data, and the elements of new maps."""
         for map_, _, added in self.elements:
             yield from self._add(map_, added)
         for map_ in self.new.maps:

@@ -14,7 +14,7 @@ from translate.ir import Origin
 __all__ = ["MAX_COMMENT", "comment", "line_comment", "own_comment", "place_comment"]
 
 MAX_COMMENT: Final = 127
-"""Longest comment in bytes: ``NFTNL_UDATA_COMMENT_MAXLEN`` with the NUL behind it."""
+"""Longest comment in bytes: ``NFTNL_UDATA_COMMENT_MAXLEN`` with the NUL after it."""
 
 _OPTION: Final = "--comment "
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
@@ -26,9 +26,9 @@ _PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
 
 
 def place_comment(origin: Origin) -> str:
-    """Return the quoted comment of a rule or element that comes from ``origin``; empty without a line.
+    """Return the quoted comment of a rule or element from ``origin``; empty without a line.
 
-    A comment that stands for several rules says so, and has no text that is true of one of them alone.
+    The comment for several rules says so, and does not have the own comment of one of them.
     """
     if not origin.line:
         return ""
@@ -38,7 +38,7 @@ def place_comment(origin: Origin) -> str:
 
 
 def line_comment(line: int, text: str) -> str:
-    """Return the quoted comment of a rule or element that comes from one line of rules."""
+    """Return the quoted comment of a rule or element from one line of rules."""
     own = own_comment(text)
     return comment(own, f", line {line}") if own else f'"line {line}"'
 
@@ -46,7 +46,7 @@ def line_comment(line: int, text: str) -> str:
 def own_comment(text: str) -> str:
     """Return the comment in a line of iptables-save or ``iptables -L``; several are joined.
 
-    ``xtables_save_string`` quotes a comment that is no plain word, and escapes quotes and backslashes.
+    ``xtables_save_string`` quotes a comment that is not a plain word, and escapes quotes and backslashes.
     ``iptables -L`` prints it between ``/*`` and ``*/`` (``comment_print``).
     """
     at = text.find(_OPTION)

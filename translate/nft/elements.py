@@ -59,11 +59,11 @@ class ListedElements:
 
 
 def element_text(element: NftElement) -> str:
-    """Return an element of a map or set, with the comment and the line of the rule that it comes from."""
+    """Return the text of an element of a map or set, with the comment and line number of its rule."""
     data = "" if element.data is None else f" : {element.data}"
     return f"{element.key}{place_text(element.origin)}{data}"
 
 
 def place_text(origin: Origin) -> str:
-    """Return the comment for an origin, with the blank before it; empty without a line."""
+    """Return the comment for an origin after a space; empty without a line."""
     return f" comment {place_comment(origin)}" if origin.line else ""

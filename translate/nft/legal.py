@@ -1,8 +1,8 @@
 """The legal form of a Program: a statement is exactly one nft rule, a container exactly one map or set.
 
-``legalise`` makes it and ``printer`` writes it down, part by part and without a choice. Tests and actions
-are those of :mod:`translate.ir` wherever one of them is one match or one statement of nft. The types here
-are for the rest: a header that a match implies, a test of a set, a lookup in a map.
+``legalise`` makes it and ``printer`` prints it part by part, without decisions. A test or action of
+:mod:`translate.ir` that is one match or one statement of nft is used as it is. The types here are for the
+rest: a header that a match implies, a test of a set, a lookup in a map.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class TransportByte:
 
 @dataclass(frozen=True, slots=True)
 class AnyProtocol:
-    """A match on the protocol that every packet passes.
+    """A match on the transport protocol that is true of every packet.
 
     After it nft knows the type of a connection's port. nft also takes the packet for TCP
-    (``relational_expr_pctx_update`` looks at single values in the set). So a following match on TCP implies
-    no protocol match any more, and one that implies another protocol is refused.
+    (``relational_expr_pctx_update`` looks at single values in the set). So nft adds no protocol match for a
+    following match on TCP, and refuses one that implies another protocol.
     """
 
 
@@ -135,14 +135,14 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class WithinLimit:
-    """Take a packet's worth out of a shared bucket; go on where it holds that (``nft_limit_eval``)."""
+    """Take a token from a shared bucket; the rule ends if there is none (``nft_limit_eval``)."""
 
     limit: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetHelper:
-    """Give a new connection a helper, unless it has one (``nft_ct_helper_obj_eval``)."""
+    """Assign a helper to a new connection that has none (``nft_ct_helper_obj_eval``)."""
 
     helper: SharedHelper
 
@@ -164,7 +164,7 @@ class TakenInSet:
 
 @dataclass(frozen=True, slots=True)
 class VerdictOf:
-    """Do what a verdict map holds for the packet's key; without an element, continue after it."""
+    """Apply the verdict that a map has for the packet's key; without an element, continue after it."""
 
     map: str
     key: Key
@@ -172,7 +172,7 @@ class VerdictOf:
 
 @dataclass(frozen=True, slots=True)
 class DnatTo:
-    """Translate to the target that a map holds for the packet's key; without an element, continue."""
+    """Translate to the target that a map has for the packet's key; without an element, continue."""
 
     map: str
     key: Key
@@ -237,7 +237,7 @@ class LegalChain:
 
 @dataclass(frozen=True, slots=True)
 class DnatTarget:
-    """The data of a map of DNAT targets: an address, and a port where ``ported`` says so."""
+    """The data of a map of DNAT targets: an address, and a port if ``ported``."""
 
     ported: bool
 
@@ -254,8 +254,7 @@ class Element:
 class LegalMap:
     """A verdict map, a map of DNAT targets (``data`` is a :class:`DnatTarget`), or a set (``data`` is None).
 
-    ``elements`` are those of the entries of ``lookup``, which is None if the container does not come from a
-    Lookup.
+    ``elements`` are made from the entries of ``lookup``, which is None if there was no Lookup.
     """
 
     name: str
@@ -288,7 +287,7 @@ class SharedCounter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLimit:
-    """A bucket that rules share, full at first: ``rate`` packets flow in per ``unit``, ``burst`` fit in."""
+    """A token bucket that rules share: ``rate`` tokens per ``unit``, at most ``burst``, full at first."""
 
     name: str
     rate: int

@@ -27,11 +27,11 @@ class NftRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NftMap:
-    """A named map, or a named set that rules alone fill.
+    """A named map, or a named set with constant elements.
 
-    ``key`` is the expression whose type its keys have. ``data`` is ``verdict``, the expression whose type
-    its data have, or None for a set. An element is identified by the map's name and its own key. ``note``
-    describes the map if its name does not.
+    ``key`` is the expression that gives the type of its keys. ``data`` is ``verdict``, the expression that
+    gives the type of its data, or None for a set. An element is identified by the map's name and its own key.
+    ``note`` describes the map if its name does not.
     """
 
     name: str
@@ -43,7 +43,7 @@ class NftMap:
 
     @property
     def size(self) -> int | None:
-        """The declared size, or None without a limit. Sets of intervals are no hash tables and need none."""
+        """The declared size, or None. A set of intervals is not a hash table and needs none."""
         return None if self.interval else room_for(self.elements.count)
 
 

@@ -1,4 +1,4 @@
-"""Names of chains and maps that every nft accepts, made from those that x_tables accepts."""
+"""Names of chains and maps that every nft accepts, made from names that x_tables accepts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ROOM_FOR_SUFFIX: Final = 12
 
 @dataclass(slots=True)
 class NameGiver:
-    """Gives out legal names, each once.
+    """Makes legal names and gives each name only once.
 
     x_tables accepts any bytes except blanks, ``!`` and a leading ``-``. The scanner of nft 1.0.6 accepts a
-    letter and then letters, digits and ``/ - _ .`` (``string`` in ``scanner.l``), and reads keywords as
-    such. A name begins with the table's name and an underscore, as no keyword does; other characters become
-    underscores; a name that is taken gets a number.
+    letter and then letters, digits and ``/ - _ .`` (``string`` in ``scanner.l``), and does not accept
+    keywords. A name begins with the table's name and an underscore, so that it is not a keyword; other
+    characters become underscores; a name that is already in use gets a number.
     """
 
     _taken: set[str] = field(default_factory=set)

@@ -1,6 +1,6 @@
 """Notes on limits and counters that differ from those of iptables.
 
-A note is no refusal: the translation is complete, and its user should know of the difference.
+A note is not a refusal: the translation is complete, and the note tells its user about the difference.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _BRIDGES: Final = (
-    "what comes in by a bridge is taken to have passed br_netfilter: the same while"
+    "packets that come in through a bridge are assumed to have passed br_netfilter, which is true while"
     " net.bridge.bridge-nf-call-iptables (IPv6: -ip6tables) is 1"
 )
 
@@ -46,7 +46,7 @@ def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str
             origin,
             BACKEND,
             "nfacct",
-            f"the nfacct object {name} stays as it is; the counter {counters[name]} counts in its place",
+            f"the nfacct object {name} is no longer updated; the counter {counters[name]} counts instead",
         )
         for name, origin in accounts.items()
     )
@@ -55,8 +55,7 @@ def notes_on_accounts(accounts: Mapping[str, Origin], counters: Mapping[str, str
 def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> tuple[Note, ...]:
     """Return a note for each list of ``-m recent`` that rules fill and test.
 
-    ``size`` is the number of addresses in a set that stands for one list, ``keyed_size`` in one that stands
-    for many.
+    ``size`` is the capacity in addresses of a set for one list, ``keyed_size`` of a set for many lists.
     """
     return tuple(
         Note(
@@ -64,7 +63,7 @@ def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> t
             BACKEND,
             "recent-capacity",
             f"{_lists(known)} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
-            f"{_set(known, size, keyed_size)}, and takes no more before one has timed out",
+            f"{_set(known, size, keyed_size)}, and accepts no more until one has timed out",
         )
         for known in lists
         if known.limited
@@ -80,9 +79,9 @@ def _set(known: RecentList, size: int, keyed_size: int) -> str:
 
 
 def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]:
-    """Return a note for each bucket with a part that is too small for a packet; a limit of nft has none.
+    """Return a note for each bucket whose size is not a whole number of packets, as it is in nft.
 
-    The first burst is the same. After it, that part lets xt_limit's next packet pass earlier.
+    The first burst is the same. After it, the fraction lets xt_limit's next packet pass earlier.
     """
     return tuple(
         Note(
@@ -90,7 +89,7 @@ def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]
             BACKEND,
             "limit-burst",
             f"the bucket of xt_limit holds {test.capacity / test.interval:.2f} packets; a limit of nft holds"
-            f" whole ones, {test.burst} here: the next one after a burst passes up to"
+            f" whole packets only, {test.burst} here: after a burst, the next packet passes up to"
             f" {test.capacity % test.interval / 1e9:.3g} s later",
         )
         for test, origin in buckets
@@ -99,10 +98,10 @@ def notes_on_limits(buckets: Iterable[tuple[Limit, Origin]]) -> tuple[Note, ...]
 
 
 def notes_on_counted_ports(origins: Iterable[Origin]) -> tuple[Note, ...]:
-    """Return a note for each DNAT whose ports are counted from another one; its map has one for each."""
+    """Return a note for each DNAT with a port shift (``/baseport``), which becomes a map of ports."""
     text = (
-        "where a client has a connection to the new address and port already, from the same port of its own,"
-        " iptables takes the next port of the range; here the port stays, and the client's becomes another"
+        "if a client already has a connection from the same source port to the new address and port,"
+        " iptables takes the next port of the range; nftables keeps the port and changes the source port"
     )
     return tuple(Note(origin, BACKEND, "nat-port-shift", text) for origin in dict.fromkeys(origins))
 
@@ -110,9 +109,9 @@ def notes_on_counted_ports(origins: Iterable[Origin]) -> tuple[Note, ...]:
 def notes_on_bridges(program: Program) -> tuple[Note, ...]:
     """Return a note for each rule with ``-m physdev``.
 
-    ``physdev`` tests whether ``br_netfilter`` has noted a bridge port with the packet. It has if the packet
-    came in by a bridge while ``net.bridge.bridge-nf-call-iptables`` was 1, which is the default and
-    required by Kubernetes. nftables can only test whether the packet came in by a bridge
+    ``physdev`` tests whether ``br_netfilter`` has recorded a bridge port of the packet. It records one for a
+    packet from a bridge while ``net.bridge.bridge-nf-call-iptables`` is 1, which is the default and required
+    by Kubernetes. nftables can only test whether the packet came in through a bridge
     (``nft_meta_store_ifkind``).
     """
     origins = _testing(program, {Field.BRIDGED})
@@ -124,15 +123,15 @@ def notes_on_reverse_paths(program: Program) -> tuple[Note, ...]:
     if program.family is Family.IP:
         return ()
     text = (
-        "where two devices have a route to the same prefix, rpfilter takes that of the packet's own device,"
-        " and nftables the first"
+        "if two devices have a route to the same prefix, rpfilter uses the route of the packet's own device,"
+        " and nftables the first route"
     )
     origins = _testing(program, {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
     return tuple(dict.fromkeys(Note(origin, BACKEND, "rpfilter6", text) for origin in origins))
 
 
 def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
-    """Yield the origins of rules that test one of the fields."""
+    """Yield the origin of each rule that tests one of the fields."""
     for chain in program.chains:
         for statement in chain.statements:
             if any(isinstance(t, FieldTest) and t.field in fields for t in flat(statement.tests)):
@@ -140,7 +139,7 @@ def _testing(program: Program, fields: Collection[Field]) -> Iterator[Origin]:
 
 
 def notes_on_segment_sizes(program: Program) -> Iterator[Note]:
-    """Yield a note for each rule of TCPMSS: nftables changes an option, and adds none."""
+    """Yield a note for each TCPMSS rule: nftables changes an MSS option but does not add one."""
     text = "a SYN without an MSS option stays without one, where TCPMSS adds one of 536 at most (IPv6: 1220)"
     for chain in program.chains:
         for statement in chain.statements:

@@ -53,10 +53,10 @@ def delete_text(family: str, name: str) -> str:
 
 
 def flush_text(table: NftTable) -> str:
-    """Return the text that empties every set that packets fill, and fills every bucket that they take from.
+    """Return the text that empties the sets that packets fill, and refills the limits that matter to packets.
 
-    It is empty when there is none. A limit cannot be reset, and not be deleted while a rule uses it, so that
-    the rules of such chains are written again. Limits that only decide whether a packet is logged stay.
+    A limit cannot be reset, nor deleted while a rule uses it, so the rules of chains with limits are written
+    again. Limits that only decide whether a packet is logged are left alone. The text may be empty.
     """
     where = f"{table.family} {table.name}"
     lines = [f"flush set {where} {s.name}" for s in table.sets]
@@ -81,13 +81,13 @@ def flush_text(table: NftTable) -> str:
 
 
 def _taken(rule: NftRule) -> tuple[str, ...]:
-    """Return the parts that take from a limit on which it depends where a packet goes."""
+    """Return the limit matches of a rule that may change where a packet goes."""
     logs = rule.parts[-1].startswith("log ") or rule.parts[-1] == "log"
     return () if logs else tuple(part for part in rule.parts if part.startswith("limit name "))
 
 
 def object_kind(each: SharedObject) -> str:
-    """Return the word that nft has for the kind of a named object."""
+    """Return nft's keyword for the kind of a named object."""
     match each:
         case SharedCounter():
             return "counter"

@@ -1,10 +1,10 @@
 """The declared size of a large map.
 
-nf_tables puts a set of a declared size into a table of fixed width (``nft_hash``), and one without into a
-table that grows (``nft_rhash``). The fixed table takes less memory per element and is faster to walk. The
-kernel walks all elements of a verdict map whenever a transaction adds a jump to it
-(``nft_lookup_validate``). The price: a full set refuses elements, so that a map that outgrows its size must
-be made anew (:mod:`translate.nft.change`). Small maps gain nothing and have no size.
+nf_tables puts a set with a declared size into a table of fixed width (``nft_hash``), and a set without one
+into a table that grows (``nft_rhash``). The fixed table takes less memory per element and is faster to walk.
+The kernel walks all elements of a verdict map whenever a transaction adds a jump to it
+(``nft_lookup_validate``). The disadvantage: a full set refuses elements, so a map that outgrows its size is
+deleted and declared again (:mod:`translate.nft.change`). Small maps gain nothing and have no size.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from typing import Final
 __all__ = ["room_for"]
 
 _LEAST: Final = 1024
-"""The number of elements from which on a map has a size."""
+"""The smallest number of elements of a map with a size."""
 
 
 def room_for(elements: int) -> int | None:
-    """Return the size of a map with so many elements, or None if it has no fixed size.
+    """Return the size of a map with this number of elements, or None for no fixed size.
 
-    The size depends on the number of elements alone and never falls as that grows, so that a map that is
-    changed step by step is at least as large as a new one. It is three quarters of a power of two: the
-    kernel rounds four thirds of a size up to a power of two (``nft_hash_buckets``), so that a size below
-    that saves nothing.
+    The size depends only on the number of elements and never falls as it grows, so a map that is changed step
+    by step is at least as large as a new one. It is three quarters of a power of two: the kernel rounds four
+    thirds of a size up to a power of two (``nft_hash_buckets``), so a smaller size saves nothing.
     """
     if elements < _LEAST:
         return None

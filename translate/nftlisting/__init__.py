@@ -1,9 +1,9 @@
-"""nftables rulesets as ``nft`` prints or takes them, put into an order in which they load.
+"""nftables rulesets as ``nft`` prints or reads them, sorted so that they load.
 
-:func:`read_listing` is the only door. This is no parser of nft: ``pieces`` takes text apart at braces,
-quotes, semicolons and newlines; ``text`` and ``jsonform`` say what each piece declares (``commands``);
-``order`` puts them so that nothing names what is not there yet. libnftables reads the rules themselves.
-Imports ``translate.errors`` and ``translate.ir``; backends and harness import this package.
+:func:`read_listing` is the only entry point. This is not a parser of nft: ``pieces`` splits text at braces,
+quotes, semicolons and newlines; ``text`` and ``jsonform`` find what each piece declares (``commands``);
+``order`` sorts declarations before their uses. libnftables reads the rules themselves. Imports
+``translate.errors`` and ``translate.ir``; backends and harness import this package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contents of a ruleset as commands that libnftables loads one after the other."""
+"""The contents of a ruleset as commands, which libnftables loads one after the other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from translate.ir import Origin
 __all__ = ["IPTABLES_NFT", "SEED", "Command", "Form", "GivenSet", "Group", "Kind"]
 
 IPTABLES_NFT: Final = (
-    "take such tables with iptables-nft-save, and give that as RULES; here give the other tables alone "
+    "save these tables with iptables-nft-save, and give the output as RULES; here give only the other tables "
     "(nft list table FAMILY NAME)"
 )
-"""Advice for tables of iptables-nft: their listing by nft differs from their effect in the kernel."""
+"""Advice for tables of iptables-nft: nft may list them differently from their effect in the kernel."""
 
 
 SEED: Final = 0
-"""The seed of ``jhash`` if none is given: the kernel would draw another one with each load."""
+"""The seed of ``jhash`` if none is given, because the kernel would draw another seed at each load."""
 
 
 class Form(StrEnum):
@@ -31,9 +31,9 @@ class Form(StrEnum):
 class Kind(IntEnum):
     """The kind of object that a command adds; the numbers give an order in which they can be added.
 
-    Chains stand empty before the maps whose elements go to them, objects before the maps that hold
-    them, sets with their elements before the rules that ask them: a constant set takes none once a rule is
-    bound to it (``nf_tables_newsetelem``).
+    Empty chains come before the maps whose elements jump to them, objects before the maps that contain them,
+    and sets with their elements before the rules that test them: a constant set accepts no elements once a
+    rule is bound to it (``nf_tables_newsetelem``).
     """
 
     TABLE = 1
@@ -59,15 +59,14 @@ class GivenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command, on as few lines as it can have.
+    """One command, on as few lines as possible.
 
-    ``where`` is the set that it declares or gives elements to, and ``bare`` what does so without elements.
+    ``where`` is the set that it declares or adds elements to, and ``bare`` the command without the elements.
 
-    ``title`` is what the thing is called, where its place says little (JSON stands on one line).
-    ``family`` is that of the table to which something is added, empty where the command does not say it.
-    ``fills`` are the sets into which a rule puts what it meets. ``devices`` are those that must be there.
-    ``foreign`` says that a chain looks as iptables-nft makes them, ``counting`` that a rule acts by how much
-    has passed, or how fast.
+    ``title`` names the object in messages where its place does not (JSON may be one line). ``family`` is the
+    family of the table, empty if the command does not name it. ``fills`` are the sets to which a rule adds
+    elements from packets. ``devices`` are those that must exist. ``foreign`` is true for a chain like those
+    of iptables-nft, and ``counting`` for a rule that depends on earlier packets or on time.
     """
 
     kind: Kind
@@ -85,4 +84,4 @@ class Command:
 
 
 Group = tuple[bool, tuple[Command, ...]]
-"""Commands, and whether they may be put into another order."""
+"""Commands, and whether their order may be changed."""

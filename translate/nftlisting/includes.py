@@ -1,6 +1,6 @@
-"""``include`` in nft text: whoever gives a ruleset would choose which files are opened, as root.
+"""``include`` in nft text, which is refused: the author of a ruleset could make root open any file.
 
-nft takes it wherever a statement can stand, also in tables, chains, sets, maps and flowtables
+nft accepts it wherever a statement is allowed, also in tables, chains, sets, maps and flowtables
 (``common_block`` in ``parser_bison.y``), and opens FIFOs and devices, too.
 """
 
@@ -16,16 +16,16 @@ from translate.ir import Origin
 __all__ = ["include_faults"]
 
 _TOKEN: Final = re.compile(r'"[^"\n]*"|#[^\n]*|[A-Za-z_.][A-Za-z0-9_./-]*')
-"""Strings, comments and words, as nft's scanner takes them (``scanner.l``)."""
+"""Strings, comments and words, as nft's scanner reads them (``scanner.l``)."""
 _MOST: Final = 20
 
 
 def include_faults(text: str, name: str) -> Iterator[Diagnostic]:
-    """Yield each place at which nft would read another file, or take the word for that."""
+    """Yield each place at which nft would read another file, or take a word for ``include``."""
     if "include" not in text:
         return
     found = (match for match in _TOKEN.finditer(text) if match[0] == "include")
-    hint = "put its text in the place of this"
+    hint = "put its text in place of this line"
     for match, _ in zip(found, range(_MOST), strict=False):
         start = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", start)

@@ -1,8 +1,8 @@
-"""JSON → commands. The JSON that nft 1.0.6 prints lacks details that it needs to read it back.
+"""JSON → commands. The JSON that nft 1.0.6 prints lacks details that nft needs to read it back.
 
-A set or map is declared as text where its JSON has no words for it: the flag ``dynamic`` (without it the
-kernel makes a set that takes nothing from packets), data of several types or of intervals. All else stays
-JSON, without handles. What JSON has lost is refused.
+A set or map is declared as text if JSON cannot express it: the flag ``dynamic`` (without it the kernel makes
+a set to which packets cannot add elements), data of several types or of intervals. All other objects stay
+JSON, without handles. Entries whose JSON has lost information are refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _AS_TEXT: Final = "the text form has it (nft list ruleset)"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One thing that is listed, or added, and the path to it in the document."""
+    """An object that is listed or added, and its path in the document."""
 
     kind: str
     data: dict[str, Any]
@@ -58,9 +58,9 @@ class _Entry:
 
 
 def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
-    """Yield the commands of a JSON text but for some tables.
+    """Yield the commands of a JSON text without some tables.
 
-    Raises ParseError with all that cannot be loaded.
+    Raises ParseError with every entry that cannot be loaded.
     """
     faults: list[Diagnostic] = []
     commands: list[Command] = []
@@ -86,10 +86,10 @@ _MOST: Final = 50
 
 
 def _faults(one: _Entry) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """The position of a fault in an entry, the fault, and advice."""
+    """A fault in an entry: its path, a description, and advice."""
     kind, data = one.kind, one.data
     if kind not in _KINDS:
-        yield (), f"this is {kind!r}, which no ruleset consists of", _FORM
+        yield (), f"this is {kind!r}, which is not part of a ruleset", _FORM
         return
     mistyped = [(path, f"{_title(kind, data)}: {said}", _FORM) for path, said in type_faults(kind, data)]
     if mistyped:
@@ -168,12 +168,12 @@ def _set(one: _Entry, origin: Origin, filled: set[GivenSet]) -> Iterator[Command
 
 
 def _bare(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry without the values that only a kernel assigns."""
+    """Return an entry without the values that the kernel assigns."""
     return {key: value for key, value in entry.items() if key not in ("handle", "index")}
 
 
 def _seeded(value: Any) -> Any:
-    """The same with a seed in each ``jhash`` that has none."""
+    """Return a value with a seed in each ``jhash`` that has none."""
     match value:
         case dict():
             found = {key: _seeded(inner) for key, inner in value.items()}
@@ -213,16 +213,16 @@ def _refusal(kind: str, entry: dict[str, Any]) -> str | None:
     """Return the reason why an entry cannot be loaded as JSON."""
     missing = [key for key in ("family", "name" if kind != "rule" else "chain") if key not in entry]
     if missing or (kind != "table" and "table" not in entry):
-        return "it does not say where it belongs"
+        return "it does not name its family and table"
     match kind:
         case "rule":
             if _uses_xt(entry):
-                return "a rule of iptables-nft's, of which nft cannot say what it does"
+                return "a rule of iptables-nft, whose effect nft cannot show"
             return _unsaid(entry.get("expr"))
         case "table" if "flags" in entry:
-            return "nft 1.0.6 prints nonsense for its flags as JSON, and reads none"
+            return "nft 1.0.6 prints its flags wrongly as JSON, and reads none"
         case "chain" if entry["family"] == "netdev" and "dev" not in entry:
-            return "JSON does not say of which device this chain is"
+            return "JSON does not name the device of this chain"
         case "set" | "map":
             return lost(entry)
     return None
@@ -249,7 +249,7 @@ def _uses_xt(entry: dict[str, Any]) -> bool:
 
 
 def _fills(entry: dict[str, Any]) -> tuple[GivenSet, ...]:
-    """Return the sets that a rule fills; those of a statement without JSON form are refused."""
+    """Return the sets that a rule fills; a statement without a JSON form is refused."""
     expressions = entry.get("expr")
     found = []
     for expression in expressions if isinstance(expressions, list) else ():

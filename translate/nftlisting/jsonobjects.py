@@ -1,4 +1,4 @@
-"""Objects that nft 1.0.6 prints as JSON and does not take back as they were, as text."""
+"""Text for named objects whose JSON nft 1.0.6 prints but does not read back unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["object_text"]
 
 
 def object_text(kind: str, where: GivenSet, entry: Mapping[str, Any]) -> str | None:
-    """Return the command that adds a named object; None when its JSON does."""
+    """Return the command that adds a named object; None if its JSON can be used."""
     match kind:
         case "synproxy":
             flags = " ".join(flags_of(entry))

@@ -15,7 +15,7 @@ _STATEMENTS: Final = ("counter", "limit", "quota", "ct count")
 
 
 def needs_text(entry: Mapping[str, Any], *, dynamic: bool) -> bool:
-    """Return whether nft's JSON cannot declare a set or map, or not as it is."""
+    """Return whether nft's JSON cannot declare a set or map exactly."""
     data = entry.get("map")
     several = isinstance(data, str) and " . " in data
     return dynamic or several or "stmt" in entry or "dynamic" in flags_of(entry) or _spans(entry)
@@ -25,7 +25,7 @@ def lost(entry: Mapping[str, Any]) -> str | None:
     """Return the reason why JSON cannot express a set or map, or nft refuses it; None if neither."""
     key, data = _types(entry.get("type")), _types(entry.get("map"))
     if _WIDTHLESS in (*(key or ()), *(data or ())):
-        return "one of its types is an integer (of a numgen, a vlan id), and JSON does not say how wide"
+        return "one of its types is an integer (of a numgen, a vlan id), and JSON omits its width"
     if not needs_text(entry, dynamic=False):
         return None
     if key is None or data is None:
@@ -38,7 +38,7 @@ def lost(entry: Mapping[str, Any]) -> str | None:
         element == "*" or (isinstance(element, list) and element[:1] == ["*"])
         for element in entry.get("elem", ())
     ):
-        return "it has an element for all other keys, of which nft 1.0.6 dies in such a map"
+        return "it has an element for all other keys, on which nft 1.0.6 crashes in such a map"
     return None
 
 
@@ -66,13 +66,13 @@ def declaration(kind: str, where: GivenSet, entry: Mapping[str, Any], *, dynamic
 
 
 def flags_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The flags of an entry: newer versions of nft print one that is alone without a list."""
+    """The flags of an entry; newer versions of nft print a single flag without a list."""
     flags = entry.get("flags", ())
     return (flags,) if isinstance(flags, str) else tuple(flags)
 
 
 def _types(value: object) -> tuple[str, ...] | None:
-    """The names of types: one, several in a list, or several in one string, as for a map's data."""
+    """The names of types: one, a list, or several in one string, as for a map's data."""
     match value:
         case None:
             return ()
@@ -84,7 +84,7 @@ def _types(value: object) -> tuple[str, ...] | None:
 
 
 def _spans(entry: Mapping[str, Any]) -> bool:
-    """Return whether elements of a map lead to intervals."""
+    """Return whether the data of a map's elements are intervals."""
     pairs = (pair for pair in entry.get("elem", ()) if isinstance(pair, list) and len(pair) == 2)
     return any(_is_interval(data) for _, data in pairs)
 

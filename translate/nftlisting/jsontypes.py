@@ -1,7 +1,7 @@
-"""Positions of values in nft's JSON: types, and words that keep their meaning when they are written as text.
+"""Type checks of values in nft's JSON, and checks of words that are written as text.
 
-Checked before anything is made of an entry. A string could otherwise end a command and begin another one
-where a declaration is rendered as text, and libnftables 1.0.6 dies of some values of an unexpected type.
+An entry is checked before it is used. Otherwise a string in a declaration that is written as text could end
+the command and begin another one, and libnftables 1.0.6 crashes on some values of an unexpected type.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _RATES: Final = {
 
 
 def type_faults(kind: str, entry: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the values of an entry that nft would not print: the path and the fault."""
+    """Yield the path and the fault of each value in an entry that nft would not print."""
     shape = _AS_TEXT.get(kind, _ANYTHING)
     faults = list(shape.faults(entry))
     yield from faults

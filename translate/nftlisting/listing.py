@@ -1,4 +1,4 @@
-"""A given nftables ruleset, ready to be loaded, with the facts needed beforehand."""
+"""A given nftables ruleset in loadable order, with the facts that are needed before loading."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Listing", "Script", "read_listing"]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Commands of one form that libnftables takes in one go.
+    """Commands of one form, which libnftables runs in one call.
 
-    ``origins`` has one entry for each line of text, and for each command of JSON; ``titles`` says how what
-    is added is called.
+    ``origins`` has one entry for each line of text, and for each command of JSON; ``titles`` has the names of
+    the added objects.
     """
 
     form: Form
@@ -35,11 +35,10 @@ class Script:
 class Listing:
     """A ruleset in an order in which it loads.
 
-    ``filled`` are the sets that packets fill. What they held when the ruleset was listed is not loaded.
-    ``families`` are those of its tables. ``devices`` are those that must be there, each with the first
-    place that asks for it. ``doubtful`` are chains that look as iptables-nft makes them: of what it loads,
-    text shows what nft takes it for, which need not be what the kernel does. ``counting`` are rules that
-    act by how much has passed, or how fast.
+    ``filled`` are the sets that packets fill; their listed elements are not loaded. ``families`` are the
+    families of its tables. ``devices`` are those that must exist, each with the first place that names it.
+    ``doubtful`` are chains like those of iptables-nft, which nft may list differently from their effect in
+    the kernel. ``counting`` are rules that depend on earlier packets or on time.
     """
 
     source: str
@@ -53,11 +52,11 @@ class Listing:
 
     @property
     def scripts(self) -> tuple[Script, ...]:
-        """Commands that load it, one after the other, into a namespace without such tables."""
+        """The commands that load the ruleset, in order, into a namespace without these tables."""
         return tuple(_script(form, tuple(run)) for form, run in groupby(self.commands, lambda c: c.form))
 
     def reaches(self, family: Family) -> bool:
-        """Return whether some table sees packets of ``family`` on their path."""
+        """Return whether a table sees packets of ``family``."""
         return not {family.value, "inet", "netdev"}.isdisjoint(self.families)
 
     @property
@@ -70,12 +69,12 @@ class Listing:
 def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = ()) -> Listing:
     """Read the output of ``nft list ruleset`` or ``nft -j list ruleset``, or input for ``nft -f``.
 
-    ``without`` are tables of a listing to leave out, by family and name. Raises ParseError with every place
-    that cannot be loaded, and why.
+    ``without`` are tables of a listing to leave out, by family and name. Raises ParseError with the place and
+    the reason of everything that cannot be loaded.
     """
     begin = text.lstrip("\ufeff \t\r\n")
     if not begin:
-        hint = "nft prints nothing where no table is, and to who is not root"
+        hint = "nft prints nothing if there are no tables, or if it is not run as root"
         raise ParseError((Diagnostic(Origin(name), "no ruleset in this text", hint),))
     form = Form.JSON if begin.startswith("{") else Form.TEXT
     read = jsonform.groups if form is Form.JSON else textform.groups
@@ -101,7 +100,7 @@ def read_listing(text: str, *, name: str, without: Container[tuple[str, str]] = 
 
 
 def _without_state(commands: Iterable[Command], filled: set[GivenSet]) -> Iterator[Command]:
-    """Leave out the elements of sets that packets fill."""
+    """Return the commands without the elements of sets that packets fill."""
     for command in commands:
         if command.where not in filled:
             yield command

@@ -1,7 +1,7 @@
 """nft text split at newlines and semicolons, outside of braces and quotes.
 
-The words are nft's scanner's (``src/scanner.l``): a string is between two double quotes on one line and knows
-no escape, ``#`` begins a comment wherever it is not in a string, a backslash before a newline joins lines.
+Words are split as by nft's scanner (``src/scanner.l``): a string is between two double quotes on one line and
+has no escapes, ``#`` outside of a string begins a comment, a backslash before a newline joins lines.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Piece:
 
     @property
     def unquoted(self) -> str:
-        """The piece on one line, with nothing in its strings."""
+        """The piece on one line, with empty strings."""
         return _STRING.sub('""', self.flat) if '"' in self.text else self.flat
 
     @property
@@ -58,11 +58,11 @@ class Piece:
 
     @property
     def origin(self) -> Origin:
-        """The place, with the first line of the piece."""
+        """The origin of the piece, with its first line."""
         return Origin(self.source, self.line, 0, self.text.partition("\n")[0])
 
     def block(self) -> Block | None:
-        """Return head and body when the piece has braces before any string, None when it has none."""
+        """Return head and body if the piece has braces before any string, otherwise None."""
         found = _OPENING.match(self.text)
         if found is None:
             return None
@@ -73,9 +73,9 @@ class Piece:
 
 
 def pieces(whole: Piece) -> Iterator[Piece]:
-    """Yield the statements and blocks that a text, or the body of a block, is made of.
+    """Yield the statements and blocks of a text or of the body of a block.
 
-    Raises ParseError at a brace or a quote without its other half.
+    Raises ParseError at a brace or a quote without its counterpart.
     """
     text, line = whole.text, whole.line
     kept: list[str] = []

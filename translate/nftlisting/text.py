@@ -1,8 +1,8 @@
-"""Text → commands: the tables of a listing become one command for each thing in them.
+"""Text → commands: the tables of a listing become one command for each object in them.
 
-What a file has outside of ``table`` blocks (``add rule …``, ``define …``, as kube-proxy or a hand writes
-them) stays as it is, where it is. ``flush ruleset`` is left out: the node under test holds nothing of
-the ruleset's, but a table of the harness's.
+Commands outside of ``table`` blocks (``add rule …``, ``define …``, as kube-proxy or a person writes them)
+stay unchanged and in their place. ``flush ruleset`` is left out: the node under test has nothing of the
+ruleset, but has a table of the harness.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _XT: Final = re.compile(r"(?:^|\s)xt\s+(?:match|target)\s")
 
 
 def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> Iterator[Group]:
-    """Yield the commands of a text but for some tables. Raises ParseError with all that it cannot load."""
+    """Yield the commands of a text without some tables. Raises ParseError with all that it cannot load."""
     faults: list[Diagnostic] = list(include_faults(text, name))
     tables: list[Command] = []
     managed = set(_MANAGED.findall(text))
@@ -51,7 +51,7 @@ def groups(text: str, name: str, without: Container[tuple[str, str]] = ()) -> It
             if _named(block) in without:
                 continue
             if _named(block) in managed:
-                message = "a table of iptables-nft's, as nft warns, of which it cannot say what it does"
+                message = "a table of iptables-nft, as nft warns, whose effect nft cannot show"
                 faults.append(Diagnostic(piece.origin, message, IPTABLES_NFT))
             tables += _table(block, piece, faults)
             continue
@@ -72,7 +72,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
     if words[:2] == ("flush", "ruleset"):
         return None
     if first == "include":
-        return None  # all of them are told beforehand
+        return None  # all of them are reported before this
     if first not in (*_RULE_VERBS, *_OTHER):
         hint = "a ruleset is tables as nft list ruleset prints them, or commands that add to them"
         faults.append(
@@ -98,7 +98,7 @@ def _command(piece: Piece, words: tuple[str, ...], faults: list[Diagnostic]) -> 
 
 
 def _named(block: Block) -> tuple[str, str]:
-    """The family and the name in the head of a table."""
+    """Return the family and the name in the head of a table."""
     names = block.head[block.head.index("table") + 1 :]
     return names[0] if len(names) > 1 else "ip", names[-1] if names else ""
 
@@ -188,7 +188,7 @@ def _set(kind: str, where: GivenSet, block: Block, piece: Piece) -> Command:
 
 
 def _statement(piece: Piece) -> str:
-    """A rule on one line, unless it has a chain without a name in it, whose rules end with lines."""
+    """Return a rule on one line, but with newlines in an anonymous chain, which end its rules."""
     text = piece.text if _NAMELESS_CHAIN.search(piece.unquoted) else piece.flat
     return _SEEDLESS.sub(rf"\1 seed {SEED:#x}", text)
 
@@ -210,9 +210,9 @@ def _devices(piece: Piece) -> tuple[str, ...]:
 
 def _refuse(rule: Piece, faults: list[Diagnostic]) -> None:
     if _XT.search(rule.unquoted):
-        message = "a rule of iptables-nft's, of which nft cannot say what it does"
+        message = "a rule of iptables-nft, whose effect nft cannot show"
         faults.append(Diagnostic(rule.origin, message, IPTABLES_NFT))
     if _NAMELESS.search(rule.flat):
         message = "nft has lost the names of interfaces here"
-        hint = 'it prints those of a set without a name, one of them with a *, as ""; a named set keeps them'
+        hint = 'it prints the names in an anonymous set with a wildcard as ""; a named set keeps them'
         faults.append(Diagnostic(rule.origin, message, hint))

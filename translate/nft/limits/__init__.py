@@ -1,1 +1,1 @@
-"""Features that nftables lacks or has otherwise: refused, with the rule's place and the reason."""
+"""Refusals of features that nftables lacks or that differ there, with the rule's place and the reason."""

@@ -1,10 +1,10 @@
 """Tests and actions without an exact form in nftables.
 
-* Later fragments of IPv6 cannot be told apart: nft finds their extension header alone.
-* ``fib daddr type`` gives an address one type. ``addrtype`` of IPv6 calls the node's own UNICAST as well
-  (``match_type6``), so that LOCAL alone means the same.
+* Later fragments of IPv6 cannot be tested: nft does not read past their extension header.
+* ``fib daddr type`` gives an address one type. ``addrtype`` of IPv6 gives the node's own addresses the type
+  UNICAST as well (``match_type6``), so only LOCAL means the same in both.
 * A string of nft ends at the next quote; it has no escapes.
-* The kernel's NAT expression has no place for the port that others are counted from (``nft_nat``).
+* The kernel's NAT expression has no base port of a port shift (``nft_nat``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_test(test: FieldTest, family: Family) -> None:
 def check_field(field: Field, family: Family) -> None:
     """Raise CannotSay for a field that nft cannot read."""
     if field is Field.FRAGMENT and family is Family.IP6:
-        raise CannotSay("ipv6-fragment", "later fragments of IPv6 cannot be told apart here")
+        raise CannotSay("ipv6-fragment", "nftables cannot test for later fragments of IPv6")
 
 
 def check_value(field: Field, value: Value, family: Family) -> None:
@@ -72,24 +72,24 @@ def check_statement(part: Part, family: Family) -> None:
         case Dnat(ports=ports) | Snat(ports=ports) | Masquerade(ports=ports) | Redirect(ports=ports):
             if ports.base is not None:
                 reason = (
-                    "nftables has no place for the port that others are counted from (nft_nat), and a map"
-                    " of ports needs a rule that tests them and gives each one a port of its own"
+                    "nftables has no base port for a port shift (nft_nat); a map of ports needs a rule that"
+                    " tests the destination port and gives each port a different new one"
                 )
                 raise CannotSay("nat-port-shift", reason)
         case Reject(kind=kind):
             ours = "icmp6" if family is Family.IP6 else "icmp-"
             if kind is not RejectKind.TCP_RESET and not kind.value.startswith(ours):
-                raise CannotSay("reject-kind", f"{kind.value} is no answer of this family")
+                raise CannotSay("reject-kind", f"{kind.value} does not exist in this address family")
         case Log(prefix=prefix) | NfLog(prefix=prefix):
             if '"' in prefix or (prefix and not prefix.isprintable()):
                 raise CannotSay("log-prefix", f"nft cannot quote the prefix {prefix!r}")
         case Proxy(address=None, port=0):
-            raise CannotSay("tproxy", "nft takes no tproxy without an address or a port")
+            raise CannotSay("tproxy", "nft does not accept tproxy without an address or a port")
         case Template():
             _check_template(part)
         case FillChecksum():
             reason = (
-                "nftables has no statement that computes a checksum which was left to the network card;"
+                "nftables has no statement that computes a checksum that was left to the network card;"
                 " on a device, tc's action csum does"
             )
             raise CannotSay("checksum", reason)
@@ -99,14 +99,14 @@ def check_statement(part: Part, family: Family) -> None:
 
 def _check_template(template: Template) -> None:
     if template.zone is None:
-        reason = "nft takes no number for a zone from the packet's mark: it has types, and they differ"
+        reason = "nft does not accept the packet's mark as a zone, because their types differ"
         raise CannotSay("ct-zone-mark", reason)
-    assert not template.helper, "moved behind conntrack"
+    assert not template.helper, "moved after conntrack"
     what = (
         ("a timeout policy", template.timeout),
         ("a choice of events", template.events is not None or template.expectation_events is not None),
     )
     for name, given in what:
         if given:
-            reason = f"nftables gives a connection {name} only behind conntrack, where raw's rules are over"
+            reason = f"nftables gives a connection {name} only after conntrack, when raw's rules have run"
             raise CannotSay("ct-template", reason)

@@ -12,9 +12,9 @@ BACKEND: Final = "nftables"
 
 REFUSED: Final = {
     **REFUSED_BY_ALL,
-    "any-of-with-map": "a lookup behind a test that takes several rules",
+    "any-of-with-map": "a lookup after a test that takes several rules",
     "ct-template": "`-j CT` with `--timeout`, `--ctevents` or `--expevents`, or with `--helper` where a"
-    " test of raw may come out differently behind conntrack",
+    " test of raw may have another result after conntrack",
     "ct-zone-mark": "`-j CT --zone mark`",
     "hashlimit-expire": "`-m hashlimit --hashlimit-htable-expire` with a part of a second",
     "hashlimit-ports": "`-m hashlimit` by ports in a rule that does not ask for a protocol with ports",

@@ -1,11 +1,11 @@
 """Refusal of NOTRACK rules that would also take the node's own errors about UNTRACKED packets.
 
-The stack ties an ICMP error, and REJECT a RST, to the connection of the packet that it answers; to that of
-an UNTRACKED packet it ties nothing but a state (``nf_conntrack_attach``). x_tables' NOTRACK passes by any
-packet that is tied to something (``xt_ct_target``), so that conntrack sees the answer, and calls it
-INVALID. nftables' ``notrack`` looks for a connection only (``nft_notrack_eval``) and makes the answer
-UNTRACKED. No expression tells such a packet from one that is tied to nothing, so that NOTRACK is refused
-where it can meet an answer and a later rule can tell INVALID from UNTRACKED.
+An ICMP error of the stack, or a RST of REJECT, gets the connection of the packet that it answers. If that
+packet is UNTRACKED, the answer gets a state without a connection (``nf_conntrack_attach``). x_tables' NOTRACK
+leaves a packet with such a state alone (``xt_ct_target``), so conntrack sees the answer and finds it INVALID.
+nftables' ``notrack`` only checks for a connection (``nft_notrack_eval``) and makes the answer UNTRACKED. No
+nftables expression distinguishes these packets. So NOTRACK is refused if it can meet such an answer and a
+later rule distinguishes INVALID from UNTRACKED.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _ICMP_ERRORS: Final = {
     Family.IP: (Protocol.ICMP, (Interval(3, 5), Interval(11, 12))),
     Family.IP6: (Protocol.ICMPV6, (Interval(1, 4), Interval.point(137))),
 }
-"""The errors that the stack sends about other packets: the protocol, and the types."""
+"""The ICMP errors that the stack sends about other packets: the protocol and the types."""
 
 
 class _GuardedActions(NamedTuple):
-    """The actions of a rule for packets that pass tests; ``known`` are facts about packets that reach it."""
+    """Actions with the tests that guard them; ``known`` are facts about packets that reach the rule."""
 
     origin: Origin
     known: Facts
@@ -59,7 +59,7 @@ class _GuardedActions(NamedTuple):
 
 
 def refused_answers(program: Program) -> Iterator[Refusal]:
-    """Yield a refusal for each NOTRACK that a later rule can tell from nftables' ``notrack``."""
+    """Yield a refusal for each NOTRACK that a later rule can distinguish from nftables' ``notrack``."""
     if not any(isinstance(action, NoTrack) for action in _actions(program)):
         return
     ways = {hook: list(_guarded(program, hook, raw=True)) for hook in (Hook.OUTPUT, Hook.PREROUTING)}
@@ -72,7 +72,7 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
     looping = [way for way in looping if _may_use(way.tests, Field.IIF)]
     for hook, found in ways.items():
         for way in filter(_notracks, found):
-            # In PREROUTING, a RST that conntrack has called INVALID is tied to nothing any more.
+            # In PREROUTING, a RST that conntrack has found INVALID has no state of another packet any more.
             for answer in answers if hook is Hook.OUTPUT else answers[:1]:
                 later = leaving if hook is Hook.OUTPUT else []
                 if _may_use(way.tests, Field.OIF if hook is Hook.OUTPUT else Field.IIF):
@@ -85,8 +85,8 @@ def refused_answers(program: Program) -> Iterator[Refusal]:
 
 def _refusal(origin: Origin, seen: Origin) -> Refusal:
     reason = (
-        "nftables' notrack also takes what the node says about UNTRACKED packets (ICMP errors, RST), which"
-        f" NOTRACK leaves INVALID; line {seen.line} can tell"
+        "nftables' notrack also applies to the node's answers to UNTRACKED packets (ICMP errors, RST), which"
+        f" NOTRACK leaves INVALID; line {seen.line} tests the difference"
     )
     return CannotSay("notrack-answers", reason).at(origin)
 
@@ -154,7 +154,7 @@ def _has(test: FieldTest, state: ConnectionState) -> bool:
 
 
 def _may_use(tests: Iterable[Test], field: Field) -> bool:
-    """Return whether packets pass the tests that have ``lo`` in this field."""
+    """Return whether packets with ``lo`` in this field pass the tests."""
     for test in tests:
         if isinstance(test, FieldTest) and test.field is field:
             named = any(value.matches(_LOOPBACK) for value in test.values if isinstance(value, Name))

@@ -1,12 +1,12 @@
 """Matches as nft text.
 
-* ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so that an operator is always there;
+* ``tcp flags a`` and ``ct status a`` without an operator are bit tests, so an operator is always written;
 * ``fib saddr . iif oif`` finds a route to a broadcast address, which ``rpfilter`` does not
-  (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so that the type of the address is asked for as well;
+  (``nft_fib4_eval``, ``rpfilter_lookup_reverse``), so the type of the address is tested as well;
 * every socket is in a cgroup, and ``meta cgroup`` fails without one (``nft_meta_get_eval_cgroup``); ``meta
   skuid`` also fails for sockets of the kernel, which no process opened;
-* ``socket transparent`` fails where no socket takes the packet (``nft_socket_eval``), so that any value of it
-  says that one does;
+* ``socket transparent`` fails if no socket takes the packet (``nft_socket_eval``), so any value of it shows
+  that there is a socket;
 * an interface that a hook does not have is the empty name (``nft_meta_store_ifname``), as in x_tables.
 """
 
@@ -22,13 +22,13 @@ from translate.nft.printer.fields import expression, keys, protocol, status
 __all__ = ["ANY_PROTOCOL", "field_match", "key_text", "port_match", "transport_byte_match"]
 
 ANY_PROTOCOL: Final = "meta l4proto { 0-5, 7-255, tcp }"
-"""The match that every packet passes (:class:`~translate.nft.legal.AnyProtocol`)."""
+"""The match that is true of every packet (:class:`~translate.nft.legal.AnyProtocol`)."""
 
 _BRIDGE: Final = '"bridge"'
 _NO_BROADCAST: Final = "fib saddr . iif type . ip saddr != { broadcast . 1.0.0.0-255.255.255.254 }"
-"""The route back to a broadcast address is none for ``rpfilter``, but one for ``fib … oif``.
+"""A match that excludes broadcast sources, to which ``fib … oif`` finds a route and ``rpfilter`` does not.
 
-0.0.0.0/8 and 255.255.255.255 have the type by themselves (``__inet_dev_addr_type``), whatever their route is.
+0.0.0.0/8 and 255.255.255.255 have the type ``broadcast`` whatever their route is (``__inet_dev_addr_type``).
 """
 _REVERSE_PATHS: Final = frozenset({Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK})
 _WITH_OPERATOR: Final = frozenset({Field.TCP_FLAGS, Field.CT_STATUS, Field.FRAGMENT})
@@ -96,7 +96,7 @@ def _match(left: str, test: FieldTest, family: Family) -> str:
 def _tos(left: str, test: FieldTest, family: Family) -> str:
     """Return a test of the TOS: of DSCP or ECN by name, otherwise of the header's bytes.
 
-    In IPv6 it lies across the first two.
+    In IPv6 it is spread over the first two bytes.
     """
     mask = _BYTE if test.mask is None else test.mask
     values = [value for value in test.values if isinstance(value, Interval)]

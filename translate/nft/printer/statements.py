@@ -72,7 +72,7 @@ _REJECTS: Final = {
 
 
 def verdict(action: Accept | Drop | Return | Jump | Goto, chains: Mapping[str, str]) -> str:
-    """Return the verdict in the spelling of rules and maps."""
+    """Return the verdict as text, the same in rules and maps."""
     match action:
         case Accept():
             return "accept"
@@ -121,7 +121,7 @@ def statement(action: Action, family: Family, chains: Mapping[str, str]) -> str:
         case Classify(priority=priority):
             return f"meta priority set {priority >> 16:04x}:{priority & 0xFFFF:04x}"
         case FillChecksum():
-            raise AssertionError(action)  # refused before
+            raise AssertionError(action)  # refused before this point
         case NoTrack():
             return "notrack"
         case Template(zone=zone, side=side):
@@ -154,7 +154,7 @@ def _marked(name: str, value: int, mask: int) -> str:
 
 
 def _tos(value: int, mask: int, family: Family) -> str:
-    """Return the statement that sets DSCP or ECN; of IPv6 also any bits of the traffic class."""
+    """Return the statement that sets DSCP or ECN, or any bits of IPv6's traffic class."""
     for name, part, shift in (("dscp", 0xFC, 2), ("ecn", 0x03, 0)):
         if mask == part and not value & ~part:
             return f"{family.value} {name} set {value >> shift:#x}"
@@ -180,7 +180,7 @@ def _nat(head: str, addresses: Interval | None, ports: NatPorts, family: Family)
 
 
 def nat_flags(ports: NatPorts) -> str:
-    """Return the flags of a NAT statement, with the blank before them."""
+    """Return the flags of a NAT statement after a space."""
     flags = [
         flag
         for flag, wanted in (

@@ -59,7 +59,7 @@ from translate.nft.printer.statements import nat_flags, statement, verdict
 __all__ = ["TABLE", "printed"]
 
 TABLE: Final = "nfparity"
-"""The name of the table that nfparity owns in each family; it changes no other."""
+"""The name of nfparity's table in each family; no other table is changed."""
 
 
 def printed(program: LegalProgram) -> NftTable:
@@ -148,7 +148,7 @@ def _map(each: LegalMap, program: LegalProgram) -> NftMap:
 
 
 def _data_type(data: str | DnatTarget | None, family: Family) -> str | None:
-    """Return the expression whose type the map's data have."""
+    """Return the expression that gives the type of the map's data."""
     match data:
         case DnatTarget(ported=ported):
             return f"{family.value} daddr" + (" . th dport" if ported else "")

@@ -40,7 +40,7 @@ def test_a_note_says_where_it_is_counted() -> None:
     assert "counter nfacct_drops {" in output.text
     (note,) = output.notes
     assert note.feature == "nfacct"
-    assert "the counter nfacct_drops counts in its place" in note.text
+    assert "the counter nfacct_drops counts instead" in note.text
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_objects_that_json_loses_are_text(kind: str, entry: dict[str, object], b
     ("entry", "message"),
     [
         ({"rule": {**A, "chain": "c", "handle": 7, "expr": [{"xt": {"type": "match", "name": "recent"}}]}},
-         "rule ip a c handle 7: a rule of iptables-nft's, .* iptables-nft-save"),
+         "rule ip a c handle 7: a rule of iptables-nft, .* iptables-nft-save"),
         ({"rule": {**A, "chain": "c", "expr": ["update @m { ip saddr : tcp dport }"]}},
          "this has no JSON form: update @m"),
         ({"rule": {**A, "chain": "c", "expr": [{"match": {"right": {"set": [{"range": ["", ""]}]}}}]}},
@@ -115,12 +115,12 @@ def test_objects_that_json_loses_are_text(kind: str, entry: dict[str, object], b
         ({"map": {**A, "name": "n", "type": "integer", "map": "verdict"}},
          "map ip a n: one of its types is an integer .* the text form has it"),
         ({"chain": {"family": "netdev", "table": "a", "name": "c", "hook": "ingress"}},
-         "JSON does not say of which device"),
+         "JSON does not name the device"),
         ({"map": {**A, "name": "m", "type": "mark", "map": "ipv4_addr . mark", "elem": [["*", 1]]}},
          "an element for all other keys"),
-        ({"table": {"family": "ip", "name": "a", "flags": "dormant"}}, "nonsense for its flags"),
-        ({"chain": {"family": "ip"}}, "it does not say where it belongs"),
-        ({"flush": {"table": {"family": "ip", "name": "a"}}}, "'flush', which no ruleset consists of"),
+        ({"table": {"family": "ip", "name": "a", "flags": "dormant"}}, "prints its flags wrongly"),
+        ({"chain": {"family": "ip"}}, "it does not name its family and table"),
+        ({"flush": {"table": {"family": "ip", "name": "a"}}}, "'flush', which is not part of a ruleset"),
     ],
 )  # fmt: skip
 def test_what_json_has_lost_is_refused(entry: object, message: str) -> None:

@@ -164,7 +164,7 @@ def test_a_table_sees_packets_of_its_family(families: str, reached: tuple[bool, 
         (
             "table ip filter {\n\tchain FORWARD {\n\t\txt match recent counter accept\n\t}\n}\n",
             "x.nft:3",
-            "a rule of iptables-nft's, .* iptables-nft-save",
+            "a rule of iptables-nft, .* iptables-nft-save",
         ),
         (
             'table ip a {\n\tchain b {\n\t\tiifname { ""-"" } accept\n\t}\n}\n',
@@ -187,7 +187,7 @@ def test_what_cannot_be_loaded_is_refused_at_its_line(text: str, place: str, mes
 def test_a_table_that_nft_warns_of_is_refused() -> None:
     warning = "# Warning: table ip nat is managed by iptables-nft, do not touch!\n"
     text = f"{warning}table ip nat {{\n\tchain POSTROUTING {{\n\t\taccept\n\t}}\n}}\ntable ip6 nat {{\n}}\n"
-    with pytest.raises(ParseError, match="a table of iptables-nft's, as nft warns") as caught:
+    with pytest.raises(ParseError, match="a table of iptables-nft, as nft warns") as caught:
         read_listing(text, name="x.nft")
     assert [one.origin.line for one in caught.value.diagnostics] == [2]
     assert read_listing(text, name="x.nft", without={("ip", "nat")}).families == ("ip6",)

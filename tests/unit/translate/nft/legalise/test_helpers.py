@@ -87,7 +87,7 @@ def test_a_mark_that_raw_does_not_set_has_the_same_answer() -> None:
     [
         ("-p sctp -j CT --helper ftp", "does not take the helper 'ftp' for this protocol"),
         ('-p tcp -j CT --helper "a b"', "does not take the helper 'a b' for this protocol"),
-        (f"{FTP} --timeout short", "a timeout policy only behind conntrack"),
+        (f"{FTP} --timeout short", "a timeout policy only after conntrack"),
     ],
 )
 def test_what_nft_cannot_name(rule: str, message: str) -> None:
