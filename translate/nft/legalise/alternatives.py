@@ -1,31 +1,30 @@
-"""Rules with a test that takes more than one nft rule, expanded.
+"""Expansion of rules with a test that takes more than one nft rule.
 
 Each expansion keeps the meaning of the rule:
 
-*A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on
-conntrack data fails for a packet without an entry either way. So the rule's other tests jump to a
-chain of its own, where every part returns and the actions follow (``return`` form). Not negated, the
-chain has one rule per part; an action that would come back is turned into one that leaves that
-chain, so that at most one part acts. ``Return`` and ``Goto`` leave the rule's own chain and cannot
-stand in another one; there the rule is repeated for every alternative, which is the same because
-control never comes back to the next one.
+*A rule with an* :class:`AnyOf`. Negated, its parts cannot be negated one by one, because a match on conntrack
+data fails for a packet without an entry either way. So the rule's other tests jump to a new chain, where
+every part returns and the actions follow (``return`` form). If it is not negated, the new chain has one rule
+per part; an action that would come back is changed into one that leaves that chain, so that at most one part
+acts. ``Return`` and ``Goto`` leave the rule's own chain and cannot be moved to another one. Then the rule is
+repeated for every alternative, which means the same because control never reaches the next repetition.
 
-*Chance, counters and lists behind an* :class:`AnyOf` must see only what passed it, and a list that a rule
-changes behind chance or a counter must not have these asked twice. So such a rule is cut: what stands before
-the cut leads to a chain that has the rest. That is a jump, or with ``Return`` or ``Goto`` as the rule's end a
-goto; then all else that stands behind the rule is in a chain of its own, too, to which every packet goes that
-fails a test on its way.
+*Chance, counters and lists after an* :class:`AnyOf` must see only packets that passed it. And if a rule
+changes a list after chance or a counter, these must not be evaluated twice. So such a rule is cut: the tests
+before the cut jump to a new chain with the rest of the rule. If the rule ends in ``Return`` or ``Goto``, the
+jump is a goto. Then the statements after the rule are in a new chain, too, to which a packet goes when it
+fails one of the tests.
 
-*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list where the rule does not match
-(``recent_mt``): ``--remove`` takes out what is there, and ``--update`` refreshes what is there but too old.
-So it is cut off, too, with rules for that before the rest.
+*A negated* ``--update`` *or* ``--remove`` of ``-m recent`` changes the list if the rule does not match
+(``recent_mt``): ``--remove`` removes a listed address, and ``--update`` refreshes a listed address that is
+too old. So the rule is cut here, too, with rules for these changes before the rest.
 
-*A rule with a test that holds where nftables ends the rule*: whether a packet is not in an ipset with ports
-(it may have no transport header), has no socket, did not come in by a bridge (its device may be of no kind),
-or came by another way than the one back (which takes two matches to say). So the rule's other tests jump to
-a chain of its own, where a packet of which the opposite is true returns and the actions follow. With
-``Return`` or ``Goto`` as its end the rule goes to that chain instead, and so does all else that stands behind
-it.
+*A rule with a test that holds where nftables ends the rule*: that a packet is not in an ipset with ports (it
+may have no transport header), has no socket, did not come in through a bridge (its device may have no kind),
+or came in by another device than that of the route back (which takes two matches). So the rule's other tests
+jump to a new chain, where a packet for which the opposite is true returns and the actions follow. If the rule
+ends in ``Return`` or ``Goto``, it goes to that chain instead, and the statements after the rule are in a new
+chain, too.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ __all__ = ["takes_rules", "write_apply"]
 _YES_OR_NO: Final = frozenset(
     {Field.REVERSE_PATH, Field.REVERSE_PATH_BY_MARK, Field.BRIDGED, Field.SOCKET, Field.TAKER}
 )
-"""Fields of one bit, of which one rule can match the value 1 alone."""
+"""Fields of one bit of which a single rule can match only the value 1."""
 
 
 def write_apply(draft: Draft, chain: LegalChain, apply: Apply) -> LegalChain:
@@ -111,7 +110,7 @@ def _leaves(apply: Apply) -> bool:
 
 
 def _cut(draft: Draft, tests: tuple[Test, ...], several: Sequence[int]) -> int | None:
-    """Return the first test that needs a rule apart from those before it, together with those after it."""
+    """Return the index of the first test that, with those after it, needs a rule without those before it."""
     asked = tests[: len(tests) - len(_last_counts(tests))]
     stateful = [i for i, t in enumerate(asked) if not isinstance(t, FieldTest | AnyOf | SetTest)]
     if several and stateful and stateful[-1] > several[0]:
@@ -174,7 +173,7 @@ def takes_rules(draft: Draft, test: Test) -> bool:
 
 
 def _protocol_again(apply: Apply, behind: Sequence[Test]) -> tuple[Test, ...]:
-    """Return the protocol test that the rest of a rule needs, or none."""
+    """Return the protocol test to repeat before the rest of a rule, or none."""
     parts = [test for test in behind if isinstance(test, FieldTest) and test.field in PORTS | CT_PORTS]
     return transport_again(apply, parts[0] if parts else None)
 
@@ -189,7 +188,7 @@ def _opposite_stays(
 ) -> LegalChain:
     """Write a rule that leaves its chain unless ``opposite`` is true; return the chain to continue in.
 
-    The statements after it are put into a chain of their own, to which the other packets go.
+    The statements after it are put into a new chain, to which the other packets go.
     """
     behind, aside = draft.aside(chain, apply.origin), draft.aside(chain, apply.origin)
     onward = Goto(draft.jump(behind).chain)
@@ -202,7 +201,7 @@ def _opposite_stays(
 
 
 def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts: tuple[Test, ...]) -> None:
-    """Fill the chain that the rule's other tests jump to; ``counts`` count the packets that pass them all."""
+    """Fill the chain to which the rule's other tests jump; ``counts`` count packets that pass all tests."""
     if any_of.negated:
         for part in any_of.tests:
             write_rule(
@@ -217,7 +216,7 @@ def _any_of(draft: Draft, aside: LegalChain, any_of: AnyOf, apply: Apply, counts
 
 
 def _all_ways(tests: tuple[Test, ...], family: Family) -> list[tuple[Test, ...]] | None:
-    """Return the tests of one rule for every path on which its alternatives can hold.
+    """Return the tests of a rule for each combination of alternatives under which it matches.
 
     None if rules cannot express it: a test that draws or counts must be evaluated once.
     """
@@ -244,7 +243,7 @@ def _opposite(test: Test) -> Test:
 
 
 def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """Return the ``-m nfacct`` after all other tests: they count the packets that the rule acts on."""
+    """Return the ``-m nfacct`` tests after all others: they count the packets that match the rule."""
     start = len(tests)
     while start and isinstance(tests[start - 1], Account):
         start -= 1
@@ -252,7 +251,7 @@ def _last_counts(tests: tuple[Test, ...]) -> tuple[Test, ...]:
 
 
 def _leaving(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """Return the actions for a chain of their own, from which control must not reach the next rule."""
+    """Return the actions for a new chain, changed so that control does not reach its next rule."""
     match actions[-1:]:
         case (Jump(chain=name),):
             return (*actions[:-1], Goto(name))
@@ -271,7 +270,7 @@ _NO_ENTRY: Final = FieldTest(
     field=Field.CT_STATE,
     values=(Interval.point(ConnectionState.INVALID), Interval.point(ConnectionState.UNTRACKED)),
 )
-"""True of just the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
+"""True of exactly the packets without a conntrack entry (``nf_ct_get`` in ``xt_conntrack``)."""
 
 
 def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
@@ -286,5 +285,5 @@ def _ways(any_of: AnyOf) -> list[tuple[FieldTest, ...]] | None:
         elif part.field.is_connection:
             not_each.append([negated, _NO_ENTRY])
         else:
-            return None  # of a packet without this field nothing can be asked
+            return None  # no test of this field holds for a packet without it
     return list(product(*not_each))

@@ -1,13 +1,13 @@
-"""Tests written so that nft leaves each as it is, where it would join or misread them.
+"""Tests with masks of all bits, where nft would join or misread them without.
 
-*Payloads that nft joins.* nft 1.0.6 makes one match of two on neighbouring bytes (``payload_try_merge`` in
-``src/rule.c``). Of two that are negated it makes "not both", where each must hold (1.1.3 leaves them alone).
-And it joins across what stands between them, a counter or a set that packets fill (1.0.6) or ``numgen inc``
-(still in 1.1.3), which then sees other packets. A mask of all bits keeps a match out of it.
+*Payloads that nft joins.* nft 1.0.6 joins two matches on neighbouring bytes into one (``payload_try_merge``
+in ``src/rule.c``). Two negated matches become "not both", although each must hold (1.1.3 leaves them alone).
+It also joins matches across a counter or a set that packets fill (1.0.6) or ``numgen inc`` (still in 1.1.3),
+which then sees other packets. A match with a mask of all bits is not joined.
 
-*Connections whose protocol is asked for.* After ``ct original protocol udp`` nft takes the packet itself for
-UDP: it leaves out the match that ``udp sport`` implies, and the ICMP error about a connection matches by its
-type and code; or it refuses ``icmp type`` (``ct_expr_pctx_update``). With a mask it does not.
+*Tests of a connection's protocol.* After ``ct original protocol udp`` nft takes the packet itself for UDP: it
+omits the protocol match that ``udp sport`` implies, so that an ICMP error about a connection matches by its
+type and code, or it refuses ``icmp type`` (``ct_expr_pctx_update``). With a mask it does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMEMBERS: Final = (Nth, Limit, HashLimit, Recent, Account)
 
 
 def kept_apart(tests: Sequence[Test]) -> tuple[Test, ...]:
-    """Return the tests of one rule, in order, with masks of all bits where nft needs them."""
+    """Return the tests of a rule, in order, with masks of all bits where nft needs them."""
     return tuple(_kept(tests))
 
 

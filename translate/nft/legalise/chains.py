@@ -65,9 +65,9 @@ def _fill(draft: Draft, chain: LoweredChain) -> None:
 
 
 def _refused_entries(draft: Draft, chain: LegalChain, each: Statement) -> list[Refusal]:
-    """Return a refusal for each entry of a lookup that would be refused as a rule of its own.
+    """Return a refusal for each entry of a lookup that would be refused as a single rule.
 
-    The rules that this writes are discarded with the draft.
+    The rules that this function writes are discarded with the draft.
     """
     refused: list[Refusal] = []
     for entry in each.entries if isinstance(each, Lookup) else ():

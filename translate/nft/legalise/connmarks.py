@@ -1,9 +1,9 @@
 """``-j CONNMARK`` as rules of one statement each.
 
 * Reading ``ct mark`` ends the rule for a packet without a conntrack entry (``nft_ct_get_eval``). CONNMARK
-  does nothing to such a packet, so this is right if nothing follows in the rule.
-* nft before 1.1.2, and the kernel before 6.13, combine a mark only with constants. ``mark & A ^ ctmark &
-  B`` takes one rule to clear, and one for each bit that is copied.
+  does nothing to such a packet, so this is correct if nothing follows in the rule.
+* nft before 1.1.2, and the kernel before 6.13, combine a mark only with constants. ``mark & A ^ ctmark & B``
+  takes one rule to clear bits, and one rule for each bit that is copied.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _HAS_ENTRY: Final = FieldTest(
         for state in (ConnectionState.ESTABLISHED, ConnectionState.RELATED, ConnectionState.NEW)
     ),
 )
-"""True of just the packets with a conntrack entry (``nf_ct_get``)."""
+"""True of exactly the packets with a conntrack entry (``nf_ct_get``)."""
 
 NOT_YET_TRACKED: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.INVALID),))
 """True in ``raw`` of packets without a connection, a template or NOTRACK, which ``xt_ct_target`` changes.
 
-``nft_ct_set_zone_eval`` passes by the first two of these, and changes what NOTRACK took out.
+``nft_ct_set_zone_eval`` ignores packets with a connection or a template, but changes those of NOTRACK.
 """
 
 NOT_LOOPBACK: Final = FieldTest(field=Field.OIF, values=(Name("lo"),), negated=True)
-"""``rt mtu`` gives 536 for a path of more than 65,535 bytes, as lo is (``get_tcpmss``)."""
+"""``rt mtu`` gives 536 for an MTU above 65,535 bytes, like that of lo (``get_tcpmss``)."""
 
 Connmark = SetConnmark | SaveMark | RestoreMark
 
 
 def stands_apart(actions: Sequence[Action]) -> bool:
-    """Return whether an action needs rules of its own, or can end a rule that has more actions."""
+    """Return whether an action needs separate rules, or must be the last action of its rule but is not."""
     if any(isinstance(action, Proxy) for action in actions):
         return True
     return any(isinstance(action, Template | LimitMss | StripOptions) for action in actions[:-1]) or any(
@@ -64,9 +64,9 @@ def stands_apart(actions: Sequence[Action]) -> bool:
 
 
 def connmark_rules(action: Connmark) -> Iterator[tuple[tuple[FieldTest, ...], Action]]:
-    """Yield the rules that do ``action``, each as its tests and its only action.
+    """Yield the rules for ``action``, each as its tests and its only action.
 
-    These copy marks under a mask alone, or change them by constants.
+    Each copies a mark under a mask only, or changes a mark by constants.
     """
     match action:
         case SetConnmark():

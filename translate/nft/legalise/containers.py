@@ -1,13 +1,13 @@
 """Lookups and draws as one map or set each, with the rule that uses it.
 
-*Entries that all do the same* become a set, with the actions in the rule. *Entries that differ in the
-target of a DNAT alone* become a map of targets (``datamaps``). All others become a verdict map.
+*Entries with the same actions* become a set, with the actions in the rule. *Entries that differ only in the
+target of a DNAT* become a map of targets (``datamaps``). All others become a verdict map.
 
-*Actions that are no plain verdict*: an element jumps to a chain that holds the actions. If they end in
-``Return`` or ``Goto`` the element goes to that chain, so that the return leaves the lookup's chain.
+*Actions that are not a plain verdict*: an element jumps to a new chain with the actions. If they end in
+``Return`` or ``Goto``, the element goes to that chain, so that the return leaves the lookup's chain.
 
-Maps have names: for an anonymous map the kernel searches all others for a free name, so that a thousand of
-them take minutes (``nf_tables_set_alloc_name``).
+Maps have names: for an anonymous map the kernel searches all others for a free name, so a thousand of them
+take minutes (``nf_tables_set_alloc_name``).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
         or _resets_behind_others(same, known)
         else same
     )
-    # The grammar has no fib expression behind "dnat to" (primary_stmt_expr, nft 1.0.6).
+    # The grammar has no fib expression after "dnat to" (primary_stmt_expr, nft 1.0.6).
     asks_fib = not _FIB.isdisjoint(lookup.fields)
     nat = None if same or asks_fib else dnat_targets(lookup.entries)
     if not same and nat is None:
@@ -103,7 +103,7 @@ def write_lookup(draft: Draft, chain: LegalChain, lookup: Lookup) -> None:
         cells.ask(parts, lookup.fields, elements, interval=wide, lookup=lookup)
         return
     name = draft.names.give(f"{chain.name}_{'keys' if nat is None else 'targets'}")
-    # A port bound by a map counts as one of the key's; a constant one asks for a match of its own.
+    # A port bound by a map counts as a port of the key; a constant port needs a match on the protocol.
     asks = nat.ported and not ports if nat is not None else any(map(needs_transport, same))
     if asks and not known:
         parts.append(protocol_among({n for _, over in entries for n in over} or PORT_PROTOCOLS))
@@ -148,7 +148,7 @@ def _possible(lookup: Lookup, known: tuple[int, ...]) -> Iterator[tuple[Entry, t
     for entry in lookup.entries:
         protocol = None if at is None else entry.key[at]
         if ports and isinstance(protocol, Interval) and protocol.low not in PORT_PROTOCOLS:
-            continue  # a packet of this protocol has no ports, whatever stands in their place
+            continue  # a packet of this protocol has no ports
         single = isinstance(protocol, Interval) and protocol.is_point
         yield entry, (protocol.low,) if isinstance(protocol, Interval) and single else known
 
@@ -177,20 +177,20 @@ def write_choose(draft: Draft, chain: LegalChain, choose: Choose) -> None:
 
 
 def _place(origin: Origin, entries: Sequence[Entry | Branch]) -> Origin:
-    """Return the origin of a rule that stands for the rules of all entries."""
+    """Return the origin of the nft rule for the rules of all entries."""
     return origin.of_several() if len({entry.origin.line for entry in entries}) > 1 else origin
 
 
 def _no_alternatives(draft: Draft, tests: Sequence[Test]) -> None:
     if any(takes_rules(draft, test) for test in tests):
-        raise CannotSay("any-of-with-map", "a map cannot stand behind a test of several rules")
+        raise CannotSay("any-of-with-map", "a map cannot follow a test that takes several rules")
 
 
 @dataclass(slots=True)
 class _Cells:
     """The elements of one verdict map, with a chain for every action list that needs one.
 
-    ``entries`` are the source of the elements; ``origin`` is that of the rule that uses the map.
+    ``entries`` are the source of the elements; ``origin`` is the origin of the rule that uses the map.
     """
 
     draft: Draft

@@ -1,7 +1,7 @@
-"""Lookups whose entries do the same, or differ in the target of a DNAT alone: sets and maps of targets.
+"""Lookups whose entries have the same actions or differ only in a DNAT target: sets and maps of targets.
 
-Neither needs a chain per entry. ``dnat to KEY map @M`` goes on with the next rule when the map has no such
-key (``nft_lookup_eval`` breaks), as a lookup does. JSON cannot express it before nft 1.0.7; text can.
+Neither needs a chain per entry. ``dnat to KEY map @M`` continues with the next rule if the map does not have
+the key (``nft_lookup_eval`` breaks), as a lookup does. JSON cannot express it before nft 1.0.7; text can.
 """
 
 from __future__ import annotations

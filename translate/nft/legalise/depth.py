@@ -1,8 +1,8 @@
-"""nf_tables limits how deep jumps nest; x_tables does not.
+"""The limit of nf_tables on nested jumps, which x_tables does not have.
 
 The kernel counts jumps and gotos alike (``nft_chain_validate``), though a goto takes no place on its stack.
-So on a path that is too long, chains are inlined into their callers, from the end of the path on, as far as
-the meaning stays (``translate.passes.inline``). A path that is still too long is refused.
+So on a path that is too long, chains are inlined into their callers, beginning at its end, as long as the
+meaning is preserved (``translate.passes.inline``). A path that is still too long is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from translate.passes.inline import inline
 __all__ = ["MAX_DEPTH", "longest_way", "shortened", "too_deep"]
 
 MAX_DEPTH: Final = 15
-"""Most chains below a base chain: ``nft_chain_validate`` stops at level 16 (``NFT_JUMP_STACK_SIZE``)."""
+"""The most chains below a base chain: ``nft_chain_validate`` stops at level 16 (``NFT_JUMP_STACK_SIZE``)."""
 
 _MOST_STATEMENTS: Final = 10_000
 """The number of statements that a Program may grow by; a chain with several callers is copied for each."""
@@ -44,7 +44,7 @@ def too_deep(chains: Sequence[LegalChain]) -> Iterator[Refusal]:
 
 
 def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
-    """Return the names of the chains on the longest path from a base chain, that one first."""
+    """Return the names of the chains on the longest path, beginning with its base chain."""
     levels = _levels(chains)
     way = [next(iter(levels[-1]))] if levels else []
     for level in reversed(levels[1:]):
@@ -55,7 +55,7 @@ def longest_way(chains: Sequence[LegalChain]) -> tuple[str, ...]:
 def _levels(chains: Sequence[LegalChain]) -> list[dict[str, str]]:
     """Return, for each number of calls below a base chain, the chains at that depth, each with a caller.
 
-    No chain reaches itself, so that the levels end. Levels that are too deep are included.
+    The number of levels is finite, because no chain reaches itself. Levels that are too deep are included.
     """
     targets = {c.name: dict.fromkeys(t for rule in c.rules for t in rule.calls) for c in chains}
     levels: list[dict[str, str]] = []

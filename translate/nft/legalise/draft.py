@@ -71,8 +71,8 @@ __all__ = ["Draft"]
 class Draft:
     """A legal Program under construction.
 
-    All ``chains`` of the Program are declared before the first rule is written, so that every jump has its
-    name (``called``) and every chain is found by its name in the Program (``known``). ``named`` are the
+    All ``chains`` of the Program are declared before the first rule is written, so that the name of every
+    callee is known (``called``). ``known`` has the chains by their names in the Program. ``named`` are the
     ipsets that rules use.
     """
 
@@ -122,19 +122,19 @@ class Draft:
         self.chains.append(made)
 
     def aside(self, chain: LegalChain, origin: Origin) -> LegalChain:
-        """Return a new chain for a part of ``chain``, named after it."""
+        """Return a new chain for a part of ``chain`` and named after it."""
         made = LegalChain(name=self.names.give(chain.name), note=f"part of {chain.note}", origin=origin)
         self.chains.append(made)
         return made
 
     def jump(self, aside: LegalChain) -> Jump:
-        """Return a jump to a chain that the Program does not have."""
+        """Return a jump to a chain that is not in the Program."""
         key = f"nft/{aside.name}"
         self.called[key] = aside.name
         return Jump(key)
 
     def matches(self, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[Part]:
-        """Return the matches of a rule, in the order of its tests; ``before`` are those already written.
+        """Return the matches of a rule, in the order of its tests; ``before`` are tests already written.
 
         Raises CannotSay.
         """
@@ -166,7 +166,7 @@ class Draft:
     def write(
         self, chain: LegalChain, parts: Sequence[Part], origin: Origin, calls: Iterable[str] = ()
     ) -> None:
-        """Write one rule; ``calls`` are the chains that its map leads to. Raises CannotSay."""
+        """Write one rule; ``calls`` are the chains to which its map jumps. Raises CannotSay."""
         called = list(calls)
         for part in parts:
             if isinstance(part, Jump | Goto):
@@ -214,5 +214,5 @@ def _base(chain: LoweredChain) -> BaseHook | None:
     if chain.table is TableName.NAT:
         kind = "nat"
     elif chain.table is TableName.MANGLE and chain.hook is Hook.OUTPUT:
-        kind = "route"  # routes again when the mark or an address was changed, as ipt_mangle_out does
+        kind = "route"  # routes again if the mark or an address has changed, as ipt_mangle_out does
     return BaseHook(type=kind, hook=chain.hook, priority=chain.priority, policy=chain.policy)

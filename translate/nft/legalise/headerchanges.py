@@ -1,8 +1,9 @@
 """Changes of the TOS and the TTL as rules of one statement each.
 
-* nft before 1.0.9 sets a part of a header to constants only: the DSCP, the ECN, the TTL. What depends on the
-  old value takes a rule for each of them, and leaves their chain behind the one that matched.
-* A statement on raw bytes may keep bits of them, but leaves IPv4's checksum as it was
+* nft before 1.0.9 sets a part of a header (DSCP, ECN, TTL) only to constants. A change that depends on the
+  old value becomes a chain with one rule for each old value, which a packet leaves after the rule that
+  matched.
+* A statement on raw bytes can keep some bits, but does not update the checksum of IPv4
   (``netlink_gen_payload_stmt``). IPv6 has none.
 """
 
@@ -18,10 +19,10 @@ __all__ = ["HeaderChange", "Step", "is_single", "steps"]
 HeaderChange = SetTos | SetTtl | AddTtl
 
 Case = tuple[tuple[FieldTest, ...], Action]
-"""The tests of a rule that does something for one old value, and what it does."""
+"""The tests of a rule for one old value, and its action."""
 
 Step = Action | tuple[Case, ...]
-"""One statement; or rules of which one may match."""
+"""One statement, or rules of which at most one matches."""
 
 _BYTE: Final = 0xFF
 _PARTS: Final = (0xFC, 0x03)
@@ -29,7 +30,7 @@ _PARTS: Final = (0xFC, 0x03)
 
 
 def steps(action: HeaderChange, family: Family) -> Iterator[Step]:
-    """Yield what does ``action``, one after the other; nothing for what changes no packet."""
+    """Yield the steps that do ``action``, in order; none for an action that changes no packet."""
     match action:
         case SetTtl():
             yield action
@@ -58,7 +59,7 @@ def _case(field: Field, old: int, mask: int | None, change: Action) -> Case:
 
 
 def is_single(actions: Sequence[Action], family: Family) -> bool:
-    """Return whether each of the actions that change a header is a series of statements of one rule."""
+    """Return whether each of the actions that change a header can be written as statements of one rule."""
     return not any(
         isinstance(step, tuple)
         for action in actions

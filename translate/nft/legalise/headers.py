@@ -1,14 +1,13 @@
 """Tests of one rule in the form that nft reads correctly: protocols around ports, lists and wildcards.
 
 * ``th sport`` reads the first bytes of any transport header, so a match on protocols with ports must stand
-  before it. It fails on later fragments (``nft_payload_eval``), as the field does.
+  before it. It fails for later fragments (``nft_payload_eval``), as a test of the field does.
 * nft knows the type of a connection's port only after a match on the protocol.
 * One transport protocol and a port of it are one match (``tcp dport 53``), unless a counter between them
   depends on the protocol.
-* ``ct state`` with a list tests bits, and is exact because a packet has one state. ``!=`` with a list is no
-  bit test, so a negated list becomes the list of the other states.
-* Fifteen characters fill the kernel's buffer for an interface name, so that a wildcard has nothing to stand
-  for.
+* ``ct state`` with a list tests bits, and is exact because a packet has exactly one state. ``!=`` with a list
+  is not a bit test, so a negated list becomes the list of the other states.
+* An interface name has at most fifteen characters, so a wildcard after fifteen matches no more than the name.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ CT_PORTS: Final = frozenset(
 def transports(tests: Sequence[Test]) -> tuple[int, ...]:
     """Return the transport protocols that the tests leave, or () if they do not test the protocol.
 
-    TCP flags imply TCP: next to a test of them no test of the protocol is left.
+    A test of TCP flags implies TCP, and no test of the protocol remains next to it.
     """
     for test in tests:
         if isinstance(test, FieldTest) and test.field is Field.TCP_FLAGS:
@@ -66,7 +65,7 @@ def transports(tests: Sequence[Test]) -> tuple[int, ...]:
 
 
 def protocol_among(numbers: Iterable[int]) -> FieldTest:
-    """Return the test that the transport protocol is one of these."""
+    """Return a test that the transport protocol is one of these."""
     return FieldTest(field=Field.L4PROTO, values=tuple(Interval.point(n) for n in sorted(numbers)))
 
 
@@ -76,7 +75,7 @@ def matches(
     in_set: Callable[[SetTest], InSet],
     before: Sequence[Test] = (),
 ) -> list[Part]:
-    """Return the matches of a rule with these tests, in order; ``before`` are those already written.
+    """Return the matches of a rule with these tests, in order; ``before`` are tests already written.
 
     The tests have no :class:`AnyOf`, no list, no bucket and no counter. Ports without a protocol get the
     guard that they need. Raises CannotSay.

@@ -1,17 +1,17 @@
-"""``-j CT --helper`` behind conntrack, where nftables gives a new connection its helper.
+"""``-j CT --helper``, moved after conntrack, where nftables assigns helpers to new connections.
 
-x_tables gives it a helper by a template, in ``raw``, before conntrack sees the packet (``xt_ct_target``). The
+x_tables assigns a helper by a template in ``raw``, before conntrack sees the packet (``xt_ct_target``). The
 ``ct helper`` statement needs the connection itself (``nft_ct_helper_obj_eval``). So the chains of ``raw``
-that lead to such a rule have copies that run right behind conntrack, for the first packets of a connection.
-In a copy only the helpers remain of what rules do. In ``raw`` the template stays, without the helper: it is
-the first one of its packet, and the first one counts in both.
+that lead to such a rule are copied, and the copies run right after conntrack for the first packet of a
+connection. The only actions in a copy are those that assign helpers. In ``raw`` the template stays without
+its helper, because only the first template of a packet counts, in both.
 
-Two tests of one packet come out the same in ``raw`` and right behind conntrack unless they have state, ask
-about conntrack or a socket, or read what ``raw`` changes. With such a test the helpers are refused.
+A test has the same result in ``raw`` and right after conntrack, unless it has state, reads conntrack data or
+a socket, or reads a field that ``raw`` changes. With such a test the helpers are refused.
 
-* Packets of a connection that was expected do not get there. They are RELATED, and have the helper of the
+* Packets of an expected connection do not meet the copies. They are RELATED, and have the helper of the
   expectation or none in both (``init_conntrack``).
-* A connection that has a helper keeps it (``IPS_HELPER_BIT``), as the first template counts.
+* A connection with a helper keeps it (``IPS_HELPER_BIT``), so the first helper counts.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ from translate.passes.control import changed_fields, terminal
 __all__ = ["behind_conntrack", "helper_object"]
 
 _PRIORITY: Final = -199
-"""Behind conntrack at -200 (``NF_IP_PRI_CONNTRACK``), before every table."""
+"""After conntrack at -200 (``NF_IP_PRI_CONNTRACK``), before every table."""
 
 _NEW: Final = FieldTest(field=Field.CT_STATE, values=(Interval.point(ConnectionState.NEW),))
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _ORIGINAL: Final = re.compile(f"^{TableName.RAW}/")
 _PROTOCOLS: Final[dict[int | None, str]] = {Protocol.TCP: "tcp", Protocol.UDP: "udp"}
 _OTHER_ANSWERS: Final = frozenset(field for field in Field if field.name.startswith(("CT_", "TAKER")))
-"""Fields that may have another value behind conntrack."""
+"""Fields that may have another value after conntrack."""
 
 
 def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
-    """Return the Program with copies of ``raw`` behind conntrack for its helpers, and refusals of these."""
+    """Return the Program with copies of ``raw`` after conntrack for its helpers, and refusals of helpers."""
     raw = [c for c in program.chains if c.table is TableName.RAW and c.hook in (Hook.PREROUTING, Hook.OUTPUT)]
     reached = {base.name: callees_first(program, (base,)) for base in raw}
     bases = [base for base in raw if any(map(_gives_helpers, reached[base.name]))]
@@ -88,7 +88,7 @@ def behind_conntrack(program: Program) -> tuple[Program, list[Refusal]]:
 
 
 def helper_object(template: Template) -> SetHelper:
-    """Return the statement that gives a connection the helper of a template that was moved."""
+    """Return the statement that assigns the helper of a moved template."""
     protocol = _PROTOCOLS[template.protocol]
     name = f"helper_{template.helper}_{protocol}"
     note = f"helper {template.helper} of {protocol}"
@@ -109,21 +109,21 @@ def _templates(chain: LoweredChain) -> Iterator[tuple[Origin, Template]]:
 
 
 def _refused(chain: LoweredChain, other: str | None) -> Iterator[Refusal]:
-    """Yield refusals of helpers that nft cannot name, or whose rules have another answer behind conntrack."""
+    """Yield refusals of helpers that nft cannot name, or whose rules may match others after conntrack."""
     for origin, template in _templates(chain):
         if _NAME.fullmatch(template.helper) is None or template.protocol not in _PROTOCOLS:
             reason = f"nft does not take the helper {template.helper!r} for this protocol"
             yield CannotSay("ct-template", reason).at(origin)
         elif other is not None:
             reason = (
-                "nftables gives a connection a helper only behind conntrack, where the rules of raw have to"
-                f" be asked again; {other} may have another answer there"
+                "nftables gives a connection a helper only after conntrack, where the rules of raw have to"
+                f" be tested again; {other} may have another result there"
             )
             yield CannotSay("ct-template", reason).at(origin)
 
 
 def _other_answer(chain: LoweredChain, changed: Collection[Field]) -> str | None:
-    """Return a description of a rule whose tests may come out differently behind conntrack."""
+    """Return a description of a rule whose tests may have another result after conntrack."""
     for statement in chain.statements:
         fields: set[Field] = set()
         state = isinstance(statement, Choose)
@@ -141,7 +141,7 @@ def _other_answer(chain: LoweredChain, changed: Collection[Field]) -> str | None
 
 
 def _emptied(chain: LoweredChain) -> LoweredChain:
-    """Return the chain in ``raw``, whose templates say the zone alone."""
+    """Return the chain in ``raw``, with templates that only set the zone."""
 
     def kept(actions: tuple[Action, ...]) -> tuple[Action, ...]:
         return tuple(
@@ -177,14 +177,14 @@ def _name(name: str) -> str:
 
 
 def _behind(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """Return what is left of a rule's actions behind conntrack."""
+    """Return the actions of a rule's copy after conntrack."""
     left: list[Action] = []
     for action in actions:
         match action:
             case Template(helper=helper) if helper:
                 left.append(replace(action, zone=0, side=ZoneSide.BOTH))
             case Template() | NoTrack():
-                return (*left, Accept())  # no later rule of raw gives a helper
+                return (*left, Accept())  # no later rule of raw assigns a helper
             case Jump(chain=name):
                 left.append(Jump(_name(name)))
             case Goto(chain=name):

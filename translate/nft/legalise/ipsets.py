@@ -1,13 +1,13 @@
 """ipsets as named sets, one each, shared by all rules that use them.
 
-A port stands in a key with its protocol, so that one set serves all protocols. ``th sport`` and ``th
-dport`` read it for tcp, udp, sctp and udplite. Elements of a protocol without ports are refused, and so are
-those of ICMP, whose "port" is type and code: they would need another key. If a packet has no readable
-transport header the key cannot be made and the rule ends (``nft_payload_eval``). A negated test holds for
-such a packet, so it is written as two rules (``alternatives``).
+A key has a port with its protocol, so one set serves all protocols. ``th sport`` and ``th dport`` read the
+port for tcp, udp, sctp and udplite. Elements of a protocol without ports are refused, and also those of ICMP,
+whose "port" is type and code, because they would need another key. For a packet without a readable transport
+header the key cannot be built and the rule ends (``nft_payload_eval``). A negated test holds for such a
+packet, so it is written as two rules (``alternatives``).
 
-Elements with nets are intervals here and must not overlap: the longest prefix decides about each address
-(``nomatch`` included), and the addresses in the set become intervals.
+Elements with nets become intervals, which must not overlap: for each address the longest prefix decides
+(``nomatch`` included), and the addresses in the set are joined into intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["NamedSets", "ends_the_rule", "intervals_of"]
 
 @dataclass(slots=True)
 class NamedSets:
-    """The sets for ipsets; each is made when a rule first uses it."""
+    """The nft sets for ipsets; each is made when a rule first uses it."""
 
     given: Mapping[str, IpSet]
     family: Family
@@ -57,7 +57,7 @@ class NamedSets:
         return InSet(self.made[test.name].name, key, test.negated)
 
     def _make(self, known: IpSet, key: Key) -> LegalMap:
-        """Return the set, with the key of the rule that uses it first; those of other rules have its type."""
+        """Return the set, with the key of the first rule that uses it; other rules' keys have the same type."""
         if known.type is SetType.BITMAP_PORT:
             keys = list(_bitmap(known.elements))
         else:
@@ -81,12 +81,12 @@ def _key(known: IpSet, directions: tuple[SetDirection, ...]) -> Key:
 
 
 def ends_the_rule(test: SetTest, given: Mapping[str, IpSet]) -> bool:
-    """Return whether the test is true of packets for which no key can be made."""
+    """Return whether the test is true of packets for which no key can be built."""
     return test.negated and Cell.PORT in given[test.name].type.cells
 
 
 def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Yield the elements of a set as disjoint keys, each with the place of one element."""
+    """Yield the elements of a set as disjoint keys, each with the origin of one element."""
     cells = known.type.cells
     if Cell.NET not in cells:
         yield from ((element.key, element.origin) for element in known.elements)
@@ -105,9 +105,9 @@ def intervals_of(known: IpSet, family: Family) -> Iterable[tuple[tuple[Interval,
 
 
 def _longest_prefix(elements: list[SetElement], at: int, family: Family) -> list[Interval]:
-    """Return the addresses whose longest prefix is no ``nomatch`` element, as disjoint intervals."""
+    """Return the addresses whose longest prefix is not a ``nomatch`` element, as disjoint intervals."""
     found: list[Interval] = []
-    around: list[tuple[Interval, bool]] = []  # the prefixes that hold the next address, widest first
+    around: list[tuple[Interval, bool]] = []  # the prefixes that contain the next address, widest first
     next_address = 0
 
     def up_to(high: int) -> None:
@@ -138,7 +138,7 @@ def _halves(interval: Interval, family: Family) -> tuple[Interval, ...]:
 
 
 def _bitmap(elements: Iterable[SetElement]) -> Iterable[tuple[tuple[Interval, ...], Origin]]:
-    """Return ports of TCP and of UDP, neighbours joined."""
+    """Return the ports as keys of TCP and of UDP, with neighbours joined."""
     places = {element.key[0].low: element.origin for element in elements}
     for ports in union(Interval.point(port) for port in places):
         for proto in (Protocol.TCP, Protocol.UDP):

@@ -1,8 +1,8 @@
 """NAT targets that bind a port, in rules with and without a protocol that has ports.
 
-nft takes ports only after a match on protocols with ports. If a rule has no such test, its target goes into
-a chain of its own: one rule binds the port for protocols that have ports or identifiers, and another binds
-the address alone for all other protocols (``nf_nat_l4proto_unique_tuple``).
+nft accepts ports only after a match on protocols with ports. If a rule has no such test, its target moves to
+a new chain: one rule binds the port for protocols that have ports or identifiers, and another binds the
+address alone for all other protocols (``nf_nat_l4proto_unique_tuple``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def needs_transport(action: Action) -> bool:
 
 
 def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
-    """Return the rules that bind a port for any protocol: for those with ports, and for all others."""
+    """Return the two rules that bind a port: for protocols with ports, and for all others."""
     (action,) = apply.actions
     assert isinstance(action, Dnat | Snat | Masquerade | Redirect)
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
@@ -48,7 +48,7 @@ def bindings(apply: Apply, family: Family) -> tuple[Apply, Apply]:
 
 
 def transport_again(apply: Apply, part: FieldTest | None = None) -> tuple[Test, ...]:
-    """Return the protocol test for another chain if a port or a NAT action needs it there, or none."""
+    """Return the protocol test to repeat in another chain if a port or NAT action needs it, or none."""
     known = transports(apply.tests)
     wanted = any(map(needs_transport, apply.actions)) or (
         part is not None and part.field in (PORTS | CT_PORTS)

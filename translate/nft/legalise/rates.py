@@ -1,11 +1,10 @@
 """Token buckets as named limits of nftables.
 
-A limit inside a rule would be one bucket per copy of the rule. A named one is shared by all copies, and by
-all hooks from which the rule's chain is called, as the bucket of ``xt_limit`` is.
+A limit inside a rule would be one bucket per copy of the rule. A named limit is shared by all copies and all
+hooks from which the rule's chain is called, as the bucket of ``xt_limit`` is.
 
-nft takes a rate as packets per unit, whose quotient in nanoseconds is a packet's worth, and room for whole
-packets (``nft_limit_init``). So the unit is the first in which a whole number is within 0.01 % of the rate,
-or the week.
+nft has rates in whole packets per unit of time, and buckets of whole packets (``nft_limit_init``). So the
+unit is the smallest in which a whole number of packets is within 0.01 % of the rate, or the week.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ _UNITS: Final = {
     "day": 86400 * _SECOND,
     "week": 604800 * _SECOND,
 }
-"""Nanoseconds by the name that nft has for them."""
+"""Nanoseconds in each of nft's units of time."""
 
 _CLOSE: Final = 10_000
 
 
 def limit_of(test: Limit, origin: Origin, names: NameGiver) -> SharedLimit:
-    """Return the bucket of a test that the rule at ``origin`` makes."""
+    """Return the bucket for a test of the rule at ``origin``."""
     name = names.give(f"limit_{test.bucket.replace('/', '_', 1)}")
     rate, unit = rate_of(test.interval)
     note = f"-m limit, line {origin.line}" if origin.line else "-m limit"

@@ -1,11 +1,11 @@
 """Lists of ``-m recent`` as sets that packets fill.
 
-A set has the timeout of the checks that use it, so that an address is in it as long as ``--seconds`` says
-(to a jiffy: ``xt_recent`` includes the last one, a set does not). A list has one set for each different
-``--seconds`` of its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and
-``--update`` do; ``add`` would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent``
-list forgets the oldest address; a full set takes no more until one has timed out. So the sets are much
-larger, and a note says so.
+A set has the timeout of the checks that use it, so an address stays in it for ``--seconds`` (less a jiffy:
+``xt_recent`` includes the last one, a set does not). A list has one set for each different ``--seconds`` of
+its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and ``--update`` do; ``add``
+would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent`` list forgets the oldest
+address; a full set accepts no more until one has timed out. So the sets are much larger, and a note reports
+it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from translate.passes.recents import RecentList, changes_list, inexact
 __all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "refreshed_where_it_fails", "sets_of"]
 
 SIZE: Final = 65535
-"""The number of addresses that a set holds: nft's default for dynamic sets."""
+"""The capacity of a set in addresses: nft's default for dynamic sets."""
 
 KEYED_SIZE: Final = 1 << 20
-"""The number of addresses in a set that stands for many lists. The kernel's table grows as it fills."""
+"""The capacity in addresses of a set for many lists. The kernel's table grows as it fills."""
 
 
 def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, int | None], FilledSet]:
@@ -53,7 +53,7 @@ class RecentSets:
     sets: Mapping[tuple[str, int | None], FilledSet]
 
     def seen(self, test: Recent) -> InSet:
-        """Return the match of a test on a list. Raises CannotSay."""
+        """Return the match for a test of a list. Raises CannotSay."""
         self.check(test)
         return InSet(self.sets[test.name, test.seconds].name, self._key(test), test.negated)
 
@@ -67,7 +67,7 @@ class RecentSets:
         ]
 
     def check(self, test: Recent) -> None:
-        """Raise CannotSay if sets cannot stand for the list."""
+        """Raise CannotSay if sets cannot replace the list."""
         problem = inexact(test, self.lists[test.name])
         if problem is not None:
             raise CannotSay(*problem)
@@ -78,21 +78,21 @@ class RecentSets:
         return (address if test.mask == whole else Masked(address, test.mask), *test.key)
 
     def stands_alone(self, test: Recent) -> bool:
-        """Return whether each change of a list needs a rule of its own, before the rule itself.
+        """Return whether each change of a list needs a separate rule before the rule itself.
 
-        If the set is full ``update`` ends the rule. For ``--set`` this must not keep the packet from the
-        rule's action. An address that is in the set already is updated in the rule itself, if the list has
-        one set.
+        If a set is full, ``update`` ends the rule, but after ``--set`` the rule's action must follow. The
+        address of ``--update`` is in the set already, so the rule itself can update it if the list has one
+        set.
         """
         return test.mode is RecentMode.SET or (
             test.mode is RecentMode.UPDATE and len(self.lists[test.name].seconds) > 1
         )
 
     def cut(self, tests: Sequence[Test]) -> int | None:
-        """Return the first test on a list that needs a rule without the tests before it, or None.
+        """Return the index of the first test on a list that must not share a rule with the tests before it.
 
-        Either it changes its list in rules of its own, which would evaluate the tests before it twice, or
-        one of these changes a list.
+        Either its changes need separate rules, in which the tests before it would be evaluated again, or one
+        of those tests changes a list.
         """
         changed = False
         for index, test in enumerate(tests):
@@ -108,10 +108,10 @@ class RecentSets:
 
 
 def refreshed_where_it_fails(test: Recent) -> tuple[Recent, Recent | None]:
-    """Return the test that holds where a negated ``--update`` or ``--remove`` fails, and its effect there.
+    """Return a test that holds if a negated ``--update`` or ``--remove`` fails, with its effect in that case.
 
-    ``--remove`` removes the address. ``--update`` fails for an address that is young enough, and refreshes
-    one that is too old: the second test, which decides nothing (``recent_mt``).
+    ``--remove`` removes the address. ``--update`` fails for an address that is recent enough. It also
+    refreshes one that is too old: that is the second test, whose result is not used (``recent_mt``).
     """
     if test.mode is RecentMode.REMOVE:
         return replace(test, negated=False), None

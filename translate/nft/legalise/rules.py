@@ -1,11 +1,11 @@
 """Rules of which every test is one match.
 
 *Effects on the connection's mark* that would end the rule for some packets, or that need several rules
-(``connmarks``): the tests jump to a chain in which each action has rules of its own. *A NAT target that
-binds a port* without a protocol is bound in a chain of its own (``natports``). *A rule that writes into a
-list of* ``-m recent`` (``recent``): ``--set`` is written as a rule after the tests before it, and then
-comes the rule without it. Those tests have the same result again, so the meaning stays. *Changes of a
-header* that depend on the old value (``headerchanges``) are a chain with a rule for each value.
+(``connmarks``): the tests jump to a new chain with separate rules for each action. *A NAT target that binds a
+port* without a protocol is bound in a new chain (``natports``). *A rule that adds to a list of* ``-m recent``
+(``recent``): one rule has the tests before ``--set`` and updates the set, and the next rule is the original
+without ``--set``. Its tests have the same result again, so the meaning is preserved. *Changes of a header*
+that depend on the old value (``headerchanges``) are a chain with a rule for each value.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def write_rule(draft: Draft, chain: LegalChain, apply: Apply) -> None:
 
 
 def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
-    """Return the actions as statements; each action on the connection's mark is one statement here."""
+    """Return the actions as statements; here each action on the connection's mark must be one statement."""
     parts: list[Part] = []
     for action in actions:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
@@ -86,9 +86,9 @@ def statements(actions: tuple[Action, ...], family: Family) -> list[Part]:
 
 
 def negated_recent(draft: Draft, chain: LegalChain, apply: Apply) -> None:
-    """Write the effect of a negated ``--update`` or ``--remove``, the only test of a rule, where it fails.
+    """Write the changes of a negated ``--update`` or ``--remove``, the only test of a rule, if it fails.
 
-    That is the rule's action. The packets that pass the test come to the rules after these.
+    The packets that pass the test continue with the rules after these.
     """
     (test,) = apply.tests
     assert isinstance(test, Recent)
@@ -116,7 +116,7 @@ def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
 
 
 def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
-    """Put a target that binds a port for any protocol into a chain; return the rule that goes there."""
+    """Put a target that binds a port for any protocol into a new chain; return the rule that goes there."""
     aside = draft.aside(chain, apply.origin)
     for each in bindings(apply, draft.family):
         write_rule(draft, aside, each)
@@ -124,7 +124,7 @@ def _binding_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
 
 
 def _step(draft: Draft, chain: LegalChain, apply: Apply, step: Step) -> None:
-    """Write one step of a change of a header; the rules of one by the old value are a chain."""
+    """Write one step of a change of a header; rules by the old value are put into a new chain."""
     if not isinstance(step, tuple):
         write_rule(draft, chain, replace(apply, tests=(), actions=(step,)))
         return
@@ -135,7 +135,7 @@ def _step(draft: Draft, chain: LegalChain, apply: Apply, step: Step) -> None:
 
 
 def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
-    """Put the rule's actions into a chain, in rules of their own; return the rule that leads there."""
+    """Put each action of the rule into separate rules of a new chain; return the rule that jumps there."""
     aside = draft.aside(chain, apply.origin)
     for action in apply.actions:
         if isinstance(action, SetConnmark | SaveMark | RestoreMark):
@@ -159,7 +159,7 @@ def _effects_aside(draft: Draft, chain: LegalChain, apply: Apply) -> Apply:
 def _proxy(draft: Draft, chain: LegalChain, apply: Apply, action: Proxy) -> None:
     """Write a transparent proxy for each protocol that packets may have, and the drop without a socket.
 
-    nft's ``tproxy`` ends the rule where it finds no socket (``nft_tproxy_eval``).
+    nft's ``tproxy`` ends the rule if it finds no socket (``nft_tproxy_eval``).
     """
     marks = (SetMark(action.value, action.mask),) if action.value or action.mask else ()
     known = transports(apply.tests) or _PROXIED

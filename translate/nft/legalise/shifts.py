@@ -1,9 +1,9 @@
-"""DNAT to ports that are counted from another one (``--to-destination A:5000-5002/8000``), as a lookup.
+"""DNAT with a port shift (``--to-destination A:5000-5002/8000``) as a lookup.
 
-nftables has no place for the port that others are counted from (``nft_nat``). Where a rule tests the
-destination port, each port that can come has one new port, and a map from one to the other says the same. It
-does as long as the new ports differ: two ports that become one would let the kernel try the next port
-of the range (``nf_nat_l4proto_unique_tuple``), which a map does not have.
+nftables has no base port for a shift (``nft_nat``). If a rule tests the destination port, each tested port
+has one new port, and a map from old to new ports means the same. The new ports must differ: for two ports
+that become the same port the kernel would try the next port of the range (``nf_nat_l4proto_unique_tuple``),
+which a map cannot do.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from translate.nft.legalise.headers import transports
 __all__ = ["counted_ports", "spelled_out"]
 
 _MOST: Final = 4096
-"""The most ports that a rule may test to be spelled out."""
+"""The greatest number of tested ports for which a rule becomes a map."""
 
 
 def spelled_out(statement: Statement) -> Statement:
-    """Return an equal statement in which no port is counted from another, or the statement itself."""
+    """Return an equal statement without port shifts, or the statement itself."""
     match statement:
         case Apply(tests=tests, actions=actions):
             nat, asked = _counted(actions), _asked(tests)
@@ -75,7 +75,7 @@ def spelled_out(statement: Statement) -> Statement:
 
 
 def counted_ports(program: Program) -> Iterator[Origin]:
-    """Yield the origins of rules whose ports are counted from another one."""
+    """Yield the origin of each rule with a port shift."""
     for chain in program.chains:
         for statement in chain.statements:
             for each in alternatives(statement):
@@ -84,7 +84,7 @@ def counted_ports(program: Program) -> Iterator[Origin]:
 
 
 def _counted(actions: tuple[Action, ...]) -> Dnat | None:
-    """Return the DNAT whose ports are counted from another one, if that is all that the actions are."""
+    """Return the DNAT with a port shift if it is the only action."""
     match actions:
         case (Dnat(ports=NatPorts(base=int())) as nat,):
             return nat
@@ -93,7 +93,7 @@ def _counted(actions: tuple[Action, ...]) -> Dnat | None:
 
 
 def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
-    """Yield the entries of a lookup; ``at`` is the place of the destination port in its keys.
+    """Yield the entries of a lookup; ``at`` is the index of the destination port in its keys.
 
     The entries of one rule are taken together, as a pass may have split its ports.
     """
@@ -118,7 +118,7 @@ def _spelled_entries(entries: tuple[Entry, ...], at: int) -> Iterator[Entry]:
 
 
 def _asked(tests: tuple[Test, ...]) -> FieldTest | None:
-    """Return the test that lists the destination ports, of a rule for protocols with ports alone."""
+    """Return the test of the destination ports, if the rule only matches protocols with ports."""
     known = transports(tests)
     if not known or not set(known) <= PORT_PROTOCOLS:
         return None
@@ -134,7 +134,7 @@ def _asked(tests: tuple[Test, ...]) -> FieldTest | None:
 
 
 def _new_ports(nat: Dnat, asked: FieldTest) -> dict[int, Dnat]:
-    """Return the target of each port, or nothing where two would share one or an address is chosen."""
+    """Return the target of each port; nothing if two ports share one or the kernel chooses among several."""
     given, base = nat.ports.interval, nat.ports.base
     assert given is not None
     assert base is not None
