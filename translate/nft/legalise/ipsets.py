@@ -57,7 +57,7 @@ class NamedSets:
         return InSet(self.made[test.name].name, key, test.negated)
 
     def _make(self, known: IpSet, key: Key) -> LegalMap:
-        """Return the set, with the key of the first rule that uses it; other rules' keys have the same type."""
+        """Return the set, with the key of the first rule that uses it; all keys have one type."""
         if known.type is SetType.BITMAP_PORT:
             keys = list(_bitmap(known.elements))
         else:

@@ -73,7 +73,7 @@ def test_what_could_have_another_answer_behind_conntrack_is_refused(other: str) 
         emit(program("raw", *rules))
     (refusal,) = caught.value.refusals
     assert refusal.feature == "ct-template"
-    assert "a test of line 4 may have another answer there" in refusal.render()
+    assert "a test of line 4 may have another result there" in refusal.render()
     assert refusal.origin.line == 5
 
 
