@@ -13,10 +13,11 @@ from backends.simulator import Simulation
 from harness.corpus.cases import CASE_FILE, EXPECT_FILE, FLOWS_FILE, Case, read_case
 from harness.corpus.expectations import expectations
 from harness.corpus.jsonlines import write_flows
+from harness.corpus.rulefile import IPSETS_FILE
 from harness.files.userfiles import filled_folder, write_text
 from translate.errors import InputError
 from translate.ir import Family
-from translate.write import write_save
+from translate.write import write_ipsets, write_save
 
 __all__ = ["write_case"]
 
@@ -41,6 +42,8 @@ def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, o
 def _fill(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, origin: str) -> None:
     family = job.ruleset.family
     write_text(folder / _RULES[family], write_save(job.ruleset))
+    if job.ruleset.sets:
+        write_text(folder / IPSETS_FILE, write_ipsets(job.ruleset.sets))
     write_text(folder / "node.json", node_to_json(job.node))
     write_text(folder / FLOWS_FILE, write_flows(flows))
     words = {"purpose": purpose, "origin": origin, "rules": _RULES[family], "node": "node.json"}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from backends.model.contract import Backend
 from harness.diff.backends import BACKENDS, REFERENCE, backend, parse_backends
 from harness.diff.batch import Batch, select
+from harness.diff.result import ParityReport
 from harness.diff.sampling import MISS
 from nfparity.cli.options import (
     add_corpus,
@@ -87,6 +90,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=1e-6,
         help="accepted chance of reporting fair shares as unfair in the whole run; default: 1e-6",
     )
+    parser.add_argument(
+        "--shrink",
+        metavar="FOLDER",
+        help="write the first difference as a new case: the fewest rules and steps that still show it, "
+        "with a report",
+    )
     add_no_cache(parser)
     add_only(parser)
     add_format(parser, "text", "json", "junit", "sarif")
@@ -112,6 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
     names = tuple(name for name in names if name not in left_out)
     if arguments.with_iptables is not None and arguments.against is None:
         raise InputError("--with-iptables needs --against")
+    if arguments.shrink is not None and arguments.against is not None:
+        raise InputError("--shrink leaves out rules, and those of --against are given as they are")
+    if arguments.shrink is not None and Path(arguments.shrink).exists():
+        raise InputError(f"{arguments.shrink} exists; --shrink makes a new folder")
     given = None if arguments.against is None else _given(arguments)
     batches = _batches(arguments)
     for batch in batches:
@@ -167,7 +180,39 @@ def run(arguments: argparse.Namespace) -> int:
             from harness.report.text import print_parity
 
             print_parity(report, sys.stdout)
+    if arguments.shrink is not None:
+        _shrink(arguments.shrink, report, batches, able, arguments.level)
     return report.status
+
+
+def _shrink(
+    folder: str, report: ParityReport, batches: Sequence[Batch], able: Sequence[Backend], level: int
+) -> None:
+    """Write the first difference, reduced, as a case. A difference of shares cannot be reduced."""
+    from harness.shrink.proposals import Shown
+    from harness.shrink.shrink import Shrinker, write_shrunk
+
+    differences = [one for one in report.differences if one.field != "share"]
+    if not differences:
+        print("nfparity: --shrink: no difference to reduce", file=sys.stderr)
+        return
+    first = differences[0]
+    batch, flow = next(
+        (b, f) for b in batches if b.rules_path == first.rules_path for f in b.flows if f.id == first.flow_id
+    )
+    shrinker = Shrinker(
+        difference=first,
+        backend=next(one for one in able if one.name == first.backend),
+        reference=backend(REFERENCE),
+        node=batch.node,
+        level=level,
+        tell=lambda rules, steps, tried: print(
+            f"nfparity: rules left: {rules}, steps: {steps}; comparisons: {tried}", file=sys.stderr
+        ),
+    )
+    shown = shrinker.shrink(Shown(batch.ruleset, flow))
+    write_shrunk(Path(folder), shown, shrinker)
+    print(f"nfparity: {folder}: the difference of {first.backend} in {first.field}, reduced", file=sys.stderr)
 
 
 def _given(arguments: argparse.Namespace) -> Backend:
