@@ -12,12 +12,12 @@ DONE: Final = 0
 DIFFERENCES: Final = 1
 """Differences, or findings."""
 NOT_TESTED: Final = 4
-"""No difference was seen, but something that was to be tested was not."""
+"""No difference was observed, but a part was not tested."""
 
 
 def worst_status(statuses: Iterable[int]) -> int:
-    """Return the status of several runs together.
+    """Return the combined status of several runs.
 
-    A difference in one is a difference, whatever another has not tested; errors are worse than both.
+    An error is worse than a difference, and a difference is worse than an untested part.
     """
     return max(statuses, key=lambda one: (one != DONE, one != NOT_TESTED, one), default=DONE)

@@ -31,13 +31,13 @@ _SLL2: Final = 276
 _RAW_OLD: Final = (12, 14)
 _ETHERTYPES: Final = {0x0800: 4, 0x86DD: 6}
 _NULL_FAMILIES: Final = {2: 4, 10: 6, 24: 6, 28: 6, 30: 6}
-"""AF_INET, and AF_INET6 of Linux, NetBSD, FreeBSD and Darwin, in the byte order of who captured."""
+"""AF_INET, and the AF_INET6 of Linux, NetBSD, FreeBSD and Darwin, in the capturing host's byte order."""
 _VLAN_ETHERTYPES: Final = (0x8100, 0x88A8)
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedFrame:
-    """One frame: its number in the file (from 1), and its IP packet or the reason why it has none."""
+    """One frame: its number in the file (from 1), and its IP packet or the reason why it contains none."""
 
     number: int
     data: bytes | None
@@ -45,7 +45,7 @@ class CapturedFrame:
 
 
 def read_capture(path: Path) -> list[CapturedFrame]:
-    """Return every frame of a capture; ParseError when the file is none, or cut short."""
+    """Return every frame of a capture; ParseError when the file is not a capture, or is truncated."""
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapReader
 
@@ -54,7 +54,7 @@ def read_capture(path: Path) -> list[CapturedFrame]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # scapy's metaclass takes an open file where its annotation says a name
+            # scapy's metaclass also accepts an open file, although its annotation allows only a name
             with RawPcapReader(io.BytesIO(contents)) as reader:  # type: ignore[arg-type]
                 for number, (data, metadata) in enumerate(reader, start=1):
                     linktype = getattr(metadata, "linktype", None)
@@ -62,12 +62,12 @@ def read_capture(path: Path) -> list[CapturedFrame]:
                     sent = int(getattr(metadata, "wirelen", None) or len(data))
                     frames.append(_frame(number, bytes(data), int(linktype), sent))
     except (Scapy_Exception, EOFError, struct.error, ValueError) as e:
-        raise ParseError((Diagnostic(Origin(str(path)), f"no pcap or pcapng capture: {e}"),)) from e
+        raise ParseError((Diagnostic(Origin(str(path)), f"not a pcap or pcapng capture: {e}"),)) from e
     return frames
 
 
 def _frame(number: int, data: bytes, linktype: int, sent: int) -> CapturedFrame:
-    """``sent`` is the length of the frame before the capture cut it (``snaplen``)."""
+    """Return one frame; ``sent`` is its length before the capture truncated it (``snaplen``)."""
     ethertype, version, header = None, None, 0
     if linktype == _ETHERNET:
         header = 14
@@ -101,10 +101,10 @@ def _tags() -> tuple[bytes, ...]:
 
 
 def write_capture(path: Path, packets: Iterable[tuple[float, bytes]]) -> None:
-    """Write IP packets of either family with their times in seconds, as pcapng if the name ends so.
+    """Write IP packets of either family with their times in seconds.
 
-    Otherwise as pcap. The link type is raw IP. Raises InputError or MachineError when the file cannot be
-    written; it is as before then.
+    The format is pcapng if the name ends in ``.pcapng``, otherwise pcap; the link type is raw IP. Raises
+    InputError or MachineError when the file cannot be written; an existing file is then unchanged.
     """
     from scapy.utils import RawPcapNgWriter, RawPcapWriter
 

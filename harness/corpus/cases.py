@@ -40,7 +40,7 @@ _FAMILY = "family"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case, read and checked. ``expected`` is None when nothing was recorded yet."""
+    """One case, read and checked. ``expected`` is None when no outcomes are recorded yet."""
 
     name: str
     folder: Path
@@ -55,7 +55,7 @@ class Case:
 
 
 def is_case_folder(path: Path) -> bool:
-    """Return whether ``path`` is a case, or a folder with cases in it."""
+    """Return whether ``path`` is a case, or a folder that contains cases."""
     if not path.is_dir():
         return False
     return (path / CASE_FILE).is_file() or any(path.glob(f"*/{CASE_FILE}"))
@@ -66,9 +66,9 @@ def read_cases(folder: Path, *, with_expected: bool = True) -> tuple[Case, ...]:
 
     Without ``with_expected`` the expectations are not read, because they will be rewritten.
 
-    Raises ParseError with the problems of all cases at once: missing or unknown keys, files that
-    are not there, expectations for flows that do not exist. A flow's id is unique in its case;
-    across cases it is called ``case/flow``.
+    Raises ParseError with the problems of all cases at once: missing or unknown keys, missing files,
+    expectations for flows that do not exist. A flow's id is unique in its case; across cases it is called
+    ``case/flow``.
     """
     single = (folder / CASE_FILE).is_file()
     folders = [folder] if single else sorted(p.parent for p in folder.glob(f"*/{CASE_FILE}"))
@@ -113,7 +113,7 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
     for key in _KEYS:
         value = data.get(key)
         if not isinstance(value, str) or not value.strip():
-            problems.append(Diagnostic(origin, f"{key} is missing or is no text"))
+            problems.append(Diagnostic(origin, f"{key} is missing or is not text"))
     family = data.get(_FAMILY)
     if family is not None and family not in tuple(Family):
         problems.append(Diagnostic(origin, f"family is {' or '.join(Family)}, not {family!r}"))
@@ -146,7 +146,7 @@ def _read(folder: Path, rulesets: dict[tuple[Path, str | None], Ruleset], *, wit
 
 
 def _shown(path: Path) -> str:
-    """The path without the detour through the case's folder."""
+    """Return the path without ``..`` components."""
     resolved = path.resolve()
     try:
         return str(resolved.relative_to(Path.cwd()))
@@ -159,8 +159,8 @@ def _read_expected(path: Path, flows: tuple[Flow, ...]) -> tuple[FlowResult, ...
         return None
     results = read_results(read_bytes(path), name=str(path))
     ids, expected = {f.id for f in flows}, {r.flow_id for r in results}
-    problems = [f"expects something of {i!r}, which is no flow of this case" for i in sorted(expected - ids)]
-    problems += [f"says nothing about flow {i!r}" for i in sorted(ids - expected)]
+    problems = [f"outcomes for {i!r}, which is not a flow of this case" for i in sorted(expected - ids)]
+    problems += [f"no expected outcomes for flow {i!r}" for i in sorted(ids - expected)]
     if problems:
         raise ParseError(tuple(Diagnostic(Origin(str(path)), p) for p in problems))
     return results

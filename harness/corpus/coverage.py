@@ -1,4 +1,4 @@
-"""Coverage: the rules that a corpus hits, those it misses, and those that nothing can hit.
+"""Coverage: the rules that a corpus hits, the rules that it misses, and the rules that no packet can hit.
 
 A rule is hit when a packet matches it. Hits are counted by the simulator's trace (on every branch),
 or by iptables-legacy on the real kernel (:mod:`harness.diff.kernelcounts`).
@@ -21,9 +21,9 @@ __all__ = ["CoverageReport", "CoveredRule", "count_in_simulator", "coverage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoveredRule:
-    """A rule with the numbers of packets that matched it and that did not (None: unknown).
+    """A rule, with the numbers of packets that matched and did not match it (None: unknown).
 
-    With counts of the kernel, the first number is 1 or 0. ``unreachable`` is the proof that no packet
+    With kernel counters, the first number is 1 or 0. ``unreachable`` is the proof that no packet
     matches the rule; ``idle`` is the reason why it has no effect.
     """
 

@@ -16,7 +16,7 @@ __all__ = ["Failure", "check_case", "expectations"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A flow with another outcome than expected, and a message about it."""
+    """A flow whose outcome differs from the expected one, and a message about it."""
 
     flow_id: str
     message: str

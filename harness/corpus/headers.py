@@ -1,4 +1,4 @@
-"""Fields of the IP header and of the frame: their values in a packet, and packets with another value."""
+"""Fields of the IP header and of the frame: reading their values, and making packets with other values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from translate.ir import Family, Field, PacketType, Protocol
 __all__ = ["HEADER_FIELDS", "header_value", "shortest", "with_header"]
 
 HEADER_FIELDS: Final = (Field.TTL, Field.TOS, Field.LENGTH, Field.ETHER_SADDR, Field.PACKET_TYPE)
-"""The fields that a packet can be given whatever its addresses and protocol are."""
+"""Fields that can be set on a packet independently of its addresses and protocol."""
 
 _TAG: Final = bytes(8)
-"""As long as the payload by which a packet without one is known again."""
+"""A placeholder of the length of the payload that the testbed adds to recognise a packet without one."""
 _FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
     family: {PacketType.UNICAST: None, PacketType.BROADCAST: BROADCAST_MAC, PacketType.MULTICAST: group}
     for family, group in ((Family.IP, 0x01005E000001), (Family.IP6, 0x333300000001))
 }
-"""The destination of each kind of frame; a packet in a frame for another host is not received."""
+"""The destination address of each kind of frame that a node receives; None: the device's own."""
 
 
 def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | None:
@@ -47,9 +47,9 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
 def with_header(
     packet: Packet, field: Field, value: int, entry: str | None, *, forwarded: bool
 ) -> Packet | None:
-    """Return the packet with another value of one field; None when no packet that is sent can have it.
+    """Return the packet with another value of one field; None when a sent packet cannot have that value.
 
-    A TTL is that behind the decrement, where the packet is ``forwarded``.
+    For a ``forwarded`` packet, ``value`` is the TTL after the decrement.
     """
     match field:
         case Field.TTL:
@@ -71,7 +71,7 @@ def with_header(
 
 
 def shortest(packet: Packet) -> int:
-    """Return the length of the packet as it is sent without zeros behind its payload."""
+    """Return the length of the packet as sent, without padding after its payload."""
     if packet.payload or packet.proto == Protocol.TCP or packet.quoted is not None:
         return packet.length
     return with_fields(packet, payload=_TAG).length

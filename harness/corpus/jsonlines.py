@@ -6,9 +6,9 @@ The shortest line is a packet with an ``id`` and its entry interface::
      "sport": 40000, "dport": 53}
 
 ``"in": null`` is a packet sent by the node. ``"auto"``, the default, picks the interface by the reverse route
-of ``src``. Further keys of a packet: ``ttl``, ``tos``, ``payload``, ``length`` (up to which zeros behind the
-payload fill the IP packet), ``mark``, ``bad_checksum``, and ``smac`` and ``dmac``, the hardware addresses of
-its frame, which otherwise goes from the neighbour on the link to the node's device. ``then`` lists the steps
+of ``src``. Further keys of a packet: ``ttl``, ``tos``, ``payload``, ``length`` (of the IP packet; zeros pad
+the payload), ``mark``, ``bad_checksum``, and ``smac`` and ``dmac``, the hardware addresses of its frame
+(default: those of the neighbour on the link and of the node's device). ``then`` lists the steps
 after the first packet:
 ``{"reply": {}}``, ``{"again": {"flags": "FA"}}``, ``{"error": "port-unreachable"}``,
 ``{"pause": 1.5}``, ``{"send": {packet}}``.
@@ -33,7 +33,9 @@ _STEPS = ("reply", "again", "error", "pause", "send")
 
 
 def read_flows(data: bytes, *, name: str, node: Node | None = None) -> tuple[Flow, ...]:
-    """Read a corpus. Messages call it ``name``; ``node`` resolves ``auto`` and names of interfaces.
+    """Return the flows of a corpus.
+
+    ``name`` is its name in messages; ``node`` resolves ``auto`` and interface names.
 
     Raises ParseError with every problem found: text that is not JSON, unknown keys, bad values, two
     flows of the same id, interfaces that the node does not have.
@@ -81,7 +83,7 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
     entry = given
     if given == "auto":
         if node is None:
-            obj.problem("in", "auto needs to know the node", "name the interface, or give the node")
+            obj.problem("in", "auto needs a node", "name the interface, or give the node")
             return None
         try:
             entry = entry_of(node, packet.family, packet.src)
@@ -97,7 +99,7 @@ def _read_send(obj: JsonObject, node: Node | None) -> Send | None:
         if value and entry is not None:
             obj.problem(key, "only packets made on the node have an owner", 'they have "in": null')
     if entry is None and (packet.smac, packet.dmac) != (None, None):
-        obj.problem("in", "a packet made on the node comes in no frame", "leave out smac and dmac")
+        obj.problem("in", "a packet made on the node has no frame", "leave out smac and dmac")
     return Send(packet=packet, entry=entry)
 
 
@@ -122,7 +124,7 @@ def _read_step(obj: JsonObject, node: Node | None, family: Family) -> Step | Non
     if kind == "send":
         step = _read_send(inner, node)
         if step is not None and step.packet.family is not family:
-            inner.problem("src", "a flow stays in one address family")
+            inner.problem("src", "the steps of a flow must be of one address family")
     else:
         flags = _read_flags(inner)
         step = Reply(flags=flags) if kind == "reply" else Again(flags=flags)
@@ -162,7 +164,7 @@ def _read_error(obj: JsonObject, family: Family) -> IcmpError | None:
     elif name is not None and name not in kinds:
         inner.problem("kind", f"unknown ICMP error {name!r}", f"known are {', '.join(kinds)}")
     elif name is not None and inner.has("code"):
-        inner.problem("code", "kind already says the code")
+        inner.problem("code", "kind already determines the code")
     if not inner.ok:
         return None
     if name is not None:

@@ -1,4 +1,4 @@
-"""A new case of a corpus: a folder that needs nothing outside itself."""
+"""A new case of a corpus: a self-contained folder."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _RULES = {Family.IP: "rules.iptables-save", Family.IP6: "rules.ip6tables-save"}
 def write_case(folder: Path, *, job: Job, flows: Sequence[Flow], purpose: str, origin: str) -> Case:
     """Write a case with the simulator's outcomes as the expected ones, and return it.
 
-    Raises InputError when the folder is there already or there is no flow, UnsupportedError when the
+    Raises InputError when the folder already exists or there is no flow, UnsupportedError when the
     rules hide something or cannot be simulated.
     """
     if not flows:
-        raise InputError("no flow to make a case of")
+        raise InputError("no flow to make a case from")
     write_save(job.ruleset)
     Simulation(job)  # both refuse before anything is written
     with filled_folder(folder) as made:

@@ -1,13 +1,13 @@
 """Outcomes as JSON Lines: the output of ``simulate`` and the contents of ``expect.jsonl``.
 
-One flow a line. Each branch is the outcome of the flow's first packet; the outcomes of its later
-steps (pauses have none) stand in ``then``::
+One flow per line. Each branch is the outcome of the flow's first packet; ``then`` lists the outcomes of its
+later steps (pauses have none)::
 
     {"id": "dns", "outcomes": [{"probability": 0.5, "verdict": "forward", "out": "pod0", …,
       "then": [{"verdict": "forward", …}]}, …]}
 
-A probability is exact: a JSON number where the number's double is the very fraction (0.5, and
-every multiple of 2**-31 that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
+A probability is exact: a JSON number if a double represents it exactly (0.5, and every multiple of 2**-31
+that ``statistic`` can make), otherwise the fraction as text (``"1/3"``).
 Fields that are absent, None, False or their default (a TOS of 0) are left out. ``"guessed": true`` next to
 the outcomes means that their probabilities depend on the kernel's version.
 
@@ -17,7 +17,7 @@ branch with a hidden target has the verdict ``unknown``::
     {"probability": 1, "assuming": [{"line": 12, "matches": true, "packet": "in eth0",
       "hidden": ["the listing hides interfaces (iptables -L without -v)"]}], "verdict": …}
 
-Expectations assume nothing: :func:`read_results` does not take such branches.
+Expectations have no assumptions: :func:`read_results` rejects such branches.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def probability_text(probability: Fraction) -> float | int | str:
-    """Return the probability as JSON can hold it exactly: a number, or a fraction as text."""
+    """Return the exact probability in a form for JSON: a number, or a fraction as text."""
     if probability.denominator == 1:
         return int(probability)
     number = float(probability)
@@ -107,13 +107,13 @@ def result_to_json(result: FlowResult, family: Family) -> dict[str, object]:
 
 
 def write_results(results: Iterable[tuple[FlowResult, Family]]) -> str:
-    """Return results as JSON Lines; each comes with the family of its flow."""
+    """Return results, each paired with the family of its flow, as JSON Lines."""
     lines = [json.dumps(result_to_json(r, f), ensure_ascii=False) for r, f in results]
     return "".join(line + "\n" for line in lines)
 
 
 def read_results(data: bytes, *, name: str) -> tuple[FlowResult, ...]:
-    """Read results; ParseError with every problem, also when probabilities do not sum to 1."""
+    """Return the results; ParseError with every problem, also when probabilities do not sum to 1."""
     problems = Problems()
     found: dict[str, FlowResult] = {}
     for obj in json_lines(data, name=name, problems=problems):
@@ -209,7 +209,7 @@ def _read_quoted(obj: JsonObject, key: str) -> QuotedTuple | None:
     sport, dport = _read_port(inner, "sport"), _read_port(inner, "dport")
     inner.finish()
     if src is None or dst is None:
-        inner.problem(None, "src and dst are needed")
+        inner.problem(None, "src and dst are required")
         return None
     return QuotedTuple(src[1], dst[1], sport, dport)
 
@@ -239,7 +239,7 @@ def _form(field: str, hint: Any, default: object) -> _Form:
             if isinstance(values, range):
                 number = default if isinstance(default, int) else None
                 return _Form(field, key, default, None, partial(_read_number, values=values, default=number))
-    raise TypeError(f"no JSON form is known of {field}: {hint}")
+    raise TypeError(f"no JSON form is known for {field}: {hint}")
 
 
 def _read_number(
@@ -251,7 +251,7 @@ def _read_number(
 _KEYS: Final = {"reject_with": "with"}
 """Keys that differ from the name of the field."""
 _READ_APART: Final = frozenset({"verdict", "hidden"})
-"""The verdict is required, and expectations hide nothing."""
+"""Fields read by code of their own: ``verdict`` is required, and expectations have no ``hidden``."""
 _TYPES: Final[tuple[tuple[Any, _Write, _Read], ...]] = (
     (Verdict, lambda verdict, _: verdict.value, lambda obj, key: obj.text(key, None)),
     (Address, lambda address, family: format_address(family, address), _read_address),

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 LONGEST: Final = 1500
-"""The length of the longest packet that the node's devices carry in one frame."""
+"""The MTU of the node's devices, in bytes."""
 
 _LETTERS: Final = (
     ("S", TcpFlag.SYN),
@@ -62,7 +62,7 @@ _ICMP6: Final = {
     "echo-request": (128, 0),
     "echo-reply": (129, 0),
 }
-# RFC 792 queries (and their answers) carry an identifier; so do echoes of RFC 4443.
+# RFC 792 queries and their answers contain an identifier, and so do the echo messages of RFC 4443.
 _IDENTIFIED: Final = {Family.IP: frozenset({0, 8, 13, 14, 15, 16, 17, 18}), Family.IP6: frozenset({128, 129})}
 
 
@@ -109,7 +109,7 @@ def parse_flags(text: str) -> TcpFlag:
         return flags
     for letter in text:
         if letter not in letters:
-            raise ValueError(f"{text!r} are not TCP flags; write letters of SFRPUA or names like SYN,ACK")
+            raise ValueError(f"{text!r} are not TCP flags; use letters of SFRPUA or names like SYN,ACK")
         flags |= letters[letter]
     return flags
 
@@ -154,7 +154,7 @@ def _read_protocol(obj: JsonObject, family: Family) -> int | None:
         return None
     wrong = {Family.IP: Protocol.ICMPV6, Family.IP6: Protocol.ICMP}[family]
     if proto == wrong:
-        obj.problem("proto", f"{protocol_name(proto)} does not go over IPv{family.version}")
+        obj.problem("proto", f"{protocol_name(proto)} does not exist in IPv{family.version}")
         return None
     return proto
 
@@ -169,9 +169,9 @@ def _read_mac(obj: JsonObject, key: str) -> int | None:
 
 
 def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
-    """Take a packet's keys from ``obj``; None when they do not make one.
+    """Return the packet that the keys of ``obj`` describe; None when they are wrong.
 
-    ``quotable`` says whether the packet may itself quote one. The caller finishes ``obj``.
+    ``quotable``: the packet may quote another packet. The caller calls ``obj.finish``.
     """
     pair = (obj.address("src"), obj.address("dst"))
     for key, address in zip(("src", "dst"), pair, strict=True):

@@ -1,4 +1,4 @@
-"""The values of a field that pass tests."""
+"""The values of a field that pass all tests of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["passing"]
 
 
 def passing(tests: Iterable[FieldTest], field: Field, family: Family) -> IntervalSet:
-    """Return the values of ``field`` that pass every one of ``tests`` that is about it (none masked)."""
+    """Return the values of ``field`` that pass all its tests among ``tests``, which must have no mask."""
     left: IntervalSet = (Interval(0, (1 << field_bits(field, family)) - 1),)
     for test in tests:
         if test.field is field:

@@ -1,9 +1,9 @@
 """Flows from packet captures, and captures from flows.
 
-A capture is imported as conversations: packets of one 5-tuple in both directions are one flow. It
-begins with the first packet seen; later packets of its sender become :class:`Again`, those of the
-other side :class:`Reply`, an ICMP error about it :class:`IcmpError`, a new SYN another :class:`Send`.
-Payloads and TCP flags are kept as far as a flow can express them; sequence numbers and pauses are not.
+A capture is imported as conversations: packets of one 5-tuple in both directions are one flow. The first
+captured packet begins the flow. Later packets of its sender become :class:`Again`, packets of the other side
+:class:`Reply`, an ICMP error about it :class:`IcmpError`, and a new SYN another :class:`Send`.
+Payloads and TCP flags are kept if a flow can express them; sequence numbers and pauses are not.
 Other frames (fragments, truncated frames, frames that are not IP, IPv6 neighbour discovery) are left out and
 reported by number.
 
@@ -41,13 +41,13 @@ _End = tuple[int, Port | None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The flows of a capture, and the frames left out: their numbers, for each reason."""
+    """The flows of a capture, and the numbers of the frames left out, by reason."""
 
     flows: tuple[Flow, ...]
     left_out: dict[str, tuple[int, ...]]
 
     def left_out_lines(self) -> tuple[str, ...]:
-        """Return a line for each reason of frames left out."""
+        """Return one line per reason, with the frames left out for it."""
         return tuple(
             f"{len(numbers)} {'frame' if len(numbers) == 1 else 'frames'} ({_numbers(numbers)}): {why}"
             for why, numbers in self.left_out.items()
@@ -55,7 +55,7 @@ class Imported:
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:
-    """Return ascending numbers, runs as ranges; of many only the first."""
+    """Return ascending numbers as text, with runs as ranges; only the first if there are many."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
@@ -67,11 +67,11 @@ def _numbers(numbers: tuple[int, ...]) -> str:
 
 
 def import_capture(path: Path, *, node: Node) -> tuple[Flow, ...]:
-    """Return a capture's flows; ParseError when it has none, or a source has no interface."""
+    """Return the flows of a capture; ParseError when it has none, or no route leads to a source."""
     imported = import_packets(path, node=node)
     if not imported.flows:
         reasons = "; ".join(imported.left_out_lines()) or "it is empty"
-        raise ParseError((Diagnostic(Origin(str(path)), f"no flow in this capture ({reasons})"),))
+        raise ParseError((Diagnostic(Origin(str(path)), f"this capture contains no flow ({reasons})"),))
     return imported.flows
 
 
@@ -86,10 +86,10 @@ class _Conversation:
 
 
 def import_packets(path: Path, *, node: Node, family: Family | None = None) -> Imported:
-    """Return a capture's flows and the frames left out; with ``family``, only its flows.
+    """Return the flows of a capture (only those of ``family``, if given) and the frames left out.
 
-    Interfaces are chosen by the reverse route of each flow's first source. Raises ParseError when
-    the file is no capture, or a source is behind no interface of the node.
+    Interfaces are chosen by the reverse route of each flow's first source. Raises ParseError when the file is
+    not a capture, or when no route leads to a source.
     """
     left_out: dict[str, tuple[int, ...]] = {}
 
@@ -111,8 +111,8 @@ def import_packets(path: Path, *, node: Node, family: Family | None = None) -> I
         if why is not None:
             leave_out(frame.number, why)
             continue
-        # Captures are often taken before the network card fills in checksums, so that a wrong one
-        # says nothing about the wire.
+        # Captures are often taken before the network card fills in checksums, so the checksum on the wire may
+        # have been right.
         packet = parsed.packet
         key = _key(packet)
         talk = talks.get(key)
@@ -138,7 +138,7 @@ def _unfit(parsed: Parsed, family: Family | None) -> str | None:
     """Return why a packet cannot be part of a flow."""
     packet = parsed.packet
     if family not in (None, packet.family):
-        return f"IPv{packet.family.version}, which the rules are not for"
+        return f"IPv{packet.family.version}, another address family than the rules'"
     if "a fragment" in parsed.faults:
         return "a fragment"
     if any("length" in fault or "cut short" in fault for fault in parsed.faults if "quoted" not in fault):
@@ -153,7 +153,7 @@ def _client(packet: Packet) -> _End:
 
 
 def _key(packet: Packet) -> object:
-    """The same for all packets of a conversation, also for ICMP errors about it."""
+    """Return the key of a packet's conversation; ICMP errors have the key of the packet that they quote."""
     if packet.quoted is not None:
         return _key(packet.quoted)
     if packet.is_icmp:
@@ -186,8 +186,8 @@ def export_capture(path: Path, flows: Iterable[Flow], results: Iterable[FlowResu
     """Write flows as a capture, a second apart, and return how many packets were written.
 
     Without ``results``, the packets are as their senders send them, as if the node changed
-    nothing. With them (one per flow), they are as they left the node: of a flow with several
-    branches the likeliest, with the lowest port where the kernel picks one.
+    nothing. With them (one per flow), they are as they left the node: on the likeliest branch of the flow,
+    with the lowest port where the kernel picks one.
     """
     written = 0
 

@@ -1,10 +1,15 @@
 """Rules that no packet can reach, each with the proof.
 
-What is proven here: a chain that nothing calls, or only chains that nothing reaches; a rule behind
-one that takes every packet; a rule that asks for a member of an empty ipset; a rule whose tests
-contradict each other, or those of every way into its chain; a rule that an earlier, wider one, in the
-same chain, in one called before or in a caller, keeps all packets from. Fields that change on the way
-through a table (the mark) prove nothing. What is not named here may still be unreachable.
+A rule is proven unreachable if
+
+- no rule jumps to its chain, or only rules of unreachable chains do;
+- an earlier rule ends the walk of every packet, or of every packet that this rule matches: a rule of the same
+  chain, of a chain called before, or of a caller;
+- it needs a member of an empty ipset;
+- its tests contradict each other, or the tests on every way into its chain.
+
+Fields that can change inside a table (the mark) are not used in a proof. Other rules may still be
+unreachable.
 """
 
 from __future__ import annotations
@@ -47,15 +52,15 @@ RuleId = tuple[str, str, int]
 """Table, chain, and index in the chain, from 0."""
 
 _Context = tuple[FieldTest, ...]
-_MOST_CONTEXTS = 64  # ways into one chain; above that nothing is proven from them
-_MOST_FACTS = 64  # tests on the way into a chain; more are not added, and prove nothing
+_MOST_CONTEXTS = 64  # ways into one chain; with more, no proof uses them
+_MOST_FACTS = 64  # tests on the way into a chain; further tests are ignored
 _SHOWN = 20
-_MOST_TAKERS = 64  # rules whose packets do not come into a called chain; above that, none is known
+_MOST_TAKERS = 64  # rules that end the walk before a called chain; with more, no proof uses them
 
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """A rule that ends the walk of all packets that pass ``tests``, its callers' among them."""
+    """A rule that ends the walk of all packets that pass ``tests``, which include its callers' tests."""
 
     tests: tuple[Test, ...]
     rule: Rule
@@ -154,12 +159,12 @@ class _Table:
         if callers is None:
             return f"no rule jumps to chain {name}"
         more = f" and {len(callers) - _SHOWN} more" if len(callers) > _SHOWN else ""
-        return f"chain {name} is called only where no packet comes: {', '.join(callers[:_SHOWN])}{more}"
+        return f"only unreachable rules jump to chain {name}: {', '.join(callers[:_SHOWN])}{more}"
 
     def _walk(
         self, chain: Chain, context: _Context, inherited: _Takers
     ) -> Iterator[tuple[str | None, list[_Taker]]]:
-        """For each rule: why no packet of this context matches it (or None), and who takes packets before."""
+        """Yield for each rule why no packet of this context matches (or None), and the takers before it."""
         takers = list(inherited)
         for rule in chain.rules:
             known = _merged(context, rule.tests)
@@ -175,7 +180,7 @@ class _Table:
             takers += self._takers(rule, chain)
 
     def _takers(self, rule: Rule, chain: Chain) -> Iterator[_Taker]:
-        """Return the packets that do not get past this rule."""
+        """Yield the sets of packets whose walk ends at this rule."""
         if self._ends.at(rule):
             yield _Taker(rule.tests, rule, chain.name)
             return
@@ -186,7 +191,7 @@ class _Table:
         for inner in callee.rules[:_MOST_TAKERS]:
             action = inner.actions[0] if inner.actions else None
             if isinstance(action, Return | Goto):
-                return  # what leaves the chain here, the rules below do not take
+                return  # packets that leave the chain here do not reach the rules below
             if not isinstance(action, Jump) and self._ends.at(inner):
                 yield _Taker((*rule.tests, *inner.tests), inner, callee.name)
 
@@ -208,7 +213,7 @@ class _Table:
 class WalkEnds:
     """The rules of a table that end the walk of every packet that they match.
 
-    A rule that jumps does so where the chain, or one that it calls in turn, takes every packet.
+    A jump is such a rule if every packet's walk ends in the called chain or in the chains that it calls.
     """
 
     def __init__(self, table: Table) -> None:
@@ -216,7 +221,7 @@ class WalkEnds:
         self._never_returns: dict[str, bool] = {}
 
     def at(self, rule: Rule) -> bool:
-        """Return whether ``rule`` is one."""
+        """Return whether ``rule`` ends the walk of every packet that it matches."""
         action: Action | None = rule.actions[0] if rule.actions else None
         if rule.unknown:
             return False
@@ -227,7 +232,7 @@ class WalkEnds:
         return isinstance(action, _ENDING)
 
     def _settle(self, name: str) -> None:
-        """Determine whether a packet ever returns from a chain, and first from its callees."""
+        """Determine whether a packet can return from a chain, after doing so for the chains that it calls."""
         pending = [name]
         while pending:
             one = pending[-1]
@@ -276,7 +281,7 @@ def _stable(test: Test) -> bool:
 
 
 def _merged(context: _Context, tests: Iterable[Test]) -> _Context:
-    """Return the context with those tests that restrict plain intervals."""
+    """Return the context, extended by the tests of plain intervals."""
     more = tuple(
         t for t in tests if isinstance(t, FieldTest) and _stable(t) and t.mask is None and not t.field.is_name
     )
@@ -289,7 +294,7 @@ def _context(context: _Context, tests: Iterable[Test]) -> _Context:
 
 
 def _others(rule: Rule) -> tuple[Test, ...]:
-    """The rule's tests that :func:`_merged` leaves out, but that do not change on the way."""
+    """Return the stable tests of the rule, including those that :func:`_merged` leaves out."""
     return tuple(t for t in rule.tests if _stable(t))
 
 
@@ -304,7 +309,7 @@ def _implies(known: tuple[Test, ...], tests: tuple[Test, ...], family: Family) -
         if isinstance(test, SetTest):
             return False
         assert isinstance(test, FieldTest)
-        # A field that may be absent passes no test; being tested by ``known`` shows it is there.
+        # An absent field passes no test, so a test of it in ``known`` proves that the field is present.
         if test.mask is not None or test.field.is_name or not any(_on(t, test.field) for t in plain):
             return False
         left = passing(plain, test.field, family)

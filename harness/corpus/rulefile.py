@@ -1,7 +1,7 @@
 """Files of rules: options for reading them, and the ipsets of the rules.
 
-The members of ipsets come from a file that is named, or else from the file ``ipset-save`` next to the rules,
-where a snapshot has it.
+The members of ipsets come from a named file, or by default from the file ``ipset-save`` next to the rules, as
+in a snapshot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["AS_FOUND", "IPSETS_FILE", "InputOptions", "give_ipsets", "insist_on_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """Options of reading rules; None: recognise it from the input.
+    """Options for reading rules; None: detect the value from the input.
 
     ``extract`` searches a page for rulesets; ``ruleset_number`` (from 1) selects one. ``ipsets`` is the
     file with the ipsets, ``ipset_form`` its form. ``variant`` selects the rules of a snapshot.
@@ -60,22 +60,22 @@ class InputOptions:
 
 
 AS_FOUND = InputOptions()
-"""Recognise everything from the input."""
+"""Detect every option from the input."""
 
 IPSETS_FILE: Final = "ipset-save"
 """The default file of ipsets, next to the rules."""
 
 
 def read_some(data: bytes, *, name: str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Read one ruleset; ParseError also when there is no table in it."""
+    """Return the ruleset in ``data``; ParseError also when it contains no table."""
     ruleset = read_ruleset(data, name=name, family=options.family, form=options.form, table=options.table)
     return insist_on_tables(ruleset, name)
 
 
 def insist_on_tables(ruleset: Ruleset, name: str) -> Ruleset:
-    """Return the ruleset; ParseError when there is no table in it.
+    """Return the ruleset; ParseError when it contains no table.
 
-    An iptables-save that prints nothing has probably failed, or was not run as root.
+    An empty iptables-save output usually means that the command failed, or was not run as root.
     """
     if ruleset.is_empty:
         hint = "a table without rules reads: *filter, a line for each chain, COMMIT"
@@ -84,10 +84,9 @@ def insist_on_tables(ruleset: Ruleset, name: str) -> Ruleset:
 
 
 def give_ipsets(ruleset: Ruleset, rules: Path | str, options: InputOptions = AS_FOUND) -> Ruleset:
-    """Return the ruleset with its ipsets; unchanged if no file has them.
+    """Return the ruleset with its ipsets; unchanged if there is no file of ipsets.
 
-    ``rules`` is the path of the rules. Raises ParseError, and InputError for a named file that
-    cannot be read.
+    ``rules`` is the path of the rules. Raises ParseError, and InputError when a named file cannot be read.
     """
     path = options.ipsets
     if path is None and str(rules) != "-" and any(ruleset.set_tests()):

@@ -81,7 +81,7 @@ def effect_text(rule: Rule, family: Family) -> str:
         return action_text(rule.actions[0], family)
     hidden = {unknown.hides for unknown in rule.unknown}
     if hidden & {Hidden.ACTION, Hidden.RULES}:
-        return "does what is not known"
+        return "has an unknown effect"
     return "lets the packet go on" if Hidden.EFFECT in hidden else "only counts"
 
 
@@ -195,14 +195,14 @@ def action_text(action: Action, family: Family) -> str:
         case Jump():
             return f"goes through {action.chain}"
         case Goto():
-            return f"goes to {action.chain}, not to come back"
+            return f"goes to {action.chain} without coming back"
         case Reject():
             return f"rejects with {action.kind}"
         case SetMark(value=value, mask=mask):
             return _marking("mark", value, mask)
         case LimitMss(mss=mss):
-            most = "what the MTU of its path leaves" if mss is None else str(mss)
-            return f"lowers the MSS that a SYN announces to {most}"
+            most = "the value that fits the path MTU" if mss is None else str(mss)
+            return f"lowers the MSS announced in a SYN to {most}"
         case Proxy(address=address, port=port):
             where = f"port {port}" if port else "its own port"
             where += "" if address is None else f" of {format_address(family, address)}"
@@ -236,15 +236,15 @@ def action_text(action: Action, family: Family) -> str:
         case Log():
             return f"logs it{f' as {action.prefix!r}' if action.prefix else ''}"
         case NfLog():
-            return f"logs it to group {action.group}"
+            return f"logs it to NFLOG group {action.group}"
         case Audit():
             return "writes an audit record"
         case Trace():
-            return "traces it from here on"
+            return "traces it from this rule on"
         case Classify(priority=priority):
             return f"puts it into class {priority >> 16:x}:{priority & 0xFFFF:x} of its queue"
         case FillChecksum():
-            return "computes its checksum, if that was left to the network card"
+            return "computes its checksum if that was left to the network card"
         case NoTrack():
             return "keeps it out of conntrack"
         case Template():
@@ -258,12 +258,12 @@ def _template_text(action: Template) -> str:
     if action.zone != 0:
         zone = "the zone of its mark" if action.zone is None else f"zone {action.zone}"
         side = "" if action.side is ZoneSide.BOTH else f" for the {action.side} direction"
-        parts.append(f"has conntrack look for it in {zone}{side}")
+        parts.append(f"makes conntrack look it up in {zone}{side}")
     if action.helper:
         parts.append(f"gives a new connection the helper {action.helper}")
     if action.timeout:
         parts.append(f"gives a new connection the timeouts {action.timeout}")
     if action.events is not None or action.expectation_events is not None:
         names = ", ".join(action.events or action.expectation_events or ("none",))
-        parts.append(f"reports of a new connection the events {names}")
-    return " and ".join(parts) or "has conntrack treat it as usual, whatever later rules of raw say"
+        parts.append(f"reports the events {names} of a new connection")
+    return " and ".join(parts) or "makes conntrack track it normally, regardless of later rules of table raw"

@@ -1,6 +1,7 @@
-"""The MSS option of the SYNs of made flows, for rules that change it (``-j TCPMSS``).
+"""The MSS option in the SYNs of generated flows, for rules that change it (``-j TCPMSS``).
 
-Senders announce an MSS in every SYN (RFC 9293, 3.7.1), and what TCPMSS does without one, no translation does.
+Senders announce an MSS in every SYN (RFC 9293, 3.7.1). Without the option TCPMSS adds one, which no
+translation can do.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _PATH = {Family.IP: 1460, Family.IP6: 1440}
 
 
 def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:
-    """Return sizes above, at and just beyond each limit of the rules; none if no rule has one."""
+    """Return sizes above, at and just beyond each limit that the rules set; empty if they set none."""
     limits = {
         _PATH[ruleset.family] if action.mss is None else action.mss
         for table in ruleset.tables
@@ -33,7 +34,10 @@ def announced_sizes(ruleset: Ruleset) -> tuple[int, ...]:
 
 
 def announcing(flow: Flow, sizes: tuple[int, ...], turn: int) -> Flow:
-    """Return the flow with an MSS in each SYN that it sends: ``sizes`` in turns, beginning with ``turn``."""
+    """Return the flow with an MSS in each SYN that it sends:
+
+    ``sizes`` in turn, beginning with number ``turn``.
+    """
     if not sizes:
         return flow
     steps: list[Step] = []

@@ -29,14 +29,14 @@ class Batch:
 
     @property
     def ruleset(self) -> Ruleset:
-        """The ruleset with every rule. Raises ParseError where a rule cannot be read."""
+        """The complete ruleset. Raises ParseError if a rule cannot be read."""
         return self.rules.whole()
 
 
 def select(batches: Iterable[Batch], only: Iterable[str]) -> tuple[Batch, ...]:
-    """Keep the flows named in ``only`` (``case/flow`` or just ``flow``); all when it is empty.
+    """Return the batches with only the flows named in ``only`` (``case/flow`` or ``flow``).
 
-    Raises InputError for an unknown name.
+    An empty ``only`` keeps all flows. Raises InputError for an unknown name.
     """
     wanted = list(only)
     if not wanted:

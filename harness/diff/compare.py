@@ -1,10 +1,10 @@
 """Comparison of a flow's observed outcomes with the reference's.
 
-The reference gives a set of branches. A backend agrees if every path that it showed is in the set, in which
-ports that the kernel picks are classes of ports. Otherwise the path is compared with the *closest* branch,
-the one with the fewest different fields. If a backend has run a flow often enough, a branch that it never
-showed is a difference, too. If the rules leave the outcome open (a match that is not modelled), a backend
-agrees with any of the possible outcomes.
+The reference gives a set of branches, in which a port that the kernel picks is a class of ports. A backend
+agrees if every observed path is in the set. Otherwise the path is compared with the *closest* branch, the one
+with the fewest different fields. If a backend has run a flow often enough, a branch that was never observed
+is a difference, too. If the rules leave the outcome open (a match that is not modelled), a backend agrees
+with any of the possible outcomes.
 
 One special case: a masquerade may pick the port (and address) that the packet already had. Then source NAT is
 not visible, so the ``snat`` of that packet and the ``dnat`` of the answer are not compared.
@@ -38,7 +38,7 @@ __all__ = [
 _FIELDS: Final = tuple(field.name for field in fields(Outcome))
 _PORTS: Final = ("sport", "dport")
 _PLAIN: Final = tuple(field for field in _FIELDS if field not in (*_PORTS, "quoted"))
-"""The fields that are equal or not; ports may be in a range, and there are two in ``quoted``."""
+"""The fields that are compared for equality; ports, also those in ``quoted``, may be in a class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class DifferentPath:
-    """A path that the reference does not allow; with ``path`` None, another difference."""
+    """A path that the reference does not allow; ``path`` is None for a difference of the whole flow."""
 
     path: OutcomeBranch | None
     mismatches: tuple[Mismatch, ...]
@@ -69,15 +69,15 @@ def compare(
 ) -> tuple[Mismatch, ...]:
     """Return every mismatch between ``observed`` and ``expected``; empty: parity.
 
-    Each is reported once, even if several paths show it. An expected path that was never observed is a
-    mismatch if the chance of that is at most ``miss``. Notes of a backend (a wrong checksum, a stray frame)
-    are mismatches, too.
+    Each is reported once, even if it occurs on several paths. An expected path that was never observed is a
+    mismatch if the chance of that is at most ``miss``. Notes of a backend (a wrong checksum, an unexpected
+    frame) are mismatches, too.
     """
     return mismatches(differing_paths(flow, expected, observed, miss=miss))
 
 
 def mismatches(paths: Iterable[DifferentPath]) -> tuple[Mismatch, ...]:
-    """Return the mismatches of some paths; one that several share is reported for the first."""
+    """Return the mismatches of some paths, each once."""
     found: dict[str, Mismatch] = {}
     for path in paths:
         for mismatch in path.mismatches:
@@ -118,7 +118,7 @@ def differing_paths(
     for key in sorted(moved):
         yield DifferentPath(None, (moved[key],))
     if not strange:
-        # Else they may be what has become of it.
+        # Otherwise the missing branches may be the differing paths.
         for missing in _never_seen(flow, expected, observed, seen, miss):
             yield DifferentPath(None, (missing,))
     for note in observed.notes:
@@ -126,7 +126,7 @@ def differing_paths(
 
 
 class _Known:
-    """The expected branches, by their outcomes without source ports, which may be any of a class."""
+    """An index of the expected branches, by their outcomes without source ports."""
 
     def __init__(self, expected: FlowResult) -> None:
         self._branches = expected.branches
@@ -135,7 +135,7 @@ class _Known:
             self._places.setdefault(_but_source_ports(branch), []).append(place)
 
     def matching(self, observed: OutcomeBranch) -> tuple[int, ...]:
-        """Return the indices of matching branches, apart from the special case of this module."""
+        """Return the indices of matching branches, without the special case described in the module."""
         return tuple(
             place
             for place in self._places.get(_but_source_ports(observed), ())
@@ -154,7 +154,7 @@ def _but_source_ports(branch: OutcomeBranch) -> tuple[object, ...]:
 
 
 def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int | None:
-    """The expected branch with the fewest different fields, of several the likeliest; None without any."""
+    """Return the index of the expected branch with the fewest different fields; the likeliest of equals."""
     return min(
         range(len(expected.branches)),
         key=lambda i: (_distance(flow, expected.branches[i], observed), -expected.branches[i].probability, i),
@@ -165,10 +165,10 @@ def _closest(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> int |
 def _never_seen(
     flow: Flow, expected: FlowResult, observed: FlowResult, seen: set[int], miss: float
 ) -> Iterator[Mismatch]:
-    """Expected paths that the runs should have shown, given their probabilities, and did not.
+    """Yield expected paths that are likely enough to occur in the runs, but were not observed.
 
-    None if the runs are not independent, if the probabilities are guesses, or if the rules leave open which
-    paths exist.
+    Nothing is reported if the runs are not independent, if the probabilities are guesses, or if the rules
+    leave open which paths exist.
     """
     if not miss or expected.dependent or expected.guessed or observed.dependent or expected.is_open:
         return
@@ -188,7 +188,7 @@ def _never_seen(
 
 
 def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBranch]) -> tuple[int, Outcome]:
-    """Return the first step at which a branch differs from all others, otherwise the last one."""
+    """Return the first step at which a branch differs from all others, or the last step if there is none."""
     steps = [i for i, _ in _acting(flow)]
     place = 0
     for place, outcome in enumerate(branch.outcomes):
@@ -198,7 +198,7 @@ def _first_apart(flow: Flow, branch: OutcomeBranch, others: Sequence[OutcomeBran
 
 
 def matching_branches(flow: Flow, expected: FlowResult, observed: OutcomeBranch) -> tuple[int, ...]:
-    """Return the indices of the expected branches that ``observed`` can be."""
+    """Return the indices of the expected branches that ``observed`` agrees with."""
     return tuple(i for i, branch in enumerate(expected.branches) if not _distance(flow, branch, observed))
 
 
@@ -212,7 +212,7 @@ def step_text(flow: Flow, step: int | None) -> str:
 
 
 def _acting(flow: Flow) -> list[tuple[int, Step]]:
-    """The steps that have an outcome, with their index."""
+    """Return the steps that have an outcome, with their indices."""
     return [(i, s) for i, s in enumerate(flow.steps) if not isinstance(s, Pause)]
 
 
@@ -236,7 +236,7 @@ def _distance(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> i
 def _paired(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> list[tuple[int, Outcome, Outcome]]:
-    """Yield the outcomes of each step, up to the first that the rules leave open."""
+    """Yield the expected and observed outcome of each step, up to the first that the rules leave open."""
     steps = [i for i, _ in _acting(flow)]
     paired = zip(steps, expected.outcomes, observed.outcomes, strict=False)
     return list(takewhile(lambda one: one[1].verdict is not Verdict.UNKNOWN, paired))
@@ -262,7 +262,7 @@ def _quoted_agrees(expected: Outcome, observed: Outcome) -> bool:
 
 
 def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> list[frozenset[str]]:
-    """For each outcome, the fields that are not compared (see the module)."""
+    """Return for each outcome the fields that are not compared (see the module)."""
     ignored = []
     sent: Send | None = None
     coincided = False
@@ -285,9 +285,9 @@ def _ignored(flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch) -> li
 def _moved_ports(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch, index: int
 ) -> Iterator[Mismatch]:
-    """Check that later packets of a connection show the port that the kernel picked for it.
+    """Check that later packets of a connection keep the port that the kernel picked for it.
 
-    Not checked after a pause, an RST or another SYN, when the kernel may begin a new connection.
+    There is no check after a pause, an RST or another SYN, because the kernel may begin a new connection.
     """
     bound: Outcome | None = None
     outcomes = iter(zip(expected.outcomes, observed.outcomes, strict=True))
@@ -309,7 +309,7 @@ def _moved(step: int, before: Outcome, now: Outcome, index: int) -> Iterator[Mis
         yield Mismatch(
             step=step,
             field="sport",
-            expected="the port of the packet before",
+            expected="the port of the previous packet",
             observed="another one",
             branch=index,
         )
@@ -335,7 +335,7 @@ def _differences(
             step, field = item.path(output_format="list")
             found.append((int(step), field, _present(item.t1), _present(item.t2)))
     if not found:
-        raise AssertionError(f"{flow.id}: no branch agrees, yet nothing differs from branch {index}")
+        raise AssertionError(f"{flow.id}: no branch agrees, but no field differs from branch {index}")
     for step, field, want, have in sorted(found, key=lambda f: (f[0], _order(f[1]), f[1])):
         yield Mismatch(step=step, field=field, expected=want, observed=have, branch=index)
 
@@ -353,10 +353,10 @@ def _order(field: str) -> int:
 def _plain(
     flow: Flow, expected: OutcomeBranch, observed: OutcomeBranch
 ) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
-    """Both branches as plain dictionaries by step, with the same keys, and equal values where they agree.
+    """Return both branches as dictionaries by step, with the same keys, and equal values where they agree.
 
-    The same keys, because deepdiff treats two dictionaries with few common keys as single values. If the
-    verdicts differ, only they are kept, because the other fields follow from them.
+    The keys are the same because deepdiff treats two dictionaries with few common keys as single values. If
+    the verdicts differ, only they are kept, because the other fields depend on them.
     """
     wanted: dict[str, dict[str, object]] = {}
     got: dict[str, dict[str, object]] = {}
@@ -382,7 +382,7 @@ def _with_classes(expected: Outcome, observed: Outcome) -> Outcome:
 
 
 def _readable(outcome: Outcome, family: Family) -> dict[str, object]:
-    """The outcome as one flat dictionary, port classes as text: one field, one value."""
+    """Return the outcome as a flat dictionary, with port classes as text."""
     flat: dict[str, object] = {}
     for key, value in outcome_to_json(outcome, family).items():
         inner = value.items() if key == "quoted" and isinstance(value, dict) else ()

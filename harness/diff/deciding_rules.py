@@ -15,8 +15,8 @@ __all__ = ["deciding_rules", "find_branch"]
 def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str, ...]:
     """Return the rules that decided the expected outcome of a step; other causes are given as text.
 
-    These are the rules that matched and did more than jump. For a later packet of a connection they include
-    the NAT rules that its first packet matched, because they bound the connection.
+    These are the matching rules whose action is not just a jump. For a later packet of a connection they
+    include the NAT rules that its first packet matched, because they determine the NAT of the connection.
     """
     if mismatch.branch is None or mismatch.step is None:
         return ()
@@ -33,11 +33,11 @@ def deciding_rules(job: Job, flow: Flow, mismatch: Mismatch) -> tuple[Rule | str
             elif isinstance(event, PolicyApplied) and event.policy is Policy.DROP:
                 told = f"policy DROP of {event.hook} in table {event.table}"
                 found[told] = told
-    return tuple(found.values()) or ("no rule: every chain that it passed let it go on",)
+    return tuple(found.values()) or ("no rule: every chain that it passed accepted it",)
 
 
 def find_branch(job: Job, flow: Flow, index: int) -> TracedBranch:
-    """Return the traced branch that ends as branch ``index`` of the reference's result does."""
+    """Return the traced branch with the outcomes of branch ``index`` of the reference's result."""
     wanted = simulate(job, flow).branches[index].outcomes
     for branch in trace(job, flow, every_rule=False):
         if tuple(s.outcome for s in branch.steps if s.outcome is not None) == wanted:

@@ -35,17 +35,17 @@ __all__ = [
 ]
 
 Rules = Callable[[Job, Flow, Mismatch], tuple[Rule | str, ...]]
-"""Finds the rules that decided the expected side of a mismatch; other causes are given as text."""
+"""A function that returns the rules that decided the expected side of a mismatch; other causes are text."""
 
-_EXPLAINED = 50  # tracing every one of thousands of differences would help nobody
+_EXPLAINED = 50  # the most differences that are traced for their deciding rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plan of a run. ``options`` are the command-line words needed to replay one flow.
+    """The parameters of a run. ``options`` are the command-line words needed to replay one flow.
 
-    Flows with random outcomes run until the chance of missing an outcome is at most ``miss``; with
-    ``repeat`` at least that many times, and their shares are tested. ``against`` is the file of a given
+    Flows with random outcomes run until the chance of missing an outcome is at most ``miss``. With ``repeat``
+    they run at least that many times, and their shares are tested. ``against`` is the file of a given
     nftables ruleset, which is also the name of its backend; ``with_iptables`` is the file of the iptables
     rules that are loaded with it.
     """
@@ -80,11 +80,11 @@ def choose_backends(
 ) -> tuple[tuple[Backend, ...], tuple[BackendReport, ...]]:
     """Return the backends that can run here, and a report for each that cannot.
 
-    A backend that was ``requested`` by name and cannot run is reported as not tested, others as skipped.
+    A backend that cannot run is reported as not tested if it was ``requested`` by name, otherwise as skipped.
     Raises MachineError if none can run; InputError if there is only the reference.
     """
     if not [n for n in names if n != REFERENCE]:
-        raise InputError(f"nothing to compare the {REFERENCE} with; name another backend")
+        raise InputError(f"no backend to compare with the {REFERENCE}; name another backend")
     able: list[Backend] = []
     others: list[BackendReport] = []
     reasons: list[str] = []
@@ -103,7 +103,7 @@ def choose_backends(
         else:
             others.append(BackendReport(name=name, skipped=availability.reason))
     if not able:
-        raise MachineError("\n".join((*reasons, "nfparity doctor says what to install")))
+        raise MachineError("\n".join((*reasons, "nfparity doctor lists what to install")))
     return tuple(able), tuple(others)
 
 
@@ -118,8 +118,8 @@ def run_parity(
 ) -> ParityReport:
     """Run the plan and return the report.
 
-    A backend that refuses the rules of a batch has not tested its flows, unless it was ``requested``:
-    then its UnsupportedError is raised. Raises MachineError when the machine fails.
+    If a ``requested`` backend refuses the rules of a batch, its UnsupportedError is raised; another backend's
+    flows are reported as not tested. Raises MachineError when the machine fails.
     """
     total = sum(len(b.flows) for b in plan.batches)
     benches: list[_Bench] = []
@@ -285,7 +285,7 @@ def _difference(
 
 
 def _share_difference(name: str, bench: _Bench, unfair: Unfair, plan: Plan) -> Difference:
-    """The difference of an unfair share; the observed count is random and left out."""
+    """Return the difference for an unfair share, without the observed count, which is random."""
     flow = next(f for f in bench.flows if f.id == unfair.flow_id)
     seldom = unfair.count < unfair.runs * unfair.expected
     return Difference(

@@ -1,8 +1,8 @@
 """Normal form of a flow's observed paths, so that random choices do not change a report.
 
 The kernel picks source ports at random (``nf_nat_l4proto_unique_tuple``). A port that differs between runs of
-a flow is replaced by the range that it was picked from, wherever it occurs; a constant port stays. A pick may
-be equal to a port that was sent, and is replaced like other picks. Paths are sorted, so that their order does
+a flow is replaced by the range that it was picked from, wherever it occurs; a constant port stays. A picked
+port that happens to be equal to the sent port is replaced, too. Paths are sorted, so that their order does
 not depend on the order of the runs.
 """
 
@@ -23,13 +23,13 @@ from harness.corpus.outcomes import outcome_to_json
 __all__ = ["PICKED", "normal_paths", "path_key"]
 
 PICKED: Final = PortClass(1024, 65535)
-"""The range that the kernel picks a source port from in the place of one from it, if no rule decides."""
+"""The default range from which the kernel replaces a source port of 1024 or more."""
 _CLASSES: Final = (PortClass(1, 511), PortClass(600, 1023), PICKED)
-"""The same, for those below 512, below 1024, and all others."""
+"""The default ranges for source ports below 512, below 1024, and all others."""
 _ALL: Final = PortClass(0, 65535)
 
 _Ports = dict[Port | None, Port]
-"""The text in place of a port."""
+"""The replacements of ports."""
 
 _Paths = dict[tuple[Outcome, ...], list["_Path"]]
 """Paths by shape: their outcomes with placeholders for picked ports."""
@@ -38,9 +38,9 @@ _Paths = dict[tuple[Outcome, ...], list["_Path"]]
 def normal_paths(
     flow: Flow, branches: Iterable[OutcomeBranch], *, runs: int, expected: FlowResult | None = None
 ) -> tuple[OutcomeBranch, ...]:
-    """Return the normal form of ``branches``, the paths that ``runs`` runs have shown.
+    """Return the normal form of ``branches``, the paths observed in ``runs`` runs.
 
-    ``expected`` contains further port ranges that a rule may have given. After a single run, a source port
+    ``expected`` contains further port ranges that rules may specify. After a single run, a source port
     counts as picked if it was changed and is in the kernel's default range for the port that was sent.
     """
     known = frozenset(_sent_ports(flow))
@@ -67,7 +67,10 @@ def path_key(flow: Flow, outcomes: Sequence[Outcome]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path without the source ports that no sender used: ``picks``, in order of appearance."""
+    """A path with placeholders for the source ports that no sender used:
+
+    ``picks``, in order of appearance.
+    """
 
     branch: OutcomeBranch
     shape: tuple[Outcome, ...]
@@ -86,14 +89,14 @@ class _Path:
 
 
 def _mark(number: int) -> PortClass:
-    """The placeholder in a shape for a port that was picked."""
+    """Return the placeholder in a shape for a picked port."""
     return PortClass(-1 - number, -1)
 
 
 def _without_coincidences(groups: _Paths) -> _Paths:
     """Merge paths that seem to keep a port with paths that differ only in picking it.
 
-    A pick that is equal to the port that was sent from the same address has changed nothing.
+    A pick that is equal to the sent port looks like an unchanged port.
     """
     found: _Paths = {}
     alike: dict[tuple[Outcome, ...], list[tuple[Outcome, ...]]] = {}
@@ -112,7 +115,7 @@ def _but_ports(outcome: Outcome) -> Outcome:
 
 
 def _picks(shape: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[int, ...]:
-    """The ports at the placeholders of a shape; none if the outcomes have another shape."""
+    """Return the ports at the placeholders of a shape; empty if the outcomes have another shape."""
     bound: _Ports = {}
     for want, got in zip(shape, outcomes, strict=True):
         for one, port in zip(_ports(want), _ports(got), strict=False):
@@ -131,7 +134,7 @@ def _told(
     *,
     alone: bool,
 ) -> Port:
-    """Return the text for a port with a value on each path: the number if it is always the same."""
+    """Return the replacement of a port from its value on each path: the number if it is constant."""
     candidates = (_range_of(flow, path.branch, port) for path, port in zip(paths, values, strict=True))
     own = next((candidate for candidate in candidates if candidate is not None), None)
     if alone and own is not None and values[0] in own:
@@ -144,7 +147,7 @@ def _told(
 
 
 def _range_of(flow: Flow, branch: OutcomeBranch, port: int) -> PortClass | None:
-    """The range that ``port`` was picked from in place of a sent port; None if it was not picked."""
+    """Return the range from which ``port`` was picked to replace a sent port; None if it was not picked."""
     outcomes = iter(branch.outcomes)
     sent: Packet | None = None
     arrived: Outcome | None = None
@@ -188,7 +191,7 @@ def _ports(outcome: Outcome) -> tuple[Port | None, ...]:
 
 
 def _with_ports(outcome: Outcome, shown: _Ports) -> Outcome:
-    """An outcome with some ports replaced."""
+    """Return an outcome with some ports replaced."""
     changed: dict[str, Any] = {}
     for name in ("sport", "dport"):
         port = getattr(outcome, name)

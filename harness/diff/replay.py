@@ -22,19 +22,19 @@ from translate.errors import MachineError, Note, UnsupportedError
 __all__ = ["Progress", "Replayed", "replay"]
 
 Progress = Callable[[str, int, int], None]
-"""Progress callback: the backend's name, finished flows, all flows. Called from several threads."""
+"""Progress callback: the backend's name, the numbers of finished and of all flows. Threads may share it."""
 
 _WORKERS = 2
 _PATIENCE = 5.0
-"""Seconds for backends to end properly after the replay has failed or was interrupted."""
+"""Seconds for backends to end properly after the replay failed or was interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
     """The results of one backend: one per flow in order, or the refusal of the rules.
 
-    ``differing`` are the differences of each flow from its expected result, if it has one. ``limits`` are the
-    backend's own (:attr:`Session.limits`).
+    ``differing`` are the differences of each flow from its expected result, if there is one. ``limits`` are
+    :attr:`Session.limits` of the backend.
     """
 
     backend: str
@@ -61,7 +61,7 @@ def replay(
     """Run all flows through all backends and return their results, in the order of ``backends``.
 
     With ``expected``, one result per flow, flows with random outcomes run as often as ``sampling`` requires;
-    a flow without an expected result (None) runs once. So does each whose id is in ``once``, and it is not
+    a flow without an expected result (None) runs once. Flows whose ids are in ``once`` run once and are not
     compared. A refusal of the rules is a result, not an error.
     Raises MachineError when a backend fails, after every session has been closed, and when a backend returns
     results for other flows than it was given.
@@ -75,8 +75,8 @@ def replay(
         try:
             _wait(futures)
         except BaseException:
-            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. One that
-            # waits for a child which does not come back sees nothing.
+            # Sessions are generators and contexts: a thread that sees the flag leaves them properly. A thread
+            # that waits for a hanging child process does not see it.
             stop.set()
             if wait(futures, timeout=_PATIENCE).not_done:
                 end_workers()
@@ -113,14 +113,14 @@ class _Asked:
                 yield flow if expected is None else self.sampling.repeated(flow, expected)
 
     def differing(self, place: int, seen: FlowResult) -> tuple[DifferentPath, ...]:
-        """The differences of the flow at an index."""
+        """Return the differences of the flow at an index."""
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return ()
         return self.sampling.differing(flow, expected, seen)
 
     def again(self, place: int, seen: FlowResult, *, differs: bool) -> Repeated | None:
-        """Return the number of further runs of the flow at a place, or None."""
+        """Return the flow at an index with the number of further runs that it needs, or None."""
         flow, expected = self.flows[place], self.expected[place]
         if expected is None or flow.id in self.once:
             return None
@@ -167,11 +167,11 @@ def _run(backend: Backend, job: Job, asked: _Asked, progress: Progress, stop: th
 def _answers(
     backend: Backend, session: Session, flows: Sequence[Flow], asked: Iterable[Flow | Repeated]
 ) -> Iterator[FlowResult]:
-    """The results for some flows, each checked to belong to its flow."""
+    """Yield the results for some flows, each checked to belong to its flow."""
     answers = iter(session.replay(asked))
     for flow in flows:
         result = next(answers, None)
         if result is None or result.flow_id != flow.id:
             got = "nothing" if result is None else repr(result.flow_id)
-            raise MachineError(f"{backend.name}: flow {flow.id!r} was answered by {got}")
+            raise MachineError(f"{backend.name}: expected the result of flow {flow.id!r}, got {got}")
         yield result

@@ -16,8 +16,8 @@ __all__ = ["BackendReport", "CaseResult", "Difference", "ParityReport", "Result"
 class Difference:
     """One difference of one backend, ready to be printed.
 
-    ``rules`` are the reference's deciding rules, each as ``file:line: rule``; ``origins`` are their places in
-    the files of ``rules_path``; ``command`` replays only this flow.
+    ``rules`` are the reference's deciding rules, each as ``file:line: rule``; ``origins`` are their positions
+    in ``rules_path``; ``command`` replays only this flow.
     """
 
     backend: str
@@ -45,7 +45,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One flow on one backend: the time of its runs, or the reason why it did not run."""
+    """The result of one flow on one backend: the time of its runs, or the reason why it did not run."""
 
     flow_id: str
     seconds: float = 0.0
@@ -56,8 +56,8 @@ class CaseResult:
 class BackendReport:
     """The result of one backend.
 
-    ``untested`` are the reasons why it did not run some flows. ``skipped`` is the reason why it cannot run
-    here, for a backend that was not named. ``cases`` are all flows that it should have run.
+    ``untested`` are the reasons why it did not run some flows. ``skipped`` is the reason why a backend that
+    was not requested by name cannot run here. ``cases`` are all flows that it should have run.
     """
 
     name: str
@@ -72,10 +72,11 @@ class BackendReport:
 class ParityReport:
     """The whole result. ``differences`` are in the order of backends and flows.
 
-    ``chancy`` flows have random outcomes and ran ``repeated`` additional times; ``miss`` is the chance, per
-    flow and backend, that an outcome was not observed. The rules in ``open_rules`` leave the outcome of
-    ``left_open`` flows open: a backend agrees with any possible one. ``notes`` are known differences without
-    a packet. ``level`` is None if nothing was translated, because only a given ruleset ran.
+    ``chancy`` is the number of flows with random outcomes, and ``repeated`` the number of their additional
+    runs; ``miss`` is the chance, per flow and backend, that an outcome was not observed. The rules in
+    ``open_rules`` leave the outcome of ``left_open`` flows open: a backend agrees with any possible outcome.
+    ``notes`` are known differences without a packet. ``level`` is None if nothing was translated, because
+    only a given ruleset ran.
     """
 
     level: int | None

@@ -1,13 +1,13 @@
 """The number of runs per flow, chosen so that the report does not depend on random choices.
 
-The reference computes every path of a flow and its probability. The chance that a number of runs does not
-show all of them is at most the sum of ``(1 - probability) ** runs`` over the paths; the number of runs is
+The reference computes every path of a flow and its probability. The chance that some path does not occur in a
+number of runs is at most the sum of ``(1 - probability) ** runs`` over the paths; the number of runs is
 chosen so that this is at most :attr:`Sampling.miss`. A backend whose rules the reference does not know
-reports the probability of its least likely path (:attr:`FlowResult.rarest`). If a flow took a path that it
-should not have, twice as many paths are assumed.
+reports the probability of its least likely path (:attr:`FlowResult.rarest`). If a flow takes an unexpected
+path, twice as many paths are assumed.
 
-Paths rarer than :data:`RAREST` are ignored, no flow sends more than :data:`MOST_PACKETS`, and a flow that
-waits (``Pause``) runs once, because the time really passes.
+Paths rarer than :data:`RAREST` are ignored. No flow sends more than :data:`MOST_PACKETS` packets. A flow that
+waits (``Pause``) runs once, because it waits in real time.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Sampling:
     least: int = 1
 
     def first(self, flow: Flow, expected: FlowResult) -> int:
-        """Return how often to run a flow, as far as the reference's word on it goes."""
+        """Return the number of runs that the expected outcomes of a flow require."""
         if _waits(flow) or len(expected.branches) < 2:
             return 1
         odds = tuple(sorted(branch.probability for branch in expected.branches))
         return max(self.least, self._bounded(flow, runs_needed(odds, self.miss)))
 
     def repeated(self, flow: Flow, expected: FlowResult) -> Flow | Repeated:
-        """Return a flow as it is first given to a backend."""
+        """Return a flow with the number of its first runs, for a backend."""
         times = self.first(flow, expected)
         return flow if times == 1 else Repeated(flow, times, expected.lists)
 
@@ -70,7 +70,8 @@ class Sampling:
         if seen.rarest < 1:
             wanted = max(wanted, runs_needed(_alike(math.ceil(1 / seen.rarest)), self.miss))
         if differs:
-            # Twice as often, so that each path is seen more than once: what differs between two is chance.
+            # Twice as often, so that each path is seen more than once: what differs between its runs is
+            # random.
             paths = normal_paths(flow, seen.branches, runs=seen.runs, expected=expected)
             wanted = max(wanted, 2 * runs_needed(_alike(max(2, len(paths))), self.miss))
             odds = (branch.probability for branch in expected.branches)
@@ -82,7 +83,7 @@ class Sampling:
 
 
 CERTAIN: Final = Sampling()
-"""Run until every path is seen, except for a chance of :data:`MISS`."""
+"""Run until every path has occurred, except for a chance of :data:`MISS`."""
 ONCE: Final = Sampling(miss=1.0)
 """Run every flow once."""
 

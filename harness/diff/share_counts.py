@@ -1,9 +1,8 @@
-"""Counting chance: which branch each repetition took, and whether drawn ports are drawn at all.
+"""Counts of random choices: the branch that each repetition of a flow took, and kept source ports.
 
-Two questions are asked of the repetitions of one flow. Which of the reference's branches did each
-take? And where the reference says that the kernel draws the source port from a class of n ports:
-how often did the packet keep the port that it came with, which has probability 1/n? A masquerade that
-has lost its ``--random-fully`` keeps every port, and each kept port by itself is in the class.
+If the kernel picks the source port from a class of n ports, the packet keeps its original port with
+probability 1/n. A translation that loses ``--random-fully`` keeps every port; this shows only in the count,
+because each single port is in the class.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ def share_tallies(
 ) -> tuple[Tally, ...]:
     """Count the outcomes in ``results``, per flow that was run several times.
 
-    With ``repeats``, which maps a flow to the one that it repeats, those are the runs. A repetition counts
-    for the branches if the reference gives it the same odds as its original.
+    With ``repeats``, which maps each repetition to its original flow, the repetitions are the runs. A
+    repetition counts for the branches if the reference gives it the same odds as its original.
     """
     odds = {f.id: tuple(b.probability for b in e.branches) for f, e in zip(flows, expected, strict=True)}
     branches: dict[str, list[int]] = {}

@@ -1,9 +1,9 @@
 """Tests of fairness: observed shares of branches against the reference's probabilities.
 
-The test is exact, not asymptotic: under the reference, the count of each branch among n independent
-runs is binomial. Every branch of every flow gets a two-sided binomial test, and the false-alarm
-rate is divided by the number of tests (Bonferroni), so that a backend that draws exactly as the
-reference says is called unfair with at most the stated probability, whatever n and the shares are.
+The test is exact, not asymptotic: if the reference is right, the count of each branch among n independent
+runs is binomial. Every branch of every flow gets a two-sided binomial test, and the false-alarm rate is
+divided by the number of tests (Bonferroni). A backend with the probabilities of the reference is therefore
+reported as unfair with at most the stated probability, for any n and any shares.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from fractions import Fraction
 __all__ = ["FALSE_ALARM_RATE", "Tally", "Unfair", "binomial_tail", "log_choose", "unfair_shares"]
 
 FALSE_ALARM_RATE = 1e-6
-"""The default chance that a whole run finds a fair backend unfair."""
+"""The default chance that a whole run reports a fair backend as unfair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """The counts of each path of one flow. Probabilities sum to 1; counts are as long.
+    """The probability and the count of each path of one flow.
 
     ``what`` names the branches in reports, for example ``branch``.
     """

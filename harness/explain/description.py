@@ -13,9 +13,9 @@ __all__ = ["DescribedRule", "describe", "description_lines"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedRule:
-    """One rule in words. ``index`` counts from 1; ``action`` None: the rule only counts, or it is unknown.
+    """One rule in words. ``index`` counts from 1; ``action`` is None if the rule only counts or is unknown.
 
-    ``effect`` says what it does in either case.
+    ``effect`` describes the effect of the rule in every case.
     """
 
     table: str
@@ -53,7 +53,7 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
         yield f"unknown: {note}"
     everywhere = _everywhere(ruleset)
     for reason in everywhere:
-        yield f"unknown of every rule: {reason}"
+        yield f"unknown for every rule: {reason}"
     rules: dict[tuple[str, str], list[DescribedRule]] = {}
     for rule in describe(ruleset):
         rules.setdefault((rule.table, rule.chain), []).append(rule)
@@ -70,7 +70,7 @@ def description_lines(ruleset: Ruleset) -> Iterator[str]:
 
 
 def _everywhere(ruleset: Ruleset) -> tuple[str, ...]:
-    """Return the parts hidden of more than one rule and of every rule shown, each once."""
+    """Return the parts that are hidden in every rule, if there is more than one rule."""
     shown = [rule for rule in ruleset.rules() if rule.actions or rule.tests or rule.matches]
     first = shown[0].unknown if len(shown) > 1 else ()
     return tuple(unknown.reason for unknown in first if all(unknown in rule.unknown for rule in shown))

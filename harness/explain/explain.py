@@ -1,8 +1,8 @@
 """Explanation of one packet: its traced paths, and the effects of the rules on them.
 
-The path comes from the simulator's trace. Each sentence about a consequence is derived: a rule that
-marks is taken out of the ruleset and the same packet is sent again, so that "without it" says what
-would really happen. Names of chains and comments play no part.
+The path comes from the simulator's trace. Sentences about consequences are derived: a rule that sets a mark
+is removed from the ruleset and the same packet is sent again, so "without it" describes what would really
+happen. Names of chains and comments are not used.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ExplainedBranch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Every way that a packet can go. Each branch has the packet's step and then its reply's."""
+    """All possible paths of a packet. Each branch consists of the packet's step and its reply's step."""
 
     job: Job
     flow: Flow
@@ -84,8 +84,7 @@ def explain(job: Job, flow: Flow) -> Explanation:
 def merge_replies(branches: tuple[ExplainedBranch, ...]) -> tuple[ExplainedBranch, ...]:
     """Merge branches that differ only in the outcome of the reply.
 
-    The probabilities of choices are added. Assumptions exclude each other instead: those are kept on which
-    all merged branches agree.
+    The probabilities of random choices are added. Only assumptions that all merged branches share are kept.
     """
     groups: dict[tuple[object, ...], list[ExplainedBranch]] = {}
     for branch in branches:
@@ -127,7 +126,7 @@ def _line(rule: Rule) -> str:
 
 
 def _marks_below(ruleset: Ruleset, table: TableName, rule: Rule) -> tuple[Rule, SetMark] | None:
-    """The rule that sets a mark when ``rule`` matches: itself, or the first of the chain it jumps to."""
+    """Return the rule that sets a mark when ``rule`` matches: itself, or the first rule of its target."""
     if not rule.actions:
         return None
     action = rule.actions[0]
@@ -155,7 +154,7 @@ def _consequences(job: Job, flow: Flow, branch: TracedBranch) -> Iterator[str]:
     for visit in visits:
         found = _marks_below(job.ruleset, visit.table, visit.rule)
         if found is None or (visit.matched and not visit.rule.tests):
-            continue  # a rule without a condition is told with the rule that led to it
+            continue  # a rule without a condition is reported with the rule that jumped to it
         marker, mark = found
         if visit.matched:
             yield from _marked(job, flow, branch, visit, marker, mark)
@@ -182,7 +181,7 @@ def _because(visit: RuleVisited, flow: Flow, family: Family) -> str:
     source = _saddr(visit.rule)
     if source is None:
         return f"because {tests}"
-    return f"because the source {format_address(family, flow.first.packet.src)} fits ({tests})"
+    return f"because the source {format_address(family, flow.first.packet.src)} matches ({tests})"
 
 
 def _marked(
@@ -205,13 +204,13 @@ def _marked(
     if other is None:
         return
     if other == outcome:
-        yield f"without {_line(visit.rule)} the same would become of the packet"
+        yield f"without {_line(visit.rule)} the outcome of the packet would be the same"
         return
     yield from _difference(job, flow, visit.rule, outcome, other)
 
 
 def _tested(later: list[RuleVisited], marker: Rule, mark: SetMark) -> Iterator[RuleVisited]:
-    """The rules that the mark decides about, until another rule changes it."""
+    """Yield the rules that test the mark, until another rule changes it."""
     for visit in later:
         action = visit.rule.actions[0] if visit.matched and visit.rule.actions else None
         if isinstance(action, SetMark) and visit.rule is not marker:
@@ -224,7 +223,7 @@ def _tested(later: list[RuleVisited], marker: Rule, mark: SetMark) -> Iterator[R
 def _difference(job: Job, flow: Flow, rule: Rule, outcome: Outcome, other: Outcome) -> Iterator[str]:
     family = job.ruleset.family
     if other.verdict not in (Verdict.FORWARD, Verdict.LOCAL):
-        yield f"without {_line(rule)} the packet would end otherwise: {other.verdict}"
+        yield f"without {_line(rule)} the packet would have another fate: {other.verdict}"
         return
     source = endpoint_text(family, other.src, other.sport)
     target = endpoint_text(family, other.dst, other.dport)
@@ -237,7 +236,7 @@ def _difference(job: Job, flow: Flow, rule: Rule, outcome: Outcome, other: Outco
     if other.src == other.dst:
         yield (
             f"{head}: the endpoint would see its own address as the sender, answer itself without passing"
-            f" this node, and not know that answer ({target} > {source}): it asked {asked}"
+            f" this node, and not accept that answer ({target} > {source}), because it sent to {asked}"
         )
         return
     try:
@@ -247,7 +246,7 @@ def _difference(job: Job, flow: Flow, rule: Rule, outcome: Outcome, other: Outco
     if outcome.out is not None and back == outcome.out:
         yield (
             f"{head}: sender and endpoint are both behind {back}, so the answer need not pass this node"
-            f" again, and would come to the sender from {target} though it asked {asked}"
+            f" again, and would reach the sender from {target}, although it sent to {asked}"
         )
     else:
         yield f"{head}, and the endpoint would answer {format_address(family, other.src)} by its own routes"
@@ -278,8 +277,8 @@ def _not_marked(
     if chosen and isinstance(chosen[0], Dnat) and not source.negated and values == (chosen[0].addresses,):
         target = test_text(source, family).rpartition(" ")[2]
         text += (
-            f"; {target} is where this chain sends to, so the mark is for packets that an endpoint sends"
-            " to itself through this address (hairpin)"
+            f"; this chain sends packets to {target}, so the mark is for packets that an endpoint sends"
+            " to itself through the service (hairpin)"
         )
     yield text
 
@@ -306,7 +305,7 @@ def _source_rule(visits: list[RuleVisited]) -> Rule | None:
 def _source(
     visits: list[RuleVisited], outcome: Outcome, flow: Flow, branch: TracedBranch, job: Job
 ) -> Iterator[str]:
-    """Return the effect of source NAT on the reply, from the traced reply."""
+    """Yield sentences about the effect of source NAT on the traced reply."""
     if outcome.verdict not in (Verdict.FORWARD, Verdict.LOCAL) or not (outcome.dnat or outcome.snat):
         return
     family = job.ruleset.family

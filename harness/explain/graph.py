@@ -1,4 +1,4 @@
-"""The chains of a ruleset and who calls whom, as a tree and as a Graphviz graph."""
+"""The call graph of the chains of a ruleset, as a tree and as a Graphviz graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translate.ir import Goto, Hook, Rule, Ruleset, Table
 __all__ = ["Call", "calls", "dot_text", "tree_lines"]
 
 _DEEPEST = 40
-"""From this level on, lines are not indented further."""
+"""The deepest level of indentation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def calls(ruleset: Ruleset) -> Iterator[Call]:
 def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
     """Yield the calls as an indented tree, from ``start`` or from every built-in chain.
 
-    A chain that was shown before is named, not shown again. InputError when there is no ``start``.
+    A chain that was shown before is only named. Raises InputError when there is no chain ``start``.
     """
     by_caller: dict[tuple[str, str], list[Call]] = {}
     for call in calls(ruleset):
@@ -63,7 +63,7 @@ def tree_lines(ruleset: Ruleset, *, start: str | None) -> Iterator[str]:
                 if chain.hook is None and chain.name not in called:
                     yield f"{table.name} {chain.name}: {_size(table, chain.name)}, nothing calls it"
     if not found:
-        raise InputError(f"there is no chain {start!r}")
+        raise InputError(f"no chain is called {start!r}")
 
 
 def _size(table: Table, name: str) -> str:
@@ -77,7 +77,7 @@ def _size(table: Table, name: str) -> str:
 def _below(
     table: Table, name: str, by_caller: dict[tuple[str, str], list[Call]], shown: set[str], depth: int
 ) -> Iterator[str]:
-    # Iterative: nothing bounds how deep chains call each other but x_tables' own jump stack.
+    # Not recursive: the depth of calls is limited only by the jump stack of x_tables.
     shown.add(name)
     pending = [(call, depth) for call in reversed(by_caller.get((table.name.value, name), []))]
     while pending:

@@ -1,4 +1,4 @@
-"""A packet in one line, as ``nfparity explain --packet`` takes it.
+"""A packet in one line: the argument of ``nfparity explain --packet``.
 
 ::
 
@@ -9,8 +9,8 @@
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``smac MAC`` and ``dmac MAC`` of the frame, ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or
-its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the interface is where the route to the
-source leads; without a source port it is 40000.
+its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the packet enters at the interface of
+the route to its source. The default source port is 40000.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Words:
         self.at = 0
 
     def error(self, message: str, *, back: int = 1, hint: str | None = None) -> ParseError:
-        """Return an error at a word already taken (``back`` words ago), or at the end."""
+        """Return an error at the word that was taken ``back`` words ago, or at the end of the line (0)."""
         index = self.at - back
         column = self.words[index][1] if index < len(self.words) else len(self.text) + 1
         return ParseError((Diagnostic(Origin(_NAME, 1, column, self.text), message, hint),))
@@ -67,7 +67,7 @@ class _Words:
 
 
 def parse_packet(text: str, node: Node) -> Flow:
-    """Return a flow of that one packet; raises ParseError with a caret under the fault."""
+    """Return a flow of one packet; ParseError with the position of the fault."""
     words = _Words(text)
     try:
         proto = parse_protocol(words.take("a protocol (udp, tcp, icmp, …)"))
@@ -189,7 +189,7 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
         try:
             entry = entry_of(node, packet.family, packet.src)
         except ValueError as e:
-            raise words.error(str(e), hint="say where it enters: in IFACE", back=0) from None
+            raise words.error(str(e), hint="name the interface where it enters: in IFACE", back=0) from None
     elif entry is not None and node.interface(entry) is None:
         names = ", ".join(i.name for i in node.interfaces)
         raise words.error(f"the node has no interface {entry!r}", hint=f"it has {names}")
@@ -198,5 +198,5 @@ def _placed(words: _Words, packet: Packet, entry: str | None, node: Node) -> Flo
     if (packet.uid or packet.gid) and entry is not None:
         raise words.error("only packets made on the node have an owner", hint="add: from node")
     if entry is None and (packet.smac, packet.dmac) != (None, None):
-        raise words.error("a packet made on the node comes in no frame", hint="leave out smac and dmac")
+        raise words.error("a packet made on the node has no frame", hint="leave out smac and dmac")
     return Flow(id="packet", steps=(Send(packet=packet, entry=entry),))

@@ -29,8 +29,8 @@ def reason(e: Exception) -> str:
 
 
 def status_of(e: Exception) -> int:
-    """Return the exit status of a file that cannot be written.
+    """Return the exit status for a file that cannot be written.
 
-    An impossible path is bad input; a full disk, a failing device or missing rights are the machine's fault.
+    An impossible path is bad input; a full disk, a failing device or missing rights are machine errors.
     """
     return BAD_INPUT if not isinstance(e, OSError) or e.errno in _OF_THE_PATH else MACHINE

@@ -1,8 +1,8 @@
-"""Safe output: streams that escape everything that a terminal must not be sent.
+"""Safe output: streams that escape control characters for terminals.
 
-Names of chains, comments, ids of flows and names of files come from outside and may contain control
-characters for a terminal: escape sequences, C1 controls, changes of writing direction. All output passes
-through :class:`Output`, which writes them as ``\\u001b``, as JSON does.
+Names of chains, comments, ids of flows and names of files come from outside and may contain escape sequences,
+C1 controls and changes of writing direction. All output passes through :class:`Output`, which writes these as
+``\\u001b``, as JSON does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SUSPECT = re.compile(r"[^\t\n\x20-\x7e]")
 def printable(text: str, encoding: str | None = None) -> str:
     """Return a text with its unprintable characters escaped as ``\\uXXXX``.
 
-    Printable are tabs, line ends and the characters of :meth:`str.isprintable` that ``encoding`` has.
+    Printable are tabs, line ends and the characters of :meth:`str.isprintable` that ``encoding`` can encode.
     """
     if _SUSPECT.search(text) is None:
         return text
@@ -53,10 +53,10 @@ def _has(encoding: str, character: str) -> bool:
 
 
 class Output(io.TextIOBase):
-    """A standard stream that writes only printable text. ``stream`` None: it was closed.
+    """A standard stream that writes only printable text. ``stream`` is None if it was closed.
 
-    An error of a stream that is ``needed`` becomes a CaptureError, so that nobody takes half of an output for
-    all of it; an error of another stream (messages) is ignored. BrokenPipeError is not changed.
+    A write error of a ``needed`` stream raises CaptureError, so that incomplete output does not go unnoticed.
+    Errors of another stream (messages) are ignored. BrokenPipeError propagates.
     """
 
     def __init__(self, stream: TextIO | None, name: str, *, needed: bool) -> None:
@@ -76,18 +76,18 @@ class Output(io.TextIOBase):
         return self._stream
 
     def writable(self) -> bool:
-        """Return True: a stream has no state that forbids writing."""
+        """Return True: the stream can always be written to."""
         return True
 
     def isatty(self) -> bool:
-        """Return whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         try:
             return self._stream is not None and self._stream.isatty()
         except ValueError:
             return False
 
     def fileno(self) -> int:
-        """The descriptor of the stream."""
+        """Return the descriptor of the stream."""
         if self._stream is None:
             raise io.UnsupportedOperation(f"{self._name} is closed")
         return self._stream.fileno()
@@ -98,7 +98,7 @@ class Output(io.TextIOBase):
         return len(text)
 
     def write_exactly(self, data: bytes) -> None:
-        """Write data unchanged; to a terminal as printable text."""
+        """Write data unchanged, or as printable text to a terminal."""
         if self.isatty():
             self.write(data.decode("utf-8", "surrogateescape"))
             return
@@ -134,7 +134,7 @@ class Output(io.TextIOBase):
                 raise CaptureError(f"{self._name} cannot be written: {reason.lower()}", MACHINE) from e
 
     def abandon(self) -> None:
-        """Discard buffered output: Python would try to write it again at exit, and complain."""
+        """Discard buffered output, which Python would otherwise try to write again at exit."""
         stream = self._stream
         if stream is not None and any(stream is standard for standard in (sys.__stdout__, sys.__stderr__)):
             with contextlib.suppress(OSError, ValueError):
@@ -158,7 +158,7 @@ def _open_if_closed(descriptor: int, mode: int) -> None:
 def standard_streams() -> Iterator[None]:
     """Pass all output of this process through :class:`Output` within the context.
 
-    Closed standard streams are opened on ``/dev/null``: otherwise the next opened file would take their
+    Closed standard streams are opened on ``/dev/null``. Otherwise the next opened file would get their
     descriptor, and messages would be written into it.
     """
     for descriptor, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):

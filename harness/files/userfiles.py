@@ -40,14 +40,15 @@ def read_text(path: Path | str) -> str:
 def write_text(path: Path | str, text: str) -> None:
     """Write a file as a whole, or standard output when ``path`` is ``-``.
 
-    Bytes of the input that are not UTF-8 (an old comment) are written as they were. Raises InputError for a
-    path that cannot be written to, MachineError for a full disk and the like; the file is as before then.
+    Bytes of the input that are not UTF-8 (an old comment) are written unchanged. Raises InputError for a path
+    that cannot be written to, and MachineError for a full disk and the like; an existing file is then
+    unchanged.
     """
     write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 def write_bytes(path: Path | str, data: bytes) -> None:
-    """Write a file as :func:`write_text` does."""
+    """Write bytes to a file or standard output; see :func:`write_text`."""
     if str(path) == "-":
         if isinstance(sys.stdout, Output):
             sys.stdout.write_exactly(data)
@@ -62,7 +63,7 @@ def write_bytes(path: Path | str, data: bytes) -> None:
 
 @contextmanager
 def filled_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder to fill, which is at ``path`` afterwards, or nowhere. Raises as :func:`write_text`."""
+    """Yield a folder to fill, which moves to ``path`` on success. Raises the errors of :func:`write_text`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_folder(str(path)) as made:

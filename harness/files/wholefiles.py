@@ -17,11 +17,11 @@ _MOST_LINKS = 40
 
 
 def write_file(path: str, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a file: the old content stays until all of the new one is on the disk. Raises OSError.
+    """Write a file: the old content stays until all of the new content is on the disk. Raises OSError.
 
-    A file that is there keeps its mode, its owner if possible, and the links that lead to it; a new one gets
-    ``mode`` less the umask. What is no regular file (``/dev/stdout``, a FIFO, a device) is written to as
-    it is, and so is a file in a folder that takes no new files (a file mounted into a container).
+    An existing file keeps its mode, its owner if possible, and the symbolic links to it; a new file gets
+    ``mode`` less the umask. Special files (``/dev/stdout``, a FIFO, a device) are written in place, and so
+    are files in a folder where no file can be created (a file mounted into a container).
     """
     target = _followed(path)
     try:
@@ -49,9 +49,9 @@ def write_file(path: str, data: bytes, *, mode: int = 0o666) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: str, *, mode: int = 0o777) -> Iterator[Path]:
-    """Yield a folder to fill, which is at ``path`` afterwards. Raises OSError, also when something is there.
+    """Yield a folder to fill, which then moves to ``path``. Raises OSError, also when ``path`` exists.
 
-    Nothing is left of it when the caller fails.
+    When the caller fails, the folder is removed.
     """
     path = path.rstrip("/") or "/"
     if os.path.lexists(path):
@@ -71,7 +71,7 @@ def _beside(target: str) -> str:
 
 
 def _followed(path: str) -> str:
-    """The file that a path leads to, but for links of ``/proc`` to open files, which have no other path."""
+    """Return the path with links resolved, except those of ``/proc`` to open files without a path."""
     for _ in range(_MOST_LINKS):
         if _is_descriptor(path) or not os.path.islink(path):
             return path
@@ -84,7 +84,7 @@ def _is_descriptor(path: str) -> bool:
 
 
 def _write_through(target: str, data: bytes) -> None:
-    """Write into an existing file. A descriptor of this process is written at its position, not emptied."""
+    """Write into an existing file. A descriptor of this process is written at its position, not truncated."""
     folder, name = os.path.split(target)
     if os.path.realpath(folder) == f"/proc/{os.getpid()}/fd":
         opened = os.dup(int(name))

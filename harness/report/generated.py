@@ -1,4 +1,4 @@
-"""Report of a generated corpus: the rules that it shows, and those without a flow."""
+"""The report of a generated corpus: its coverage, and the rules without a flow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["print_generated"]
 
 
 def print_generated(made: GeneratedCorpus, stream: TextIO) -> None:
-    """Print the counts, and each rule that no flow hits with the reason."""
+    """Print the counts, and the rules that no flow hits, with reasons."""
     report = made.coverage
     hit = sum(1 for r in report.rules if r.matched)
     print(

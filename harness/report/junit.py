@@ -1,7 +1,7 @@
 """JUnit XML for CI: a test case for each flow and backend.
 
-The form is that of ``junit-10.xsd`` of Jenkins' xUnit plugin, which other readers share: counts in
-each suite are those of its cases, and times are seconds.
+The format is ``junit-10.xsd`` of Jenkins' xUnit plugin, which other programs also read: each suite counts its
+cases, and times are in seconds.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Suite", "TestCase", "junit_text", "parity_junit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCase:
-    """One test: it passed, or one of ``failure``, ``error`` and ``skipped`` gives the reason in a line.
+    """One test: it passed, or one of ``failure``, ``error`` and ``skipped`` gives the reason in one line.
 
-    ``detail`` is what more there is to say of a failure.
+    ``detail`` is a longer description of a failure.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Suite:
 
 
 def parity_junit(report: ParityReport, *, times: bool) -> str:
-    """Return the report as JUnit XML; without ``times`` it is the same for the same input.
+    """Return the report as JUnit XML; without ``times``, the same input gives the same text.
 
-    What was not tested is an error, what a backend that cannot run here would have tested is skipped.
+    A flow that was not tested is an error; the flows of a backend that cannot run here are skipped.
     """
     every = max((backend.cases for backend in report.backends), key=len, default=())
     by_flow: dict[tuple[str, str], list[Difference]] = {}
@@ -100,7 +100,7 @@ def junit_text(suites: Sequence[Suite], *, times: bool) -> str:
     """Return suites as JUnit XML."""
     root = Element("testsuites", name="nfparity")
     _count(root, [case for suite in suites for case in suite.cases], times=times)
-    del root.attrib["skipped"]  # the form knows it of suites alone
+    del root.attrib["skipped"]  # the schema allows it only in suites
     for suite in suites:
         element = SubElement(root, "testsuite", name=_printable(suite.name))
         _count(element, suite.cases, times=times)
@@ -139,5 +139,5 @@ _NO_XML: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\
 
 
 def _printable(text: str) -> str:
-    """XML 1.0 has no control characters, not even escaped, and no halves of surrogates."""
+    """Escape characters that XML 1.0 forbids even as references: control characters and surrogates."""
     return _NO_XML.sub("?", text)

@@ -1,4 +1,4 @@
-"""Notes of translations as lines: one for each kind of limit."""
+"""Notes of translations as lines, one for each kind of limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 8
 
 
 def note_lines(notes: Iterable[Note]) -> Iterator[str]:
-    """Yield the first note of each backend and feature in full, and the lines of the others' rules."""
+    """Yield the first note of each backend and feature in full, followed by the lines of further rules."""
     kinds: dict[tuple[str, str], list[Note]] = {}
     for note in notes:
         kinds.setdefault((note.backend, note.feature), []).append(note)

@@ -12,18 +12,18 @@ from harness.report.text import format_value
 __all__ = ["parity_sarif"]
 
 _KINDS: Final = {
-    "verdict": "a packet ends otherwise: forwarded, delivered, dropped, rejected",
+    "verdict": "a packet has another fate: forwarded, delivered, dropped, rejected",
     "with": "a packet is rejected with another answer",
     "out": "a packet leaves by another interface",
     "address": "a packet arrives with another source or destination",
-    "translation": "a packet's source or destination is translated and should not be, or the reverse",
+    "translation": "a packet's source or destination is translated although it should not be, or the reverse",
     "mark": "a packet has another mark",
     "ttl": "a packet has another time to live",
-    "quoted": "the packet inside an ICMP error is another",
+    "quoted": "an ICMP error quotes another packet",
     "path": "an expected path is never taken",
-    "share": "chance takes a branch more or less often than it should",
-    "note": "a packet is not as it should be in itself: a checksum, a frame too many",
-    "other": "a flow differs otherwise",
+    "share": "a random branch is taken more or less often than it should be",
+    "note": "a wrong packet: a bad checksum or an unexpected frame",
+    "other": "another difference of a flow",
 }
 _OF_FIELD: Final = {
     "src": "address",

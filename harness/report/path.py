@@ -29,14 +29,14 @@ from translate.ir import Family, Goto, Hidden, Jump, Rule, Test, format_address
 
 __all__ = ["failure_text", "path_lines", "print_explanation"]
 
-_DEEPEST = 40  # chains in chains, from where on lines are not indented further
-_RUN = 3  # so many rules in a row that do not match are shown one by one, more are counted
+_DEEPEST = 40  # the deepest level of indentation
+_RUN = 3  # up to this many consecutive rules that do not match are shown, more are counted
 
 
 def print_explanation(
     explanation: Explanation, stream: TextIO, *, with_reply: bool, every_rule: bool
 ) -> None:
-    """Print every branch with its probability, path, end and consequences."""
+    """Print every branch with its probability, path, outcome and consequences."""
     first = explanation.flow.first
     where = f"enters at {first.entry}" if first.entry is not None else "made on the node"
     print(f"packet {first.packet}, {where}; line numbers of {explanation.job.ruleset.source}", file=stream)
@@ -58,9 +58,9 @@ def _print_branch(
     if with_reply:
         reply = branch.steps[1]
         if reply.outcome is not None and reply.outcome.verdict is Verdict.UNKNOWN:
-            lines.append("reply: unknown, as what becomes of the packet is")
+            lines.append("reply: unknown, because the outcome of the packet is unknown")
         elif reply.emission is None:
-            lines.append("reply: none, because the packet reached nobody")
+            lines.append("reply: none, because the packet reached no receiver")
         else:
             entry = reply.emission.entry
             where = f"enters at {entry}" if entry is not None else "made on the node"
@@ -82,7 +82,7 @@ def path_lines(step: TracedStep, family: Family, *, every_rule: bool) -> list[st
 
 
 class _Path:
-    """Writes events as lines; buffers rules that do not match, to print only their number."""
+    """A writer of events as lines; it buffers rules that do not match, to print only their number."""
 
     def __init__(self, family: Family, *, every_rule: bool) -> None:
         self.lines: list[str] = []
@@ -209,7 +209,7 @@ def failure_text(failed: Test | Assumption, family: Family) -> str:
 
 
 def _match_text(rule: Rule, family: Family) -> str:
-    """Return the effect of a rule that matches, or that may match without a consequence."""
+    """Return the effect of a matching rule, or of one whose match would have no consequence."""
     effect = effect_text(rule, family)
     reasons = "; ".join(unknown.reason for unknown in rule.unknown)
     if not rule.is_undecided and any(unknown.hides is Hidden.TESTS for unknown in rule.unknown):

@@ -17,7 +17,7 @@ __all__ = ["explanation_json"]
 
 
 def explanation_json(explanation: Explanation) -> str:
-    """Return the explanation as one JSON object; ``path`` holds the lines that text prints."""
+    """Return the explanation as one JSON object; ``path`` is the list of lines of the text report."""
     family = explanation.job.ruleset.family
     data = {
         "rules": explanation.job.ruleset.source,

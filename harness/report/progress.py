@@ -14,18 +14,18 @@ from harness.report.terminal import plain, unfiltered
 __all__ = ["PlainProgress", "progress"]
 
 _INTERVAL: Final = 15.0
-"""Seconds between two lines where there is no terminal; a replay that is over sooner prints none."""
+"""Seconds between two lines without a terminal; a shorter replay prints none."""
 
 _ENOUGH: Final = 0.03
-"""Share of the work from which on the remaining time is estimated."""
+"""The share of the work that must be done before the remaining time is estimated."""
 
 
 @contextmanager
 def progress(stream: TextIO, backends: Sequence[str] = ()) -> Iterator[Progress]:
-    """Yield a function that takes a backend's name, its finished flows and its flows in all.
+    """Yield a function that takes a backend's name and the numbers of its finished and of all its flows.
 
-    ``backends`` names those that will run, also the ones that have not begun yet: the estimate of the
-    remaining time counts their work, too.
+    ``backends`` are the names of all backends that will run; the estimate of the remaining time includes
+    those that have not begun yet.
     """
     if stream.isatty():
         with _bars(stream) as tell:
@@ -37,7 +37,7 @@ def progress(stream: TextIO, backends: Sequence[str] = ()) -> Iterator[Progress]
 
 
 class PlainProgress:
-    """State of a replay, and one line of text for it. Threads may share it."""
+    """The state of a replay as one line of text. Threads may share it."""
 
     def __init__(self, backends: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class PlainProgress:
         self._counts: dict[str, tuple[int, int]] = {}
 
     def tell(self, name: str, done: int, total: int) -> None:
-        """Note that ``name`` has finished ``done`` of ``total`` flows."""
+        """Record that ``name`` has finished ``done`` of ``total`` flows."""
         with self._lock:
             self._counts[name] = (done, total)
 
@@ -80,7 +80,7 @@ def _lines(stream: TextIO, plain: PlainProgress) -> Iterator[None]:
 
     def print_now_and_then() -> None:
         while not over.wait(_INTERVAL):
-            with suppress(OSError, ValueError):  # nobody reads it any more
+            with suppress(OSError, ValueError):  # the reader has closed the stream
                 print(f"nfparity: {plain.line(time.monotonic() - began)}", file=stream, flush=True)
 
     printer = threading.Thread(target=print_now_and_then, name="progress", daemon=True)

@@ -11,7 +11,7 @@ __all__ = ["coverage_to_json", "print_coverage"]
 
 
 def print_coverage(report: CoverageReport, stream: TextIO) -> None:
-    """Print the rules that are not hit, and those that cannot be, with the reasons."""
+    """Print the rules that are not hit, and the unreachable rules with the proofs."""
     hit = sum(1 for r in report.rules if r.matched)
     print(
         f"{report.source}: {len(report.rules)} rules;"

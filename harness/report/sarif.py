@@ -1,7 +1,7 @@
 """SARIF 2.1.0 logs (OASIS Standard, 27 March 2020): results on the lines of the rules.
 
-For code scanning views and editors. Lines are those of the file that was read; of a snapshot in an
-archive they are in the file of that name inside it.
+For code scanning views and editors. Lines are those of the file that was read; for a snapshot in an archive,
+the path is that of the file inside the archive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def sarif_log(
 ) -> str:
     """Return a log of one run; ``version`` is this program's, ``untested`` lists untested parts.
 
-    ``rules`` are reporting descriptors, to one of which each result refers by its id.
+    ``rules`` are reporting descriptors; each result refers to one of them by its id.
     """
     order = {str(rule["id"]): index for index, rule in enumerate(rules)}
     notifications = [{"level": "error", "message": {"text": f"not tested: {reason}"}} for reason in untested]
@@ -45,7 +45,7 @@ def sarif_log(
 
 
 def sarif_locations(origins: Iterable[Origin], files: Iterable[str] = ()) -> list[dict[str, object]]:
-    """Return the locations of a result: its lines, or ``files`` as a whole if it has none."""
+    """Return the locations of a result: its lines, or whole ``files`` if it has no lines."""
     found: list[dict[str, object]] = [
         {
             "physicalLocation": {

@@ -95,7 +95,7 @@ def _verdict(report: ParityReport) -> str:
         case Result.PARITY:
             return f"parity: {what}, no difference{tail}"
         case Result.NOT_TESTED:
-            return f"not tested: {untested}; no difference in what the others tested of {what}{tail}"
+            return f"not tested: {untested}; no difference in the tested part of {what}{tail}"
         case Result.DIFFERENCES:
             tail += f"; not tested: {untested}" if untested else ""
             flows = len({d.flow_id for d in report.differences})
@@ -115,7 +115,7 @@ def _left_open(report: ParityReport) -> str:
     rules = report.open_rules[:_MOST_RULES]
     more = len(report.open_rules) - len(rules)
     shown = "".join(f"\n  {plain(rule)}" for rule in rules) + (f"\n  and {more} more" if more else "")
-    return f"{flows} on rules that are not modelled; a backend agrees with whatever those may do:{shown}"
+    return f"{flows} on rules that are not modelled; a backend agrees with any possible effect:{shown}"
 
 
 def _chance(report: ParityReport) -> str:

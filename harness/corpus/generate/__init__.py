@@ -1,11 +1,12 @@
-"""Corpora made from the rules themselves; ``nfparity.cli`` imports ``generate_corpus`` from here.
+"""Generation of a corpus from the rules themselves; ``nfparity.cli`` imports ``generate_corpus`` from here.
 
-``wants`` and ``ways`` say what a packet must be like to come to a rule, ``places`` what addresses a
-node knows, ``values`` what of these a packet can carry, ``candidates`` makes flows of them; ``goals``
-reads from the simulator's trace what a flow really shows, ``search`` joins them; ``services`` adds
-every client of every service, ``strays`` what differs on the way to a rule, ``edges`` the ends of
-ranges and ``members`` the elements of ipsets, ``minimal`` keeps the fewest flows that show everything,
-``generate`` puts it together.
+``search`` looks for flows that hit each rule and flows that just miss it. ``ways`` and ``wants`` compute the
+constraints on such a packet, ``places`` lists the addresses of a node, ``values`` picks values that satisfy
+the constraints, and ``candidates`` builds flows with them. ``goals`` reads from the simulator's trace which
+rules a flow hits and misses. Further flows come from ``services`` (every client of every service),
+``endings`` (ends of connections), ``strays`` (packets that fail one test on the way to a rule), ``edges``
+(ends of ranges) and ``members`` (elements of ipsets). ``minimal`` keeps the fewest flows that meet all goals;
+``generate`` runs all of it.
 """
 
 from harness.corpus.generate.generate import GeneratedCorpus, generate_corpus

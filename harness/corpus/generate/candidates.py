@@ -1,7 +1,7 @@
-"""Flows that should bring a packet with given wants to a hook, likeliest first.
+"""Flows that may bring a packet with given wants to a hook, likeliest first.
 
-A candidate is a guess: the simulator says afterwards where its packets really went. The same
-wants, seed and history give the same candidates.
+A candidate is a guess: the simulator then determines the real path of its packets. The same wants, seed and
+history give the same candidates.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _FLAGS: Final = (
     TcpFlag.SYN | TcpFlag.ACK,
     *(TcpFlag(n) for n in range(64)),
 )
-_ERRORS: Final = {Family.IP: (3, 11, 12), Family.IP6: (1, 2, 3, 4)}  # those that quote a packet
-_AGAINST_WINDOW: Final = TcpFlag.SYN | TcpFlag.FIN  # tcp_error: no such segment is valid
+_ERRORS: Final = {Family.IP: (3, 11, 12), Family.IP6: (1, 2, 3, 4)}  # errors, which quote a packet
+_AGAINST_WINDOW: Final = TcpFlag.SYN | TcpFlag.FIN  # tcp_error: a segment with both is invalid
 
 
 @dataclass(slots=True)
 class Candidates:
-    """Makes candidates for one ruleset on one node; each gets source ports of its own."""
+    """A maker of candidates for one ruleset on one node; each candidate gets its own source ports."""
 
     places: Places
     draw: random.Random
@@ -67,11 +67,10 @@ class Candidates:
         self._values = Values(places=self.places, family=self.family, constants=self.constants)
 
     def of(self, wants: Wants, hook: Hook, around: Sequence[Sighting], *, times: int) -> Iterator[Steps]:
-        """Yield candidates without end being a promise: some wants allow none.
+        """Yield candidates; none if no packet can satisfy the wants.
 
-        ``around`` are sightings at the hook for which :func:`was_changed` holds.
-        ``times`` asks for so many connections of the same client, one after the other (``-m recent``,
-        ``-m limit``).
+        ``around`` are sightings at the hook for which :func:`was_changed` holds. ``times`` is the number of
+        successive connections of the same client (for ``-m recent`` and ``-m limit``).
         """
         states = [s for s in ConnectionState if wants.allows(Field.CT_STATE, int(s))]
         firsts = self._firsts(wants, hook, around)
@@ -100,7 +99,7 @@ class Candidates:
                 yield from self._invalid(first)
 
     def _error(self, wants: Wants) -> IcmpError | None:
-        """The ICMP error that is asked for by its type, if one is."""
+        """Return an ICMP error that the wants allow, if they restrict the ICMP type."""
         if not wants.asks(Field.ICMP_TYPE):
             return None
         kinds = _ERRORS[self.family]
@@ -127,7 +126,7 @@ class Candidates:
             yield from (s for s in (one, other) if s is not None)
 
     def _direct(self, wants: Wants, hook: Hook) -> Iterator[Send]:
-        """Packets that no rule changes before they reach the hook."""
+        """Yield packets that should reach the hook unchanged."""
         protos = self._values.protocols(wants)
         dsts = self._values.destinations(wants, hook)
         sources = self._values.sources(wants, hook)
@@ -157,7 +156,7 @@ class Candidates:
                 yield Send(packet=packet, entry=entry)
 
     def _changed(self, wants: Wants, around: Sequence[Sighting]) -> Iterator[Send]:
-        """Packets that rules change before the hook, as they changed those that were seen there."""
+        """Yield variants of packets that rules changed before they reached the hook."""
         asked = wants.fields
         fit = itertools.islice((s for s in around if self._fits(wants, asked, s)), 16)
         for sighting in fit:
@@ -247,14 +246,14 @@ class Candidates:
 
 
 def host_unreachable(family: Family) -> IcmpError:
-    """Return what a router says about a host that does not answer (RFC 792, RFC 4443)."""
+    """Return the ICMP error of a router for a host that does not answer (RFC 792, RFC 4443)."""
     if family is Family.IP:
         return IcmpError(type=IcmpType.DEST_UNREACHABLE, code=1)
     return IcmpError(type=1, code=3)
 
 
 def was_changed(seen: Sighting) -> bool:
-    """Whether rules have changed the destination or the mark of a first packet before it was seen."""
+    """Return whether rules changed the destination or the mark of a first packet before the sighting."""
     return seen.first and (_moved(seen) or seen.sent.packet.mark != seen.mark)
 
 
@@ -264,7 +263,7 @@ def _moved(seen: Sighting) -> bool:
 
 
 def _pick(draw: random.Random, values: Sequence[_T], n: int) -> _T:
-    """The first choice at first, then earlier ones more often than later ones."""
+    """Return the first value when ``n`` is 0, otherwise a random one, with earlier ones more likely."""
     if n == 0:
         return values[0]
     return values[min(int(draw.random() * draw.random() * len(values)), len(values) - 1)]
@@ -283,5 +282,5 @@ def _from_port(packet: Packet, distance: int) -> Packet:
 
 
 def _answered(hook: Hook) -> Hook:
-    """The hook at which the first packet is where its answer is at ``hook``."""
+    """Return the hook of the first packet when its answer passes ``hook``."""
     return {Hook.INPUT: Hook.OUTPUT, Hook.OUTPUT: Hook.INPUT}.get(hook, hook)

@@ -1,8 +1,8 @@
-"""The ends of ranges: for each rule that asks for a range, packets at both ends of it and just beyond them.
+"""Flows at both ends of each range in the rules, and just beyond them.
 
-A range that is cut or widened by a little (a prefix of another length) lets all but these packets go where
-they went before. Where a rule takes packets away, some of them are such that a rule behind it would have
-matched: of others nobody sees that they are not taken.
+If a translation slightly narrows or widens a range (a prefix of another length), only these packets change
+their path. For a rule that ends the walk, some flows would match a later rule: with any other packet, the
+outcome does not show whether the rule matched.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["edge_flows"]
 
 _FIELDS: Final = {Field.SADDR: "src", Field.DADDR: "dst", Field.SPORT: "sport", Field.DPORT: "dport"}
 _HEADERS: Final = frozenset({Field.TTL, Field.LENGTH, Field.TOS})
-"""Fields whose values have no gaps, so that only those at the ends will do."""
+"""Fields for which only the values at the ends are tried, not nearby ones."""
 _BYTE: Final = 0xFF
 _NEAR: Final = 4
-"""How far from an end the next address may be that a host can have."""
+"""The number of values tried at each side of an end, because a host cannot have every address."""
 
 
 def edge_flows(
@@ -38,11 +38,11 @@ def edge_flows(
     *,
     strays: Iterable[tuple[Send, Seen]] = (),
 ) -> Iterator[Flow]:
-    """Yield a flow for each end of each range that a rule asks for.
+    """Yield a flow for each end of each range that a rule tests.
 
-    Each is made of the first flow among ``shown`` that hits the rule, from outside if one does and if a
-    packet can come from there; and for a rule that takes packets away of one among ``strays``, too.
-    ``taken`` are the ids in use.
+    Each is a variant of the first flow in ``shown`` that hits the rule, if possible of one from outside the
+    node. For a rule that ends the walk there are also variants of a flow in ``strays``. ``taken`` are the ids
+    in use.
     """
     usual, stray = _models(shown), _models(strays)
     for table in ruleset.tables:
@@ -56,7 +56,7 @@ def edge_flows(
 
 
 def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Iterable[Send]]:
-    """For each rule the first packet that hits it from outside, and the first of the node."""
+    """Return for each rule the first hitting packet from outside, and the first made on the node."""
     found: dict[tuple[str, str, int], dict[bool, Send]] = {}
     for sent, seen in shown:
         for goal in seen.near:
@@ -93,7 +93,7 @@ def _of_rule(
 def _of_header(
     rule: Rule, test: FieldTest, models: Iterable[Send], taken: set[str], *, of: str
 ) -> Iterator[Flow]:
-    """Yield flows at the ends of what a rule asks of a header, before and behind the decrement of the TTL."""
+    """Yield flows at the ends of a header's range; for a TTL, before and after its decrement."""
     sides = _each_bit if test.field is Field.TOS else _both_sides
     ends = [v for one in test.values if isinstance(one, Interval) for v in sides(one)]
     ways = (False, True) if test.field is Field.TTL else (False,)
@@ -108,7 +108,7 @@ def _of_header(
 
 
 def _each_bit(one: Interval) -> tuple[int, ...]:
-    """Return a byte with each of its bits turned, those outside of a mask among them."""
+    """Return the byte with each of its bits flipped in turn, including bits outside the mask."""
     return tuple(one.low ^ 1 << bit for bit in range(_BYTE.bit_length()))
 
 
@@ -125,9 +125,9 @@ def _ends(one: Interval) -> Iterator[tuple[str, range]]:
 
 
 def _sent(model: Send, field: Field, value: int, places: Places) -> Send | None:
-    """The model with another value, if a packet can have it.
+    """Return the model with another value, if a packet can have it.
 
-    What the node makes, it makes in anybody's name, as a transparent proxy does.
+    A packet made on the node may have any source address, as with a transparent proxy.
     """
     packet: Packet = model.packet
     changes: dict[str, Any] = {_FIELDS[field]: value}

@@ -1,6 +1,7 @@
-"""How connections to services end: closed from either end, reset, refused, opened again, and ICMP errors.
+"""Endings of connections to services: closed by either side, reset, refused, reopened, and ICMP errors.
 
-Each service takes its turn of a client; of very many services, as many as a corpus can afford, evenly spread.
+Successive services use different kinds of clients. If there are more than :data:`MOST_SERVICES`, an evenly
+spread sample is used.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from translate.ir import Family, Protocol, TcpFlag
 __all__ = ["MOST_SERVICES", "ending_flows"]
 
 MOST_SERVICES = 64
-"""How many services of a corpus have their endings followed."""
+"""The number of services with flows for their endings."""
 
 _MOST_ENDPOINTS = 4
-"""Of a service that is opened again: each time may lead to another endpoint, and the ways multiply."""
+"""The most endpoints of a service that is reopened: each connection multiplies the number of outcomes."""
 
 _SPREAD = 3
-"""A service is used from one of its first clients: inside, outside, the node."""
+"""The number of client kinds to choose from: inside the cluster, outside, the node."""
 
 _FIRST_PORT = 30000
 
@@ -32,7 +33,7 @@ _OPEN: tuple[Step, ...] = (Reply(), Again())
 
 
 def ending_flows(services: Sequence[Service], places: Places) -> Iterator[Flow]:
-    """Yield the endings of each service's connections."""
+    """Yield flows with each kind of ending for each service."""
     stride = -(-len(services) // MOST_SERVICES) or 1
     port = _FIRST_PORT
     for number, service in enumerate(services[::stride]):
@@ -56,7 +57,7 @@ def _from_port(packet: Packet, port: int) -> Packet:
 
 
 def _endings(service: Service, packet: Packet) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
-    """A word for the id, one for people, and the steps after the first."""
+    """Yield a word for the id, a description, and the steps after the first."""
     ip4 = packet.family is Family.IP
     port_closed = IcmpError(type=3, code=3) if ip4 else IcmpError(type=1, code=4)
     too_big = IcmpError(type=3, code=4) if ip4 else IcmpError(type=2, code=0)
@@ -72,18 +73,18 @@ def _endings(service: Service, packet: Packet) -> Iterator[tuple[str, str, tuple
     few = len(service.endpoints) <= _MOST_ENDPOINTS
     yield (
         "closed",
-        "the client closes, then the server" + ", and the port is used again" * few,
+        "the client closes, then the server" + ", and the client reuses its port" * few,
         (*_OPEN, Again(flags=fin), Reply(flags=fin), Again(), *(again if few else ())),
     )
     yield (
         "closed-by-server",
-        "the server closes first, and both go on to acknowledge",
+        "the server closes first, then the client",
         (*_OPEN, Reply(flags=fin), Again(), Again(flags=fin), Reply()),
     )
     yield (
         "reset",
-        "the client resets" + ", and opens again" * few,
+        "the client resets" + ", and reuses its port" * few,
         (*_OPEN, Again(flags=rst), Reply(), *(again if few else ())),
     )
     yield "reset-by-server", "the server resets", (*_OPEN, Reply(flags=rst), Again())
-    yield "refused", "nobody listens", (Reply(flags=rst), Again())
+    yield "refused", "the server port is closed", (Reply(flags=rst), Again())

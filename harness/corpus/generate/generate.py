@@ -1,4 +1,4 @@
-"""A corpus made from the rules themselves: search, services, and as few flows as show it all."""
+"""Generation of a corpus: all kinds of flows, and their coverage."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["GeneratedCorpus", "generate_corpus"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedCorpus:
-    """The flows, the rules that they hit, and what was found of each rule's tests.
+    """A generated corpus and its coverage.
 
-    ``services`` counts the destinations that the rules translate. ``alone``: tests shown to fail
-    while the rest of their rule holds; ``together``: only shown to fail with others of their rule.
-    Both count a test once for each hook. ``doubts`` says what is known of rules that are neither
-    hit nor proven unreachable.
+    ``services`` is the number of destinations that the rules translate. ``alone`` is the number of tests that
+    some flow fails while all other tests of their rule hold; ``together`` is the number of tests that flows
+    fail only together with others. Both count a test once per hook. ``doubts`` gives reasons for the rules
+    that are neither hit nor proven unreachable.
     """
 
     flows: tuple[Flow, ...]
@@ -44,9 +44,9 @@ class GeneratedCorpus:
 
 
 def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
-    """Make a corpus for the job's rules and node; the same seed makes the same one.
+    """Generate a corpus for the job's rules and node; the same seed gives the same corpus.
 
-    Raises UnsupportedError when the simulator, which checks every flow, cannot run a rule.
+    Raises UnsupportedError when the simulator, which checks every flow, does not support a rule.
     """
     search = Search(job, seed)
     search.run()
@@ -84,13 +84,13 @@ def generate_corpus(job: Job, *, seed: int) -> GeneratedCorpus:
 
 
 def _observed(flows: Iterable[Flow], search: Search) -> tuple[list[Flow], list[Seen]]:
-    """The flows that can be simulated, and what each of them shows."""
+    """Return the flows that can be simulated, and what each of them shows."""
     found = [(flow, seen) for flow in flows if (seen := search.observe(flow.steps)) is not None]
     return [flow for flow, _ in found], [seen for _, seen in found]
 
 
 def _flows_per_rule(shown: Iterable[Seen]) -> dict[RuleId, tuple[int, int | None]]:
-    """For each rule, how many flows it matched a packet of, and how many it let one of pass by."""
+    """Return for each rule the numbers of flows with a packet that hits it, and with one that misses it."""
     counts: dict[RuleId, list[int]] = {}
     for one in shown:
         sides = {((g.table.value, g.chain, g.rule), g.side != HIT) for g in (*one.near, *one.far)}
@@ -100,7 +100,7 @@ def _flows_per_rule(shown: Iterable[Seen]) -> dict[RuleId, tuple[int, int | None
 
 
 def _worth(seen: Seen, search: Search) -> set[Goal]:
-    """What a flow adds to a corpus: a test that fails with others, only where none shows it alone."""
+    """Return the goals that a flow meets, without far goals that other flows meet as near goals."""
     return seen.near | (seen.far - search.near)
 
 
@@ -136,7 +136,7 @@ def _word(test: Test) -> str:
 
 
 def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, str]:
-    """What is known of the rules that were not hit though nothing proves that they cannot be."""
+    """Return the likely reasons why rules that are not proven unreachable were not hit."""
     names = {"lo", *(i.name for i in job.node.interfaces)}
     routed = {"lo", *(r.dev for r in job.node.routes), *(i.name for i in job.node.interfaces if i.addresses)}
     failed: dict[RuleId, dict[int, None]] = {}
@@ -153,16 +153,16 @@ def _doubts(job: Job, search: Search, report: CoverageReport) -> dict[RuleId, st
         elif silent is not None:
             found[key] = f"no route of the node leads to {silent}"
         elif tests:
-            found[key] = f"packets came to it, and failed one of: {', '.join(tests)}"
+            found[key] = f"packets reached it, and failed one of: {', '.join(tests)}"
         else:
-            found[key] = "no packet that was tried came to it"
+            found[key] = "no packet that was tried reached it"
         if key in search.unsimulated:
             found[key] += f"; others were not tried: {search.unsimulated[key]}"
     return found
 
 
 def _missing_interface(rule: Rule, names: set[str], *fields: Field) -> str | None:
-    """What the rule wants an interface to be called, if none of ``names`` is it."""
+    """Return the interface that the rule matches, if it is none of ``names``."""
     for test in rule.tests:
         about = fields or (Field.IIF, Field.OIF)
         if isinstance(test, FieldTest) and test.field in about and not test.negated:

@@ -1,7 +1,7 @@
-"""What a corpus should show of a ruleset: each rule matching, and each of its tests just failing.
+"""The goals of a generated corpus: each rule matches, and each of its tests just fails.
 
-A goal stands for one rule at one hook. It is met when the simulator's trace says so: nothing that
-a flow was built for counts, only what it did.
+A goal belongs to one rule at one hook. Only the simulator's trace decides which goals a flow meets, not the
+goal that the flow was built for.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HIT: Final = -1
 
 
 class Goal(NamedTuple):
-    """One side of a rule at a hook: ``side`` is :data:`HIT`, or the index of the test that fails."""
+    """One result of a rule at a hook: ``side`` is :data:`HIT`, or the index of the test that fails."""
 
     table: TableName
     hook: Hook
@@ -61,9 +61,9 @@ class Goal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A packet as the rules of one table saw it at a hook, and the Send that it comes from.
+    """A packet in the form in which one table saw it at a hook, and the Send that began its connection.
 
-    ``first`` says that it is that Send's own packet, not a later one of its connection.
+    ``first``: it is the packet of that Send, not a later packet of the connection.
     """
 
     table: TableName
@@ -80,10 +80,10 @@ class Sighting:
 
 @dataclass(slots=True)
 class Seen:
-    """What one flow shows.
+    """The goals and services that one flow shows.
 
-    ``near``: goals met, where a miss has all other tests of the rule hold. ``far``: misses where
-    more than one test fails. ``services``: destinations, as sent, that a DNAT rule changed.
+    ``near`` are hits, and misses where all other tests of the rule hold. ``far`` are misses where more than
+    one test fails. ``services`` are packets, as sent, whose destination a DNAT rule changed.
     """
 
     near: set[Goal] = field(default_factory=set)
@@ -94,12 +94,12 @@ class Seen:
 
 @dataclass(slots=True)
 class SkippedGoals:
-    """The goals of rules that a trace skipped in series; those of a group of rules are made once."""
+    """The goals of rules that a trace skipped in series; the goals of a group of rules are built once."""
 
     _made: dict[tuple[Hook, AlikeRules, int], tuple[Goal, ...]] = field(default_factory=dict)
 
     def of(self, skipped: RulesSkipped, rules: AlikeRules, side: int) -> tuple[Goal, ...]:
-        """Return the goal ``side`` of each of these rules that is in the series."""
+        """Return the goal for ``side`` of each of the rules that is in the series."""
         goals = self._made.get((skipped.hook, rules, side))
         if goals is None:
             about = skipped.table, skipped.hook, skipped.chain
@@ -110,7 +110,7 @@ class SkippedGoals:
 
 
 def observe(branches: Iterable[TracedBranch], places: Places, skipped: SkippedGoals) -> Seen:
-    """Return what the trace of a flow shows."""
+    """Return the goals and services that the trace of a flow shows."""
     seen = Seen()
     once: set[tuple[object, ...]] = set()
     for branch in branches:
@@ -133,7 +133,7 @@ def observe(branches: Iterable[TracedBranch], places: Places, skipped: SkippedGo
 def _sightings(
     events: Iterable[object], sent: Send, *, first: bool
 ) -> Iterator[tuple[Sighting, list[RuleVisited | RulesSkipped]]]:
-    """Yield the packet in each form in which rules saw it, with the rules that did."""
+    """Yield each form of the packet that rules saw, with the visits of these rules."""
     entered: HookEntered | None = None
     packet: Packet | None = None
     state, status = ConnectionState.NEW, ConnectionStatus(0)
@@ -205,7 +205,7 @@ def _note(
                 seen.services.add(sighting.sent)
             continue
         if isinstance(failed, Assumption):
-            continue  # its modelled tests hold: no flow can show more of it
+            continue  # its modelled tests hold; the simulator cannot evaluate the others
         side = _position(rule, failed)
         goal = Goal(event.table, event.hook, event.chain, event.index - 1, side)
         if goal in near:
@@ -226,9 +226,9 @@ def _position(rule: Rule, test: Test) -> int:
 
 
 def holds(test: Test, sighting: Sighting, places: Places, values: dict[Field, object]) -> bool | None:
-    """Whether the packet passes the test, or None when that cannot be said from a sighting.
+    """Return whether the packet passes the test, or None when a sighting does not determine it.
 
-    ``values`` keeps the sighting's fields that have been read; empty at first.
+    ``values`` caches the fields of the sighting; pass an empty dictionary with a new sighting.
     """
     match test:
         case FieldTest():
@@ -255,7 +255,7 @@ def _set_holds(test: SetTest, sighting: Sighting, places: Places) -> bool | None
     for one in members.set.fields(test.directions):
         value = _value(one, sighting, places)
         if not isinstance(value, int):
-            return None  # a port that the kernel picks, or what a protocol has in a port's place
+            return None  # a port that the kernel picks, or a field that is not a number
         key.append(value)
     return members.has(tuple(key)) != test.negated
 
@@ -282,7 +282,7 @@ def _field_holds(
 
 
 def _owner(field: Field, sighting: Sighting) -> int | None:
-    """The owner of a packet: one that has come in has none, and the sockets of the node send all others."""
+    """Return the owner of a packet made on the node; None for a received packet."""
     if field is Field.SOCKET:
         return int(not sighting.iif)
     if field is Field.SOCKET_CLASS:
@@ -292,7 +292,7 @@ def _owner(field: Field, sighting: Sighting) -> int | None:
 
 
 def _value(field: Field, sighting: Sighting, places: Places) -> object:
-    """The field's value, None when the packet lacks it, NotImplemented when it is not known."""
+    """Return the field's value, None when the packet lacks it, NotImplemented when it is not known."""
     packet = sighting.packet
     match field:
         case Field.SADDR:
@@ -326,7 +326,7 @@ def _value(field: Field, sighting: Sighting, places: Places) -> object:
         case Field.CT_STATE:
             return int(sighting.state)
         case Field.CT_STATUS:
-            # NAT may have bound the connection after conntrack told its status.
+            # NAT may have bound the connection after the Tracked event.
             return NotImplemented if sighting.state is ConnectionState.NEW else int(sighting.status)
         case Field.FIB_SADDR_TYPE:
             return int(places.kind(packet.src))

@@ -1,4 +1,4 @@
-"""Packets whose header and frame have wanted values."""
+"""Packets with values in the header and the frame that satisfy wants."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _FORWARDED: Final = frozenset({Hook.FORWARD, Hook.POSTROUTING})
 def with_headers(packet: Packet, wants: Wants, hook: Hook, entry: str | None) -> Packet | None:
     """Return the packet with values that the wants allow at ``hook``; None when it cannot have them.
 
-    Of values that are not asked for, and of usual ones that are allowed, none changes. Where the wants are
-    "not these", the values just beside come first.
+    Only fields that the wants restrict change. Values at the ends of the allowed intervals come first.
     """
     forwarded = entry is not None and hook in _FORWARDED
     for field in HEADER_FIELDS:
@@ -55,11 +54,11 @@ def _values(field: Field, packet: Packet, wants: Wants) -> Iterator[int]:
     if field in (Field.TTL, Field.TOS):
         yield from range(0x100)
     if field is Field.ETHER_SADDR:
-        yield 0x020000000300  # anybody else
+        yield 0x020000000300  # another host
 
 
 def _around(values: Iterable[object], mask: int) -> Iterator[int]:
-    """Yield the values of a test under a mask, and those with one bit of the mask turned."""
+    """Yield the values of a masked test, and each value with one bit of the mask flipped."""
     for value in values:
         if isinstance(value, Interval):
             yield value.low

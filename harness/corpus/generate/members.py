@@ -1,7 +1,6 @@
-"""What an ipset asks of a packet, element by element: flows that are members, and that just miss being one.
+"""Flows for each element of the ipsets in rules: members, and packets that just miss membership.
 
-A set is a rule's longest test: a lost or a changed element lets all but the packets of that element go
-where they went before.
+If a translation loses or changes an element, only the packets of this element change their path.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = ["member_flows", "without_sets"]
 
 _MOST_CHOICES: Final = 64
 _MOST_ELEMENTS: Final = 48
-"""How many elements of one set get flows of their own."""
+"""The most elements of one set that get flows of their own."""
 
 _NEAR: Final = 4
 _OTHER: Final = {Protocol.TCP: Protocol.UDP, Protocol.UDP: Protocol.TCP, Protocol.SCTP: Protocol.TCP}
@@ -49,9 +48,9 @@ _Values = Mapping[Field, int]
 def without_sets(
     tests: Iterable[Test], sets: _Sets, family: Family, *, broken: Test | None = None
 ) -> Iterator[tuple[Test, ...]]:
-    """Yield the tests with an element's fields in place of each ipset, for some choices of elements.
+    """Yield the tests with the fields of an element in place of each ipset, for some choices of elements.
 
-    ``broken`` is a test of a set that must fail: of each element all fields but one hold.
+    ``broken`` is a test of a set that must fail: exactly one field differs from an element.
     """
     plain = [t for t in tests if not isinstance(t, SetTest)]
     asked = [t for t in tests if isinstance(t, SetTest) and t.name in sets and not t.negated]
@@ -90,11 +89,11 @@ def member_flows(
     *,
     strays: Iterable[tuple[Send, Seen]] = (),
 ) -> Iterator[Flow]:
-    """Yield, for each rule that asks a set, a flow for each element, and one beside it for each field.
+    """Yield, for each rule that tests a set, flows that match each element, and flows that just miss it.
 
-    Each is made of the first flow among ``shown`` that hits the rule at a hook; and for a rule that takes
-    packets away of the first among ``strays``, too, which a rule behind it would have matched.
-    ``taken`` are the ids in use.
+    Each is a variant of the first flow in ``shown`` that hits the rule at a hook. For a rule that ends the
+    walk there are also variants of the first flow in ``strays``, which matches a later rule if this one does
+    not. ``taken`` are the ids in use.
     """
     usual, stray = _models(shown), _models(strays)
     sets = {one.name: one for one in ruleset.sets}
@@ -119,7 +118,7 @@ def member_flows(
 
 
 def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int], Mapping[Hook, Send]]:
-    """For each rule and hook the first packet that hits it there."""
+    """Return for each rule and hook the first packet that hits the rule there."""
     found: dict[tuple[str, str, int], dict[Hook, Send]] = {}
     for sent, seen in shown:
         for goal in seen.near:
@@ -130,7 +129,7 @@ def _models(shown: Iterable[tuple[Send, Seen]]) -> Mapping[tuple[str, str, int],
 
 
 def _sends(test: SetTest, sets: _Sets, model: Send, places: Places) -> Iterator[tuple[str, Send]]:
-    """The model as each element has it, and with one field of the element beside it."""
+    """Yield variants of the model that match each element, and variants with one field just beside it."""
     of = sets[test.name]
     elements = _elements(of, places.family)
     fields = of.fields(test.directions)
@@ -163,7 +162,7 @@ def _beside(field: Field, one: Interval) -> Iterator[tuple[str, list[int]]]:
 
 
 def _sent(model: Send, values: _Values, places: Places) -> Send | None:
-    """The model with other values, if a packet can have them."""
+    """Return the model with other values, if a packet can have them."""
     packet: Packet = model.packet
     proto = values.get(Field.L4PROTO, packet.proto)
     if proto != packet.proto:
@@ -191,7 +190,7 @@ def _sent(model: Send, values: _Values, places: Places) -> Send | None:
         if entry == "" or (entry is None and model.entry is not None):
             return None
         if entry is not None and model.entry is None and places.kind(src) is not AddressType.LOCAL:
-            entry = None  # a program of the node sends in another's name
+            entry = None  # a program on the node that sends with a foreign source address
     return Send(packet=with_fields(packet, src=src, dst=dst), entry=entry)
 
 

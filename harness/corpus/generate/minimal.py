@@ -1,4 +1,4 @@
-"""Keeping the fewest flows that show everything: the greedy cover of a set by subsets."""
+"""Selection of few flows that meet all goals: the greedy cover of a set by subsets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["cover"]
 
 
 def cover(choices: Sequence[Collection[Hashable]], given: Collection[Hashable] = ()) -> list[int]:
-    """Return which choices to keep, in order, so that nothing that some choice has is lost.
+    """Return the indices of choices to keep, in order, such that they still cover all elements.
 
-    ``given`` is there already. Each step takes the choice that adds most, the earlier of two
-    equals; at most a factor of ln(n) above the fewest possible.
+    The elements of ``given`` are already covered. Each step takes the choice that adds most, or the earlier
+    of two equals; the result is at most ln(n) times as long as the shortest.
     """
     covered = set(given)
     heap = [(-len(set(c) - covered), i) for i, c in enumerate(choices)]
@@ -23,7 +23,7 @@ def cover(choices: Sequence[Collection[Hashable]], given: Collection[Hashable] =
         now = -len(set(choices[index]) - covered)
         if now == 0:
             continue
-        if now != gain:  # others have taken some of it; gains only shrink, so it goes back
+        if now != gain:  # other choices cover a part of it; gains only shrink, so push it back
             heapq.heappush(heap, (now, index))
             continue
         covered.update(choices[index])

@@ -1,4 +1,4 @@
-"""Where packets come from and go to on a node: its own addresses, its networks, the world outside."""
+"""Sources and destinations of packets on a node: its own addresses, its networks, the world outside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from translate.ir import (
 __all__ = ["Places"]
 
 _WORLD = {
-    # RFC 5737 and RFC 3849, and then resolvers that everyone has: some are outside of any cluster.
+    # RFC 5737 and RFC 3849, then public resolvers: some of these are outside any cluster.
     Family.IP: ("198.51.100.7", "203.0.113.7", "192.0.2.7", "8.8.8.8", "100.100.7.7"),
     Family.IP6: ("2001:db8:ffff::7", "2001:4860:4860::8888", "2620:fe::fe"),
 }
@@ -34,7 +34,7 @@ _LOOPBACK_BROADCAST = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Addresses by where they are, each sorted from the usual to the odd; ``sets`` has ipsets' members."""
+    """Addresses by location, each group sorted from usual to unusual; ``sets`` are the members of ipsets."""
 
     node: Node
     family: Family
@@ -47,11 +47,11 @@ class Places:
     loud: frozenset[int]
     sets: Mapping[str, Members] = field(compare=False, repr=False)
     _known: dict[int, str | None] = field(default_factory=dict, compare=False, repr=False)
-    """What :meth:`behind` has said."""
+    """The results of :meth:`behind`."""
 
     @classmethod
     def of(cls, ruleset: Ruleset, node: Node) -> Places:
-        """Return the places of ``node``; endpoints are what the rules' DNAT sends to."""
+        """Return the places of ``node``; endpoints are the addresses that the rules' DNAT targets name."""
         family = ruleset.family
         addresses = [a for i in node.interfaces for a in i.addresses if a.family is family]
         own = tuple(dict.fromkeys(a.value for a in addresses))
@@ -89,14 +89,14 @@ class Places:
         )
 
     def behind(self, address: int) -> str | None:
-        """Return the interface that an address is behind; None: the node itself, empty: no route."""
+        """Return the interface that leads to an address; None: the node itself, empty: no route."""
         known = self._known.get(address, "?")
         if known == "?":
             known = self._known[address] = _behind(self.node, self.family, address)
         return known
 
     def kind(self, address: int) -> AddressType:
-        """Return what an address is to the node (``addrtype``)."""
+        """Return the type of an address on this node (``addrtype``)."""
         four = self.family is Family.IP
         if address in (0, 0xFFFFFFFF) and four:
             return AddressType.BROADCAST
@@ -107,13 +107,13 @@ class Places:
         return AddressType.BROADCAST if address in self.loud and four else AddressType.UNICAST
 
     def on_link(self, address: int) -> bool:
-        """Whether an IPv6 address is a group's, or means another node on each link."""
+        """Return whether an IPv6 address is multicast or link-local."""
         return is_of_link(self.family, address)
 
     def usable(self, address: int) -> bool:
-        """Whether an ordinary host can have the address."""
+        """Return whether an ordinary host can have the address."""
         if self.family is Family.IP and (address >> 24 == 0 or address == _LOOPBACK_BROADCAST):
-            return False  # RFC 1122: "this network"; and what lo's address makes a broadcast address
+            return False  # RFC 1122: "this network", and the broadcast address of 127.0.0.0/8
         return address != 0 and self.kind(address) in (AddressType.UNICAST, AddressType.LOCAL)
 
 
@@ -125,7 +125,7 @@ def _behind(node: Node, family: Family, address: int) -> str | None:
 
 
 def _exit(node: Node, family: Family) -> str:
-    """The interface of the widest route: where the world begins."""
+    """Return the interface of the widest route, usually the default route."""
     routes = [r for r in node.routes if r.family is family]
     widest = max(routes, key=lambda r: r.dst.size, default=None)
     return "" if widest is None else widest.dev
@@ -149,7 +149,7 @@ def _endpoints(ruleset: Ruleset) -> Iterator[int]:
 
 
 def _named(ruleset: Ruleset) -> Iterable[int]:
-    """Single addresses that rules test."""
+    """Yield the single addresses that rules test."""
     for table in ruleset.tables:
         for chain in table.chains:
             for rule in chain.rules:

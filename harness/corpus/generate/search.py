@@ -1,4 +1,4 @@
-"""Looking for a flow for every goal: guess, run the simulator, keep what shows something new."""
+"""Search for a flow for every goal: try candidates in the simulator, and keep those that meet a new goal."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _TRIES_TO_HIT: Final = 48
 _TRIES_TO_MISS: Final = 12
 _MOST_SIGHTINGS: Final = 400
 _LONGEST_BURST: Final = 50
-"""Longer ones are not exhausted: each packet is a step of the flow."""
+"""Longer bursts are not exhausted, because each packet is a step of the flow."""
 _ORDER: Final = (TableName.RAW, TableName.MANGLE, TableName.NAT, TableName.FILTER, TableName.SECURITY)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A flow that shows something, with all that it shows; ``goal`` is what it is named for."""
+    """A flow that meets a new goal, and all that it shows; ``goal`` gives the flow its name."""
 
     goal: Goal
     rule: Rule
@@ -65,18 +65,18 @@ class Search:
     near: set[Goal] = field(default_factory=set)
     far: set[Goal] = field(default_factory=set)
     barred: set[Goal] = field(default_factory=set)
-    """Goals that every way's tests contradict."""
+    """Goals that contradict the tests on every way to their rule."""
     unsimulated: dict[RuleId, str] = field(default_factory=dict)
-    """Why packets that might come to a rule could not be tried."""
+    """The reason, per rule, why candidates for it could not be simulated."""
     places: Places = field(init=False)
     _simulation: Simulation = field(init=False)
     _candidates: Candidates = field(init=False)
     _around: dict[Hook, list[Sighting]] = field(default_factory=dict)
     _changed: dict[Hook, list[Sighting]] = field(default_factory=dict)
-    """Those of ``_around`` that rules have changed before."""
+    """The sightings in ``_around`` for which :func:`was_changed` holds."""
     _tried: set[Steps] = field(default_factory=set)
     _bursts: dict[TableName, tuple[int, ...]] = field(default_factory=dict)
-    """The numbers of packets, one more than a burst, that show rules behind a ``-m limit`` of a table."""
+    """For each table, the numbers of packets that exhaust its ``-m limit`` bursts (burst + 1)."""
     _skipped: SkippedGoals = field(default_factory=SkippedGoals)
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class Search:
         self._candidates = Candidates(self.places, draw, ruleset.family, _constants(ruleset))
 
     def run(self) -> None:
-        """Look for every goal; a second round profits from what the first one saw."""
+        """Look for every goal, twice: the second round uses the sightings of the first."""
         for _ in range(2):
             for table in sorted(self.job.ruleset.tables, key=lambda t: _ORDER.index(t.name)):
                 ways = ways_into(table, self.job.ruleset.family)
@@ -100,14 +100,14 @@ class Search:
                         self._look(Goal(table.name, hook, chain, index, side), rule, into)
 
     def observe(self, steps: Steps) -> Seen | None:
-        """Run a flow and remember what it shows; None for one that cannot be simulated."""
+        """Simulate a flow and record its goals and sightings; None if it cannot be simulated."""
         try:
             return self._observe(steps)[0]
         except UnsupportedError:
             return None
 
     def can_try(self, flow: Flow) -> bool:
-        """Whether the simulator can say what becomes of a flow: of some on a link of IPv6 it cannot."""
+        """Return whether the simulator supports a flow, which depends on its IPv6 link-local addresses."""
         sent = [step.packet for step in flow.steps if isinstance(step, Send)]
         if not any(self.places.on_link(address) for p in sent for address in (p.src, p.dst)):
             return True
@@ -118,7 +118,7 @@ class Search:
         return True
 
     def _observe(self, steps: Steps) -> tuple[Seen, Goal | None]:
-        """Return what a flow shows, and the first goal that no flow has shown before (near ones first)."""
+        """Return what a flow shows, and the first goal that no earlier flow met (near goals first)."""
         flow = Flow(id="a packet that was tried", steps=steps)
         seen = observe(self._simulation.trace(flow, every_rule=False), self.places, self._skipped)
         near, far = seen.near - self.near, seen.far - self.near - self.far
@@ -134,7 +134,7 @@ class Search:
         return seen, min(near or far, default=None)
 
     def candidates(self, tests: Iterable[Test], hook: Hook) -> Iterator[Steps]:
-        """Yield flows that may bring a packet which passes the tests to the hook."""
+        """Yield flows that may bring a packet that passes the tests to the hook."""
         for wants in self._wants(tests, None):
             for steps in self._stream(wants, hook, times=1):
                 if steps is not None:
@@ -171,7 +171,7 @@ class Search:
         return chain.rules[goal.rule]
 
     def _steps(self, goal: Goal, rule: Rule, into: list[Way]) -> Iterator[Steps | None]:
-        """Candidates for a goal, of all ways in turn; None marks that some way is not contradictory."""
+        """Yield candidates for a goal, from all ways in turn; None means that a way has no contradiction."""
         tests = _asked(rule, goal.side)
         if tests is None:
             return
@@ -182,7 +182,7 @@ class Search:
             lengths = (2 if twice else 1, *self._bursts[goal.table])
             if isinstance(broken, Limit) or (isinstance(broken, HashLimit) and not broken.above):
                 lengths = (broken.burst + 1,) if broken.burst <= _LONGEST_BURST else ()
-            # What a rule before this one may do to the mark is for the simulator to say.
+            # An earlier rule may change the mark, which only the simulator can tell.
             everything = list(self._wants((*way.tests, *tests), broken))
             if not everything:
                 fewer = [t for t in (*way.tests, *tests) if not _may_change(t)]
@@ -209,7 +209,7 @@ class Search:
         yield from self._longer(self._around.get(hook, ()))
 
     def _longer(self, around: Sequence[Sighting]) -> Iterator[Steps]:
-        """Flows that were seen at the hook, with more said afterwards."""
+        """Yield packets that reached the hook before, with further steps after them."""
         error = host_unreachable(self.places.family)
         for sent in _some({s.sent: None for s in around}):
             yield (sent, Reply(), Again())
@@ -222,7 +222,7 @@ def _some(sends: Iterable[Send]) -> list[Send]:
 
 
 def _asked(rule: Rule, side: int) -> tuple[Test, ...] | None:
-    """The tests that must hold for this side of the rule; None when no packet can be asked to."""
+    """Return the tests that must hold for this side of the rule."""
     if side == HIT:
         return rule.tests
     broken = rule.tests[side]
@@ -243,7 +243,7 @@ def _may_change(test: Test) -> bool:
 
 
 def _constants(ruleset: Ruleset) -> dict[Field, tuple[int, ...]]:
-    """Ports and marks that the rules name."""
+    """Return the ports and marks in the rules."""
     found: dict[Field, set[int]] = {}
     for table in ruleset.tables:
         for chain in table.chains:

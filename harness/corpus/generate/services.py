@@ -1,6 +1,6 @@
-"""Every service from where it can be used: inside the cluster, outside, the node, its own endpoint.
+"""Flows to every service from each kind of client: inside the cluster, outside, the node, its own endpoint.
 
-A service is any destination whose packets a rule sends elsewhere (DNAT or REDIRECT matched them).
+A service is any destination that a rule translates (its packets match DNAT or REDIRECT).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _FIRST_PORT = 20000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A destination as clients use it, one packet to it, and the addresses that answer."""
+    """The destination that clients use, one packet to it, and the addresses of its endpoints."""
 
     packet: Packet
     endpoints: tuple[int, ...]
 
     @property
     def port(self) -> str:
-        """The destination as ids write it."""
+        """The destination in the form used in ids."""
         packet = self.packet
         name = f"{protocol_name(packet.proto)}-{format_address(packet.family, packet.dst)}"
         return name if packet.dport is None else f"{name}-{packet.dport}"
 
 
 def services_of(seen: Iterable[Seen]) -> tuple[Service, ...]:
-    """Return the services that flows showed, by destination."""
+    """Return the services that flows used, by destination."""
     packets: dict[tuple[int, int, object], Packet] = {}
     endpoints: dict[tuple[int, int, object], set[int]] = {}
     for one in seen:
@@ -60,7 +60,7 @@ def _key(packet: Packet) -> tuple[int, int, object]:
 
 
 def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]:
-    """Yield, for each service, a connection with its answer from each kind of client."""
+    """Yield, for each service, a connection from each kind of client and its answer."""
     number = 0
     for service in services:
         for who, why, source, destination in _clients(service, places):
@@ -81,7 +81,7 @@ def service_flows(services: Iterable[Service], places: Places) -> Iterator[Flow]
 
 
 def client_packets(service: Service, places: Places) -> Iterator[tuple[str, Packet, str | None]]:
-    """Yield who uses a service, as ids write it, with the first packet and where it enters."""
+    """Yield the clients of a service: a word for ids, the first packet and its entry interface."""
     for who, _, source, destination in _clients(service, places):
         entry = places.behind(source)
         if entry != "":
@@ -93,7 +93,7 @@ def _sent_by(service: Service, source: int, destination: int) -> Packet:
 
 
 def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, int]]:
-    """Who uses it: a word for the id, one for people, the source and the destination."""
+    """Yield a word for the id, a description, the source and the destination of each client."""
     dst = service.packet.dst
     others = [e for e in places.endpoints if e not in service.endpoints and places.behind(e)]
     inside = [a for a in (*places.inside, *others) if a != dst]
@@ -117,9 +117,9 @@ def _clients(service: Service, places: Places) -> Iterator[tuple[str, str, int, 
 def _elsewhere(
     inside: Sequence[int], outside: Sequence[int], places: Places
 ) -> Iterator[tuple[str, str, int, int]]:
-    """Who uses the port on a host that is not the node, though the node routes to it.
+    """Yield clients that use the service's port on another host to which the node routes.
 
-    Rules may tell a service of the node by its port and ``addrtype LOCAL`` alone.
+    Rules may match a service of the node by its port and ``addrtype LOCAL`` alone.
     """
     why = "on another host"
     if inside and outside:

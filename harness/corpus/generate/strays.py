@@ -1,8 +1,7 @@
-"""Packets that fit a rule, and would come to it but for what a rule on the way asks of their situation.
+"""Packets that match the tests of a rule, but fail one test on the way to it.
 
-A jump for new connections, or to the node's own addresses, or a rule that lets some sources return, leads to
-rules that ask for other things. A near miss of it goes anywhere; only one that fits a rule behind it shows
-that it asks at all.
+A jump may test the connection state or an address, and the rules of the called chain test other fields. If a
+translation loses the test of the jump, only a packet that matches one of these rules shows it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _TRIES: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stray:
-    """A flow and what it shows; ``telling`` when the rule that it fits does more than to let packets go."""
+    """A flow and what it shows; ``telling``: the action of the rule is not just ACCEPT or RETURN."""
 
     flow: Flow
     seen: Seen
@@ -51,7 +50,7 @@ class Stray:
 
 
 def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
-    """Yield, for each rule and each question of a packet's situation on the way, a flow that fails just that.
+    """Yield, for each rule and each test of an address, state or set on the way, a flow that fails only it.
 
     ``taken`` are the ids in use.
     """
@@ -78,14 +77,14 @@ def stray_flows(search: Search, taken: set[str]) -> Iterator[Stray]:
 
 
 def _leads_on(table: Table, rule: Rule) -> bool:
-    """Whether the rule jumps to rules that ask more: these have flows of their own."""
+    """Return whether the rule jumps to rules with tests, which have flows of their own."""
     last = rule.actions[-1]
     callee = table.chain(last.chain) if isinstance(last, Jump | Goto) else None
     return callee is not None and any(one.tests for one in callee.rules)
 
 
 def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]]:
-    """What to ask instead, by what a stray differs in: a field, or a set whose members do not come here."""
+    """Yield the name of each test on the way (its field or set), and all tests with this one negated."""
     for way in into:
         for at, test in enumerate(way.tests):
             if isinstance(test, SetTest) and test.negated:
@@ -93,7 +92,7 @@ def _asked(rule: Rule, into: list[Way]) -> Iterator[tuple[str, tuple[Test, ...]]
             if not isinstance(test, FieldTest) or test.field not in _SITUATION:
                 continue
             if way.table is TableName.NAT and test.field is Field.CT_STATE:
-                continue  # nobody asks: only packets that begin a connection walk the chains
+                continue  # not a test of a rule: only packets that begin a connection walk the chains
             yield test.field.text, (*way.tests[:at], opposite(test), *way.tests[at + 1 :], *rule.tests)
 
 

@@ -1,4 +1,4 @@
-"""Values for the fields of a packet that fit given wants, likeliest first."""
+"""Values for the fields of a packet that satisfy wants, likeliest first."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from translate.ir import AddressType, Family, Field, FieldTest, Hook, Interval, 
 __all__ = ["USUAL_PORTS", "Values", "ends"]
 
 USUAL_PORTS: Final = (80, 53, 443, 8080, 9, 33434)
-"""Ports for when the wants name none."""
+"""Ports for wants that name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What the rules' constants and the node's places offer for each field."""
+    """Sources of values for each field: the rules' constants and the node's places."""
 
     places: Places
     family: Family
     constants: Mapping[Field, tuple[int, ...]]
 
     def marks(self, wants: Wants) -> Iterator[int]:
-        """Yield marks that a packet made on the node may have; not all are allowed."""
+        """Yield marks for a packet made on the node; the wants may exclude some of them."""
         yield 0
         for test in wants.masked:
             if test.field is Field.MARK:
@@ -56,7 +56,7 @@ class Values:
         values = wants.values(field)
         found = list(ends(values))
         if values[0].low <= 1 and values[-1].high == 65535:
-            # The wants are "not these": the values beside them come first, then what is usual.
+            # The wants exclude values: the values next to the excluded ones come first, then usual ones.
             inner = {v for i in values for v in (i.low, i.high)} - {0, 1, 65535}
             found = [*sorted(inner), *USUAL_PORTS, *self.constants.get(field, ())[:8]]
         return [p for p in dict.fromkeys(found) if 0 < p < 65536 and wants.allows(field, p)]
@@ -100,7 +100,7 @@ class Values:
         return [a for a in (*places.own, places.loopback, *odd) if wants.allows(Field.DADDR, a)]
 
     def sources(self, wants: Wants, hook: Hook) -> list[tuple[int, str | None]]:
-        """Return sources with where they enter (None: made on the node)."""
+        """Return sources, each with its entry interface (None: made on the node)."""
         found: list[tuple[int, str | None]] = []
         if hook in (Hook.PREROUTING, Hook.INPUT, Hook.FORWARD, Hook.POSTROUTING):
             found += self._from_outside(wants, hook)
@@ -111,7 +111,7 @@ class Values:
         return found
 
     def _from_here(self, wants: Wants) -> list[tuple[int, str | None]]:
-        # An address that is not the node's comes last: programs that are allowed to, send from it.
+        # Foreign addresses come last: a program needs IP_TRANSPARENT or IP_FREEBIND to send from them.
         usual = (*self.places.own, self.places.loopback, *self.places.inside[:2], *self.places.outside[:1])
         own = [a for a in self._addresses(wants, Field.SADDR, usual) if self._source_kind(wants, a)]
         local = [a for a in own if self.places.kind(a) is AddressType.LOCAL]
@@ -145,7 +145,7 @@ class Values:
         )
 
     def _addresses(self, wants: Wants, field: Field, usual: Iterable[int]) -> list[int]:
-        """Addresses that the wants allow: those beside what is excluded, usual ones, ends of what is left."""
+        """Return allowed addresses: next to excluded ones first, then usual ones, then ends of intervals."""
         values = wants.values(field)
         last = (1 << self.family.bits) - 1
         ends = [a for i in values for a in (i.low, i.high, i.low + 1) if a in i and a > 1]
@@ -153,8 +153,8 @@ class Values:
         odd = [v.low for t in wants.masked if t.field is field for v in _intervals(t)]
         kept = [a for a in (*usual, *odd) if wants.allows(field, a)]
         wide = len(values) > 1 or values[0].low == 0 or values[-1].high == last
-        # Where the wants are wide, the values just beside the hole show most; where they are narrow
-        # (a prefix), an ordinary host in it does.
+        # With wide wants, the values just outside the excluded range come first; with narrow wants (a
+        # prefix), an ordinary host in the prefix does.
         ordered = [*beside[:4], *kept, *beside[4:]] if wide else [*kept, *beside]
         return [a for a in dict.fromkeys(ordered) if wants.allows(field, a)][:24]
 

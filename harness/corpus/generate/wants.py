@@ -1,7 +1,7 @@
-"""What a packet must be like to pass tests, field by field.
+"""Wants: the constraints that tests put on the fields of a packet.
 
-Plain tests of a number become intervals; masks and names stay tests, to be tried on candidates.
-Tests with state or chance ask nothing of the packet.
+Tests of a number become intervals; tests with masks and of names stay tests, to be tried on candidates. Tests
+with state or chance do not constrain a packet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_ALTERNATIVES = 16
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Intervals left for each field that a plain test is about, and the tests of other kinds."""
+    """The allowed intervals of each field with plain tests, and the masked and name tests."""
 
     family: Family
     plain: Mapping[Field, IntervalSet]
@@ -31,15 +31,15 @@ class Wants:
     _checks: dict[Field, tuple[tuple[Interval, ...], tuple[FieldTest, ...]]] = dataclasses.field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """Memoises the values and the masked tests of each field; a search tries thousands of packets."""
+    """A cache of the intervals and masked tests of each field; a search tries thousands of packets."""
 
     def values(self, field: Field) -> IntervalSet:
-        """Return the values that the field may have, ends included."""
+        """Return the intervals that plain tests leave for the field."""
         bits = field_bits(field, self.family)
         return self.plain.get(field, (Interval(0, (1 << bits) - 1),))
 
     def allows(self, field: Field, value: int) -> bool:
-        """Whether the field may have this value."""
+        """Return whether the field may have this value."""
         checks = self._checks.get(field)
         if checks is None:
             checks = self.values(field), tuple(t for t in self.masked if t.field is field)
@@ -51,20 +51,20 @@ class Wants:
 
     @property
     def fields(self) -> frozenset[Field]:
-        """The fields that anything is wanted of."""
+        """The constrained fields."""
         return frozenset((*self.plain, *(t.field for t in (*self.masked, *self.named))))
 
     def asks(self, field: Field) -> bool:
-        """Whether anything at all is wanted of the field."""
+        """Return whether the field is constrained."""
         return field in self.plain or any(t.field is field for t in (*self.masked, *self.named))
 
     def allows_name(self, field: Field, name: str) -> bool:
-        """Whether the interface may be called ``name``."""
+        """Return whether the interface may be called ``name``."""
         tests = (t for t in self.named if t.field is field)
         return all(any(isinstance(v, Name) and v.matches(name) for v in t.values) != t.negated for t in tests)
 
     def implies(self, test: FieldTest) -> bool:
-        """Whether what is wanted is enough for ``test`` to hold."""
+        """Return whether every packet that satisfies the wants passes ``test``."""
         if test.mask is not None or test.field.is_name:
             return test in self.masked or test in self.named
         left = self.plain.get(test.field)
@@ -74,12 +74,12 @@ class Wants:
         return not (intersection(left, values) if test.negated else subtraction(left, values))
 
     def without(self, *fields: Field) -> Wants:
-        """Return the wants about all other fields."""
+        """Return the wants of all other fields."""
         plain = {f: v for f, v in self.plain.items() if f not in fields}
         return replace(self, plain=plain, masked=tuple(t for t in self.masked if t.field not in fields))
 
     def swapped(self) -> Wants:
-        """Return the same wants for the packet that this one is the answer to."""
+        """Return the wants with source and destination swapped, for the packet that this one answers."""
         plain = {_OTHER_SIDE.get(f, f): v for f, v in self.plain.items()}
         return replace(self, plain=plain, named=tuple(_swapped(t) for t in self.named))
 
@@ -103,14 +103,14 @@ def _passes(test: FieldTest, value: int) -> bool:
 
 
 def opposite(test: FieldTest | AnyOf | SetTest) -> FieldTest | AnyOf | SetTest:
-    """Return the test that holds where ``test`` does not, of a packet that has the field."""
+    """Return the negated test; for a packet that has the field, exactly one of the two holds."""
     return replace(test, negated=not test.negated)
 
 
 def wants_of(tests: Iterable[Test], family: Family) -> Iterator[Wants]:
-    """Yield what passes all the tests: one Wants for each choice among alternatives.
+    """Yield the wants of packets that pass all tests, one for each choice among alternatives.
 
-    Nothing comes when the tests contradict each other.
+    Yields nothing when the tests contradict each other.
     """
     fixed: list[FieldTest] = []
     choices: list[tuple[FieldTest, ...]] = []

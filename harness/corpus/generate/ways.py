@@ -1,7 +1,7 @@
-"""The ways into each rule: which calls lead there from a hook, and what holds on the way.
+"""The ways to each rule: the calls that lead there from a hook, and the tests that hold on the way.
 
-What holds are the tests of the calling rules and, where that is one plain test, that an earlier
-rule did not take the packet away. Ways that contradict themselves are left out.
+These are the tests of the calling rules and the negated tests of earlier rules that end the walk, if such a
+rule has a single plain test. Ways whose tests contradict each other are left out.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = ["Way", "ways_into"]
 
 _MOST_WAYS = 12
 _DEEPEST = 24
-_MOST_TESTS = 64  # behind a long list of rules, trying is cheaper than reasoning
+_MOST_TESTS = 64  # after a long list of rules, trying packets is cheaper than reasoning
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What must hold of a packet at ``hook`` for it to come to a rule of one chain."""
+    """The tests that a packet at ``hook`` must pass to reach a rule."""
 
     table: TableName
     hook: Hook
@@ -47,7 +47,7 @@ class Way:
 
 
 def ways_into(table: Table, family: Family) -> dict[tuple[Hook, str, int], list[Way]]:
-    """Return the ways into every rule of the table, a dozen at most for each rule and hook."""
+    """Return the ways to every rule of the table, at most a dozen for each rule and hook."""
     found: dict[tuple[Hook, str, int], list[Way]] = {}
     start: tuple[Test, ...] = ()
     if table.name is TableName.NAT:
@@ -101,7 +101,7 @@ def _possible(tests: tuple[Test, ...], family: Family) -> bool:
 
 
 def _wants(tests: tuple[Test, ...], family: Family) -> Iterator[Wants]:
-    # A mark may change between two rules, so that it proves nothing.
+    # A mark may change between two rules, so it proves nothing.
     return wants_of((t for t in tests if not _about_mark(t)), family)
 
 
@@ -110,7 +110,7 @@ def _about_mark(test: Test) -> bool:
 
 
 def _past(way: Way, rule: Rule, family: Family) -> Way | None:
-    """The way behind a rule that takes what it matches; None when it takes everything."""
+    """Return the way past a rule that ends the walk of packets it matches; None when it matches all."""
     wants = next(_wants(way.tests, family), None)
     if wants is None:
         return None

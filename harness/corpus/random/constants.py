@@ -50,7 +50,7 @@ _PORT_FIELDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The requirements of one rule for a packet; None where it has none."""
+    """The requirements of one rule for a packet; None: no requirement for that field."""
 
     src: int | None
     dst: int | None
@@ -71,7 +71,7 @@ class Constants:
     loud: frozenset[int]
     interfaces: tuple[str, ...]
     headers: Mapping[Field, tuple[int, ...]]
-    """Values of fields of the header and the frame, for those that a rule asks for."""
+    """Values for each field of the header and the frame that a rule tests."""
 
 
 def constants_of(ruleset: Ruleset, node: Node) -> Constants:
@@ -103,7 +103,7 @@ def constants_of(ruleset: Ruleset, node: Node) -> Constants:
             if isinstance(action, Dnat | Snat | Redirect | Masquerade) and action.ports.interval:
                 ports.update(_around([action.ports.interval], 0xFFFF))
     own: set[int] = {LOOPBACK[family]}
-    # What the node sends to these it also hears itself: two outcomes of one packet.
+    # The node also receives the packets that it sends to these addresses: one packet, two outcomes.
     loud: set[int] = {a for a in ODD_ADDRESSES[family] if a == 0 or a >= MULTICAST[family]}
     for interface in node.interfaces:
         for a in interface.addresses:
@@ -150,12 +150,12 @@ def _field_tests(tests: Sequence[Test]) -> Iterator[FieldTest]:
 
 
 def _beside(intervals: Iterable[Interval], most: int) -> Iterator[int]:
-    """Both ends of each interval, and the values just outside, 0 and the greatest among them."""
+    """Yield both ends of each interval and the values just outside, including 0 and the greatest value."""
     for i in intervals:
         yield from (v for v in (i.low, i.high, i.low - 1, i.high + 1) if 0 <= v <= most)
 
 
 def _around(intervals: Iterable[Interval], highest: int) -> Iterator[int]:
-    """Both ends of each interval, and the values just outside."""
+    """Yield both ends of each interval and the values just outside."""
     for i in intervals:
         yield from (v for v in {i.low, i.high, i.low - 1, i.high + 1} if 0 < v < highest)

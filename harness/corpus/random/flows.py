@@ -1,7 +1,7 @@
 """Random flows around the constants of a ruleset and the addresses of a node.
 
-A packet with arbitrary addresses matches no rule. These packets use the addresses, ports and marks of rules
-and routes, and their neighbours, and sometimes another value. The same seed, ruleset and node give the same
+A packet with arbitrary addresses hardly ever matches a rule. These packets mostly use the addresses, ports
+and marks of rules and routes, or the values next to them. The same seed, ruleset and node give the same
 flows.
 """
 
@@ -45,8 +45,8 @@ _EPHEMERAL: Final = range(1024, 65536)
 def random_flows(ruleset: Ruleset, node: Node, *, seed: int, count: int) -> Iterator[Flow]:
     """Draw ``count`` flows of the ruleset's family. Their ids are ``random-<seed>-<number>``.
 
-    Most have a source port that differs from the last sixty thousand, so that a kernel can replay them
-    without forgetting its connections in between.
+    The source ports of most flows repeat only after sixty thousand flows, so that a kernel can replay the
+    flows without its connections being deleted in between.
     """
     draw = random.Random(seed)
     artist = _Artist(draw, constants_of(ruleset, node), node, ruleset.family)
@@ -71,7 +71,7 @@ class _Artist:
         first = self._send()
         steps: list[Step] = [first]
         if is_of_link(self.family, first.packet.src):
-            return (first,)  # what the node would send to a link is not simulated
+            return (first,)  # the simulator does not support packets that the node sends to a link
         if self.draw.random() < 0.5:
             for _ in range(self.draw.randint(1, 4)):
                 steps.append(self._next(first))
@@ -90,7 +90,7 @@ class _Artist:
         return self._variation(first)
 
     def _variation(self, first: Send) -> Send:
-        """A connection that differs from the first in little."""
+        """Return a variant of the first packet, with other addresses, destination port or entry."""
         packet = first.packet
         changes: dict[str, Any] = {}
         if self.draw.random() < 0.5:
@@ -122,7 +122,7 @@ class _Artist:
         if roll > 0.93:
             proto = self.draw.choice(OTHER_PROTOCOLS[self.family])
         ttl = self.draw.choice((64, 64, 64, 64, 64, 64, 64, 255, 2, 1))
-        # The answer to a packet with a wrong checksum quotes it, and says nothing of its own.
+        # With a TTL of 1, the ICMP error would only quote the wrong checksum.
         bad_checksum = ttl > 1 and self.draw.random() < 0.03
         mark = self._mark() if made_here and self.draw.random() < 0.3 else 0
         dst = self._address()
@@ -142,7 +142,7 @@ class _Artist:
         return Send(packet=self._with_headers(packet, entry), entry=entry)
 
     def _with_headers(self, packet: Packet, entry: str | None) -> Packet:
-        """Give the packet values of the header and the frame that rules ask for, each in one of three."""
+        """Set each header field that rules test, with a chance of one in three, to a value from the rules."""
         for field, values in self.constants.headers.items():
             if self.draw.random() < 0.33:
                 forwarded = entry is not None and self.draw.random() < 0.5
@@ -151,13 +151,13 @@ class _Artist:
         return packet
 
     def _can_send(self, src: int, dst: int) -> bool:
-        """Return whether a packet made on the node has exactly one outcome, and a simulated one."""
+        """Return whether a packet made on the node has exactly one outcome, and the simulator supports it."""
         if not self.constants.loud.isdisjoint((src, dst)):
             return False
         return not (is_of_link(self.family, src) or is_of_link(self.family, dst))
 
     def _aimed(self, packet: Packet, target: Target) -> Packet:
-        """The packet, changed to match a rule; sometimes a part is not changed."""
+        """Return the packet, changed to match a rule; sometimes a field is left unchanged."""
         known = (Protocol.TCP, Protocol.UDP, *OTHER_PROTOCOLS[self.family])
         if target.proto in known and packet.proto != target.proto:
             ports = (packet.sport, packet.dport) if packet.has_ports else (self.sport, self._port())
@@ -234,7 +234,7 @@ class _Artist:
         if roll < 0.97:
             return self.draw.choice(ODD_ADDRESSES[self.family])
         if self.family is Family.IP6:
-            return 0x2 << 124 | self.draw.getrandbits(124)  # global unicast, or nearly
+            return 0x2 << 124 | self.draw.getrandbits(124)  # 2000::/4, a part of global unicast
         return self.draw.getrandbits(32)
 
     def _port(self) -> int:

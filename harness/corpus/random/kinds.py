@@ -1,4 +1,4 @@
-"""The kinds of packets that random flows are made of: protocols, ICMP messages, and odd addresses."""
+"""Protocols, ICMP messages and special addresses for random flows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER_PROTOCOLS: Final = {
     Family.IP: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, _LISTENER, _OSPF, _NOBODY),
     Family.IP6: (Protocol.SCTP, Protocol.UDPLITE, GRE, _ESP, NO_NEXT_HEADER, _OSPF, _NOBODY),
 }
-"""Other protocols than TCP, UDP and ICMP: some with their own tracking in conntrack, some without."""
+"""Protocols other than TCP, UDP and ICMP: with and without a tracker of their own in conntrack."""
 
 ODD_ADDRESSES: Final = {
     Family.IP: tuple(
@@ -33,23 +33,24 @@ ODD_ADDRESSES: Final = {
         )
     ),
 }
-"""Addresses of every kind that a network stack distinguishes."""
+"""One or more addresses of every kind that a network stack distinguishes."""
 
 MULTICAST: Final = {Family.IP: 0xE0000000, Family.IP6: 0xFF << 120}
 LOOPBACK: Final = {Family.IP: 0x7F000001, Family.IP6: 1}
 
 
 def is_of_link(family: Family, address: int) -> bool:
-    """Return whether an IPv6 address is multicast, or means another host on each link."""
+    """Return whether an IPv6 address is multicast or link-local."""
     return family is Family.IP6 and (address >> 118 == 0xFE80 >> 6 or address >= MULTICAST[family])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Icmp:
-    """The messages to draw: queries and answers, ones without an identifier, errors about a flow's packet.
+    """The ICMP messages to draw.
 
-    ``quoting`` are those of ``errors`` that are also sent about a packet that never was, and ``types``
-    those that a stack tells from each other, which are sent without a packet inside.
+    These are queries and answers, messages without an identifier, and errors about a flow's packet.
+    ``quoting`` are the ``errors`` that are also sent with a quoted packet that was never sent. ``types`` are
+    the types that a stack distinguishes; they are sent without a quoted packet.
     """
 
     proto: Protocol

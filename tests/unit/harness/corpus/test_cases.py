@@ -98,8 +98,8 @@ def test_expectations_fit_the_flows(corpus: Path) -> None:
     (corpus / "one/expect.jsonl").write_text('{"id": "other", "outcomes": [{"verdict": "drop"}]}\n')
     with pytest.raises(ParseError) as caught:
         read_case(corpus / "one")
-    assert "expects something of 'other'" in str(caught.value)
-    assert "says nothing about flow 'dns'" in str(caught.value)
+    assert "outcomes for 'other', which is not a flow of this case" in str(caught.value)
+    assert "no expected outcomes for flow 'dns'" in str(caught.value)
 
 
 def test_batches_of_a_corpus(corpus: Path) -> None:

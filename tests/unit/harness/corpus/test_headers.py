@@ -114,7 +114,7 @@ def test_a_corpus_keeps_header_and_frame() -> None:
         ('"tos": 256', "tos"),
         ('"length": 19', "length"),
         ('"smac": "02:00"', "no hardware address"),
-        ('"in": null, "dmac": "02:00:00:00:00:99"', "comes in no frame"),
+        ('"in": null, "dmac": "02:00:00:00:00:99"', "has no frame"),
     ],
 )
 def test_a_corpus_with_values_that_cannot_be(more: str, message: str) -> None:

@@ -73,7 +73,7 @@ def test_auto_is_the_reverse_route(src: str, entry: str | None) -> None:
 
 
 def test_auto_needs_a_node() -> None:
-    with pytest.raises(ParseError, match="auto needs to know the node"):
+    with pytest.raises(ParseError, match="auto needs a node"):
         read(DNS | {"in": "auto"}, node=None)
 
 
@@ -107,7 +107,7 @@ def test_every_step() -> None:
         ({"src": 5}, "expected an IP address"),
         ({"dst": "::1"}, "different families"),
         ({"proto": "upd"}, "unknown protocol 'upd'"),
-        ({"proto": "icmpv6"}, "does not go over IPv4"),
+        ({"proto": "icmpv6"}, "does not exist in IPv4"),
         ({"dport": 65536}, "65536 is not in 0-65535"),
         ({"dport": "dns"}, "expected a number"),
         ({"dport": True}, "expected a whole number, found true"),

@@ -234,7 +234,7 @@ def test_only_the_family_of_the_rules(worker: Job, flows: tuple[Flow, ...], tmp_
     export_capture(path, [flows[0], *six])
     imported = import_packets(path, node=worker.node, family=Family.IP)
     assert imported.flows == flows[:1]
-    assert imported.left_out == {"IPv6, which the rules are not for": tuple(range(5, 16))}
+    assert imported.left_out == {"IPv6, another address family than the rules'": tuple(range(5, 16))}
 
 
 def test_no_capture(worker: Job, tmp_path: Path) -> None:

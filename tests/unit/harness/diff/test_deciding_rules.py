@@ -39,4 +39,4 @@ def test_each_branch_has_its_own_deciding_rules(worker: Job) -> None:
         assert dnat in decided(worker, service, at(1, index))
         accepted = "--ctstate RELATED,ESTABLISHED -j ACCEPT"
         assert any(accepted in one for one in decided(worker, service, at(1, index)))
-    assert decided(worker, direct, at(0, 0)) == ["no rule: every chain that it passed let it go on"]
+    assert decided(worker, direct, at(0, 0)) == ["no rule: every chain that it passed accepted it"]

@@ -76,7 +76,7 @@ def test_a_backend_that_answers_wrongly_is_the_machines_fault(
     worker: Job, ids: dict[str, str | None]
 ) -> None:
     backend = Drops(ids=ids)
-    with pytest.raises(MachineError, match="flow 'f1' was answered by"):
+    with pytest.raises(MachineError, match="expected the result of flow 'f1', got"):
         replay([backend], worker, flows(3))
     assert backend.closed
 

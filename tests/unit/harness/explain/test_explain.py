@@ -45,7 +45,7 @@ def test_ordinary(worker: Job) -> None:
     branch = branch_to(worker, ORDINARY, "10.244.0.3")
     text = "\n".join(branch.consequences)
     assert "line 84 does not apply" in text
-    assert "10.244.0.3 is where this chain sends to" in text
+    assert "this chain sends packets to 10.244.0.3" in text
     assert "(hairpin)" in text
     assert "the source stays 10.244.0.5:40000" in text
     assert "without" not in text

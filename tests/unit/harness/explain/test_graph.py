@@ -35,7 +35,7 @@ def test_tree(ruleset: Ruleset) -> None:
         "filter lonely: 1 rule, nothing calls it",
     ]
     assert list(tree_lines(ruleset, start="a")) == ["filter a: 1 rule", "  line 8 calls b: 0 rules"]
-    with pytest.raises(InputError, match="there is no chain 'c'"):
+    with pytest.raises(InputError, match="no chain is called 'c'"):
         list(tree_lines(ruleset, start="c"))
 
 

@@ -41,7 +41,7 @@ def test_a_rule_without_a_flow_is_an_exit_status(rules: Path, capsys: pytest.Cap
     assert main(["corpus", "generate", str(rules)]) == 1
     shown = capsys.readouterr()
     assert f"no flow found: {rules}:4:" in shown.err
-    assert "packets came to it, and failed one of: fib.daddr.type is BROADCAST" in shown.err
+    assert "packets reached it, and failed one of: fib.daddr.type is BROADCAST" in shown.err
     assert all(line.startswith('{"id": ') for line in shown.out.splitlines())
 
 

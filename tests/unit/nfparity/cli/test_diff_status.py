@@ -79,7 +79,7 @@ ABSENT, WRONG = Made("tc-ebpf", lacking="no BCC"), Made("iptables-nft", wrong=Tr
     ("made", "words", "status", "told"),
     [
         ((SAME,), (), 0, "parity: 2 flows at -O2, no difference\n"),
-        ((SAME, REFUSING), (), 4, "not tested: nftables; no difference in what the others tested of 2 flows"),
+        ((SAME, REFUSING), (), 4, "not tested: nftables; no difference in the tested part of 2 flows"),
         ((SAME, REFUSING), ("--without", "nftables"), 0, "parity: 2 flows"),
         ((SAME, REFUSING), ("--backends", "iptables-legacy"), 0, "parity: 2 flows"),
         ((SAME, REFUSING), ("--backends", "iptables-legacy,nftables"), 4, "not tested: nftables"),
@@ -89,7 +89,7 @@ ABSENT, WRONG = Made("tc-ebpf", lacking="no BCC"), Made("iptables-nft", wrong=Tr
         ((SAME, ABSENT), ("--backends", "tc-ebpf"), 3, "tc-ebpf cannot run here: no BCC"),
         ((ABSENT,), (), 3, "tc-ebpf cannot run here: no BCC"),
         ((WRONG, REFUSING), (), 1, "; not tested: nftables"),
-        ((SAME,), ("--without", "iptables-legacy"), 2, "nothing to compare the simulator with"),
+        ((SAME,), ("--without", "iptables-legacy"), 2, "no backend to compare with the simulator"),
         ((SAME,), ("--without", "nobody"), 2, "unknown backend 'nobody'"),
     ],
 )

@@ -103,7 +103,7 @@ def listing(tmp_path):
 def test_explain_tells_a_listing_in_words(listing, capsys):
     assert main(["explain", listing]) == 0
     out = capsys.readouterr().out
-    assert "unknown of every rule: the listing hides interfaces" in out
+    assert "unknown for every rule: the listing hides interfaces" in out
     assert "1. line 7: sends to 10.244.0.2:6443 where ip.daddr is 10.96.0.1" in out
     assert "nat POSTROUTING: unknown: chain POSTROUTING is not shown" in out
 

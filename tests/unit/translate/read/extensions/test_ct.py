@@ -47,21 +47,21 @@ def test_options(options: str, meaning: Action) -> None:
 @pytest.mark.parametrize(
     ("options", "statement", "sentence"),
     [
-        ("--zone 5", "ct state invalid ct zone set 5", "has conntrack look for it in zone 5"),
+        ("--zone 5", "ct state invalid ct zone set 5", "makes conntrack look it up in zone 5"),
         (
             "--zone-orig 5",
             "ct state invalid ct original zone set 5",
-            "has conntrack look for it in zone 5 for the original direction",
+            "makes conntrack look it up in zone 5 for the original direction",
         ),
         (
             "--zone-reply 5",
             "ct state invalid ct reply zone set 5",
-            "has conntrack look for it in zone 5 for the reply direction",
+            "makes conntrack look it up in zone 5 for the reply direction",
         ),
         (
             "",
             "ct state invalid ct zone set 0",
-            "has conntrack treat it as usual, whatever later rules of raw say",
+            "makes conntrack track it normally, regardless of later rules of table raw",
         ),
     ],
 )
@@ -78,8 +78,8 @@ def test_a_zone_in_nftables(options: str, statement: str, sentence: str) -> None
     [
         ("--zone mark", "no number for a zone from the packet's mark", "in the zone of its mark"),
         ("--timeout slow", "a timeout policy only behind", "gives a new connection the timeouts slow"),
-        ("--ctevents new", "a choice of events only behind", "reports of a new connection the events new"),
-        ("--expevents new", "a choice of events only behind", "reports of a new connection the events new"),
+        ("--ctevents new", "a choice of events only behind", "reports the events new of a new connection"),
+        ("--expevents new", "a choice of events only behind", "reports the events new of a new connection"),
     ],
 )
 def test_what_nftables_cannot_say(options: str, reason: str, sentence: str) -> None:

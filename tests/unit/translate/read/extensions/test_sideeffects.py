@@ -27,7 +27,7 @@ def action(target: str, table: str = "mangle") -> Action:
     ("target", "table", "meaning", "statement", "sentence"),
     [
         ("AUDIT --type Drop", "filter", Audit(), "log level audit", "writes an audit record"),
-        ("TRACE", "raw", Trace(), "meta nftrace set 1", "traces it from here on"),
+        ("TRACE", "raw", Trace(), "meta nftrace set 1", "traces it from this rule on"),
         (
             "CLASSIFY --set-class 1:2a",
             "mangle",

@@ -27,13 +27,13 @@ def ruleset(rule: str, chain: str = "FORWARD") -> Ruleset:
             "--clamp-mss-to-pmtu",
             LimitMss(None),
             'oifname != "lo" tcp option maxseg size set rt mtu',
-            "lowers the MSS that a SYN announces to what the MTU of its path leaves",
+            "lowers the MSS announced in a SYN to the value that fits the path MTU",
         ),
         (
             "--set-mss 0x400",
             LimitMss(1024),
             "tcp option maxseg size set 1024",
-            "lowers the MSS that a SYN announces to 1024",
+            "lowers the MSS announced in a SYN to 1024",
         ),
     ],
 )
