@@ -1,51 +1,48 @@
 """The fast path for large rulesets: lower a sample of the rules, and extend the result to all of them.
 
 Nearly all rules of a large cluster are alike. A dump of 10,000 services has a few dozen kinds of chains; the
-chains of one kind differ in addresses, ports and the names of their own chains. Behind the passes of -O2 they
+chains of one kind differ in addresses, ports and the names of their own chains. After the passes of -O2 they
 are a few chains with large maps, and the services differ in the elements of these maps. The fast path reads
 and lowers some services of each kind and writes the elements of the others directly.
 
-The package is entered here, by three functions that each take the plain form as well: :func:`read_large`
-stands for :func:`translate.read.read_ruleset`, :func:`lower` for :func:`translate.passes.lower`, and
-:func:`emit_nft` for :func:`translate.nft.emit`; :func:`whole_program` returns a Program's plain form. The
-rules are :class:`translate.ir.Rules` in both forms. Whoever needs every rule, as the simulator does, gets
-the plain form from them. No module of ``read``, ``passes``, ``nft`` or ``bpf`` knows about any of this.
+The entry points are three functions, which accept the plain form as well: :func:`read_large` replaces
+:func:`translate.read.read_ruleset`, :func:`lower` replaces :func:`translate.passes.lower`, and
+:func:`emit_nft` replaces :func:`translate.nft.emit`; :func:`whole_program` returns a Program's plain form.
+The rules are :class:`translate.ir.Rules` in both forms. Callers that need every rule, such as the simulator,
+get the plain form from them. No module of ``read``, ``passes``, ``nft`` or ``bpf`` imports this package.
 
-Mechanism
-    ``skim`` goes through the text. It matches the lines of each chain with one regular expression per kind of
+Mechanism ``skim`` scans the text. It matches the lines of each chain with one regular expression per kind of
     chain (``blocks``), whose groups are the constants. ``components`` finds the chains and rules that belong
     together: a member (``members``). ``families`` groups members that differ in constants only, checks the
-    conditions below, and chooses the members of the sample. ``ruleset`` has the sample, read by the reader of
-    ``translate.read`` like any other text, and the families. The passes lower the sample. ``expand`` finds
-    the constants of each shown member in the entries that its rules have become: recipes, from which
+    conditions below, and chooses the members of the sample. ``ruleset`` has the families and the sample,
+    which ``translate.read`` reads like any other text. The passes lower the sample. ``expand`` finds the
+    constants of each sampled member in the entries made from its rules. The results are recipes, from which
     ``program`` makes the entries of all members and ``elements`` the text of their nft elements.
 
-Why the result is that of the plain path
-    The premise about passes and emitters is that *they ask of a constant only whether it is equal to
-    another value, or whether it is in a set of values that a rule names*. Then a pass commutes with
-    renaming: constants that are renamed one to one before the pass, none of them into or out of such a set,
-    give the result that they give when renamed behind it. ``tests/unit/translate/condense/test_premise.py``
-    checks this for every pass of -O2 and shows that it notices a pass that breaks it. By the premise, a
-    pass does the same with each member of a family, since renaming one member's constants makes it another
+Why the result equals that of the plain path The premise about passes and emitters is that *they only test
+    whether a constant is equal to another value, or is in a set of values that a rule names*. Then a pass
+    commutes with renaming: constants may be renamed one to one before or after the pass with the same result,
+    if no constant is moved into or out of such a set. ``tests/unit/translate/condense/test_premise.py``
+    checks this for every pass of -O2 and shows that it notices a pass that breaks it. Renaming the constants
+    of one member makes it another member of its family. So by the premise a pass does the same with each
     member, if
 
-    1. the answers to questions about equality are the same for all members: the same of their constants are
-       equal, and none is equal to a value written in the rules of the family;
-    2. nothing is asked about sets: no packet meets a prefix and a constant on the same field, in one chain or
+    1. tests of equality have the same results for all members: the same constants are equal to each other,
+       and none is equal to a value written in the rules of the family;
+    2. there are no tests of sets: no packet meets a prefix and a constant on the same field, in one chain or
        across a jump;
-    3. the order of members does not matter: two rules of a shared chain never match the same packet, so that
-       all of them become entries of lookups, with distinct keys;
-    4. nothing outside the family depends on its constants: what members call besides their own chains does
-       the same to every packet, and shared chains are reached without a test of addresses or ports;
+    3. the order of members does not matter: two rules of a shared chain never match the same packet, so all
+       of them become entries of lookups with distinct keys;
+    4. nothing outside the family depends on its constants: other chains that members call do the same to
+       every packet, and shared chains are reached without a test of addresses or ports;
     5. numbers of rules are on the same side of each limit that a pass has: the sample has more rules of each
        shared chain than these limits, which are a few dozen.
 
     ``families`` checks these conditions on the text of all members and on the sample. ``expand`` then checks
-    on the members of the sample that all of them have become the same. Where a check fails the answer is
-    None, and the ruleset is read and lowered in the plain way; so is one whose sample is refused, so that
-    every refusal is reported. ``tests/unit/translate/condense/test_condense.py`` compares the results of both
-    paths for clusters of all kinds with random changes: equal Programs, and equal nft and tc output to the
-    byte.
+    that all members of the sample were lowered to the same form. If a check fails the result is None, and the
+    ruleset is read and lowered in the plain way. So is a ruleset whose sample is refused, so that every
+    refusal is reported. ``tests/unit/translate/condense/test_condense.py`` compares the results of both paths
+    for clusters of all kinds with random changes: equal Programs, and equal nft and tc output to the byte.
 """
 
 from __future__ import annotations
@@ -79,7 +76,7 @@ __all__ = [
 ]
 
 LARGE: Final = 1 << 18
-"""The size of a dump in bytes from which on it is condensed."""
+"""The smallest size in bytes of a dump that is condensed."""
 
 
 @collector_paused()
@@ -109,7 +106,7 @@ def read_large(
 def lower(rules: Rules, *, level: int) -> Program | CondensedProgram:
     """Return the Program of rules at a level of :data:`translate.passes.LEVELS`.
 
-    At the levels below 2 a member is more than elements of maps, and every rule is lowered.
+    Below level 2 a member becomes more than elements of maps, and every rule is lowered.
     """
     if isinstance(rules, CondensedRuleset) and level == 2:
         try:
@@ -134,11 +131,11 @@ def emit_nft(program: Program | CondensedProgram) -> nft.NftOutput:
 
 
 def _emitted(program: CondensedProgram) -> nft.NftOutput | None:
-    """Return the text of a condensed Program; None where it has to be written from every entry."""
+    """Return the text of a condensed Program; None if it must be emitted from every entry."""
     try:
         legal = legalise(program.sample)
     except UnsupportedError:
-        return None  # members are refused as well, and each of them is to be named
+        return None  # members are refused as well, and each of them must be reported
     table = printed(legal)
     missing = set(program.entries)
     maps = []

@@ -1,7 +1,7 @@
 """Blocks: the lines of one chain as a regular expression, with groups for the constants.
 
 A dump of ten thousand services has a few dozen different blocks. The first chain of a kind is parsed option
-by option; every other one costs a single match. Only lines that :class:`RuleLine` can describe become part
+by option; every other chain costs a single match. Only lines that :class:`RuleLine` can describe become part
 of a block: comparisons of addresses and ports with one value each, draws, and targets that affect only the
 packet, its mark and its path. All other lines are left to the reader of rules.
 """
@@ -53,7 +53,7 @@ def _options(family: Family) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """An address or prefix as it is written in a line, which is the same in all."""
+    """An address or prefix that is the same in the lines of all members."""
 
     field: Field
     text: str
@@ -64,10 +64,10 @@ class Prefix:
 class RuleLine:
     """One line without its constants.
 
-    ``source`` is a regular expression of what stands behind the chain's name, with a group for each of
-    ``fields`` (None for the target of a DNAT) in order, the name of a chain of the member's own last
-    (``calls``). ``shared`` is the chain that it jumps to otherwise. ``prefixes`` are the addresses that
-    are the same in all; ``draws`` and ``tests`` say whether there are such.
+    ``source`` is a regular expression for the text after the chain's name. It has a group for each of
+    ``fields`` in order (None for the target of a DNAT), and a last one for a callee among the member's own
+    chains (``calls``). ``shared`` is any other callee. ``prefixes`` are the addresses that are the same in
+    all members; ``draws`` and ``tests`` are true if the line has any.
     """
 
     source: str
@@ -81,9 +81,9 @@ class RuleLine:
 
 
 def rule_line(text: str, family: Family, own: Collection[str]) -> RuleLine | None:
-    """Return the line after the chain's name without its constants; None for another kind of line.
+    """Return the line without its constants, after the chain's name; None for another kind of line.
 
-    ``own`` are the chains that a member may have for its own.
+    ``own`` are the chains that may belong to a member.
     """
     options = _options(family)
     source: list[str] = []
@@ -143,8 +143,8 @@ _FIELDS: Final[dict[str, Field | str | None]] = {
 class Block:
     """The lines of a chain, or one line of a shared chain, as a regular expression.
 
-    Its groups are the name of the chain and then those of the lines, in order: ``values`` are the
-    numbers of those that are constants, ``calls`` of those that are chains of the member's own.
+    Its groups are the name of the chain and then those of the lines, in order: ``values`` are the numbers of
+    the groups with constants, ``calls`` of those with the member's own chains.
     """
 
     pattern: re.Pattern[str]
@@ -154,7 +154,7 @@ class Block:
 
     @property
     def fields(self) -> tuple[Field | None, ...]:
-        """The field that is compared with each constant; None for the target of a DNAT."""
+        """The field with which each constant is compared; None for the target of a DNAT."""
         return tuple(field for line in self.lines for field in line.fields)
 
 

@@ -1,7 +1,6 @@
 """Connected components of chains and the rules that jump into them.
 
-A shared chain (one that is no block) connects nothing, so that there are as many components behind it as
-possible.
+A shared chain (one that is not a block) does not connect the chains that it calls.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ __all__ = ["Component", "components_of"]
 
 @dataclass(slots=True)
 class Component:
-    """Rules of shared chains, each with the name of its chain, and the chains that only these rules lead to.
+    """Rules of shared chains, with their chains' names, and the chains reachable only through these rules.
 
-    ``blocks`` are those of ``chains``; ``calls`` counts how often these lead to a chain. A component is not
-    ``whole`` when one of them leads to a chain that is no block. It is ``merged`` when its chains have
+    ``blocks`` are the blocks of ``chains``; ``calls`` counts the calls of each chain. A component is not
+    ``whole`` if one of its chains calls a chain that is not a block. It is ``merged`` if its chains have
     become part of another component.
     """
 
@@ -32,7 +31,7 @@ class Component:
     merged: bool = False
 
     def absorb(self, other: Component) -> None:
-        """Take over the chains of another component, which has no entrance yet."""
+        """Add the chains of another component, which has no entrance yet."""
         self.chains += other.chains
         self.blocks += other.blocks
         self.calls += other.calls
@@ -41,7 +40,7 @@ class Component:
 
 
 def components_of(table: SkimmedTable) -> Iterator[Component]:
-    """Yield the components that only entrances lead to, and each rule of a shared chain that calls none."""
+    """Yield the components that only entrances call, and each rule with constants that is a whole member."""
     owner: dict[str, Component] = {}
     components: list[Component] = []
     callers = Counter([groups[i] for block, _, groups in table.blocks.values() for i in block.calls])

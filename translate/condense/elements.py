@@ -1,8 +1,8 @@
 """The nft elements of a lookup's entries, written without an object for each.
 
 A constant is spelled in nft as in iptables: an address in canonical form and a port as a number, which
-``families`` and ``blocks`` make sure of. So the elements of a family are a format with constants in its
-places. What all elements of a map have in common is decided on those of the sample.
+``families`` and ``blocks`` make sure of. So the elements of a family are a format that is filled with
+constants. The common properties of all elements of a map are taken from the elements of the sample.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["FamilyElements", "family_elements"]
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One element of each member: formats of its key and data, and the constants in their places.
+    """One element of each member: formats of its key and data, and the constants that fill them.
 
-    Its rule is ``offset`` lines into ``part``. ``target`` is the index of the constant whose address and
-    port are the data.
+    Its rule is line ``offset`` of ``part``. ``target`` is the index of the constant whose address and port
+    are the data.
     """
 
     key: str
@@ -40,7 +40,7 @@ class _Form:
 
     @property
     def text(self) -> str:
-        """The format of the element's text, for the values of :meth:`filler`."""
+        """The format of the element's text, to be filled by :meth:`filler`."""
         return f"{self.key} comment %s{'' if self.data is None else f' : {self.data}'}"
 
     def line(self, member: Member) -> int:
@@ -82,7 +82,7 @@ def _translated(target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FamilyElements:
-    """Elements of families, and ``others`` with the lines of the rules that lead to them.
+    """The elements of families, and ``others``, each with the line of its rule.
 
     An implementation of :class:`translate.nft.elements.Elements`.
     """
@@ -132,7 +132,7 @@ def family_elements(
 ) -> FamilyElements:
     """Return all elements of a lookup, given those of the sample's entries.
 
-    ``translated``: their data are targets of DNAT.
+    ``translated`` is true if their data are targets of DNAT.
     """
     family = ruleset.sample.family
     known = {element.key: element for element in sample}
@@ -163,7 +163,7 @@ def _forms(
         formats = _formats(fields, recipe.key, family)
         for key, text in zip(formats, _keys(fields, example.key, family), strict=True):
             if text not in known:
-                continue  # no packet has this key, and the map has no element for it
+                continue  # no packet has this key, so the map has no element for it
             data = known[text].data
             yield _Form(
                 key=key,
@@ -176,7 +176,7 @@ def _forms(
 
 
 def _keys(fields: Sequence[Field], key: Sequence[Value], family: Family) -> Iterator[str]:
-    """Yield the keys of the elements of an entry: several where it has symbols without an order."""
+    """Yield the keys of the elements of an entry: several if it has symbols without an order."""
     texts = [keys(where, value, family) for where, value in zip(fields, key, strict=True)]
     return map(" . ".join, product(*texts))
 

@@ -1,20 +1,20 @@
 """Extend the lowered sample to all members of each family.
 
-*Before*: the Program of the sample of a :class:`~translate.condense.ruleset.CondensedRuleset`, behind the
-last pass.
+*Before*: the Program of the sample of a :class:`~translate.condense.ruleset.CondensedRuleset`, after the last
+pass.
 
-*After*: the entries that the same passes make of all members, for each lookup; or None where the sample
-does not show them.
+*After*: for each lookup, the entries that the same passes would make for all members; or None if the sample
+does not determine them.
 
 *Why the meaning is preserved*: an entry that comes from a rule of one member is, for each other member, the
 entry with that member's constants in the same places (the premise: see the package's docstring). Its place
-among the entries is that of the rule that leads to the member. These conditions are checked on every member
-that the sample shows:
+among the entries is the place of the rule that calls the member. These conditions are checked on every member
+of the sample:
 
-* all that is left of a member's own rules are entries of lookups, or statements that all members have in
-  common and that are written once, for the first;
-* the entries of all of them are the same, with constants in the same places;
-* lookups that lead to members come in the same order by size, in which ``template`` takes them.
+* a member's own rules have become entries of lookups, or statements that all members share and that are
+  written once, for the first member;
+* the entries of all members are the same, with constants in the same places;
+* lookups that call members are in the same order by size, because ``template`` processes them in that order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Place:
 
 
 def expand(program: Program, ruleset: CondensedRuleset) -> CondensedProgram | None:
-    """Return the Program of the whole from that of its sample; None where the sample does not show it."""
+    """Return the Program of the whole ruleset, given that of its sample; None if the sample is not enough."""
     try:
         entries = _Expansion(program, ruleset).run()
     except _NotShownError:
@@ -73,7 +73,7 @@ class _NotShownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The lookup that leads to a chain: its fields, and the line of the rule that each key comes from."""
+    """The lookup that calls a chain: its fields, and the line of the rule that each key comes from."""
 
     fields: tuple[Field, ...]
     lines: Mapping[tuple[Value, ...], int]
@@ -89,7 +89,7 @@ class _Expansion:
         self.written = {qualified(t.name, chain.name) for t in sample.tables for chain in t.chains}
 
     def run(self) -> dict[LookupKey, FamilyEntries]:
-        """Return the entries of the lookups that members have entries in. Raises _NotShownError."""
+        """Return the entries of the lookups with entries of members. Raises _NotShownError."""
         ways = self._ways()
         found: dict[LookupKey, FamilyEntries | None] = {}
         sizes: list[tuple[int, int]] = []
@@ -98,18 +98,18 @@ class _Expansion:
                 if isinstance(statement, Lookup):
                     entries = self._entries(statement, chain, ways.get(chain.name))
                     if found.setdefault(key_of(statement), entries) != entries:
-                        raise _NotShownError  # two lookups that only their places tell apart
+                        raise _NotShownError  # two lookups that differ only in their places
                     size = _leading(statement, entries)
                     if chain.name in self.written and size > 1:
                         sizes.append((_leading(statement, None), size))
                 elif chain.name in self.written and statement.origin.line in self.places:
-                    raise _NotShownError  # a rule of one member, as it was
+                    raise _NotShownError  # an unchanged rule of one member
         if _order([size for size, _ in sizes]) != _order([size for _, size in sizes]):
             raise _NotShownError
         return {key: entries for key, entries in found.items() if entries is not None}
 
     def _ways(self) -> dict[str, _Way]:
-        """Return, for each chain that a template made, the lookup that leads to it."""
+        """Return, for each chain that ``template`` made, the lookup that calls it."""
         chains = {chain.name: chain for chain in self.program.chains}
         ways: dict[str, _Way] = {}
         for chain in self.program.chains:
@@ -126,9 +126,9 @@ class _Expansion:
         return ways
 
     def _entries(self, lookup: Lookup, chain: LoweredChain, way: _Way | None) -> FamilyEntries | None:
-        """Return the entries of all members; None for a lookup that is the same in the whole."""
+        """Return the entries of all members; None for a lookup that is the same in the whole ruleset."""
         if chain.name not in self.written and (way is None or not set(way.fields) <= set(lookup.fields)):
-            return None  # what all members have in common
+            return None  # common to all members
         if all(entry.origin.line not in self.places for entry in lookup.entries):
             return None
         at = () if way is None else tuple([lookup.fields.index(f) for f in way.fields])
@@ -162,7 +162,7 @@ class _Expansion:
         return FamilyEntries(tuple(batches), tuple(others))
 
     def _recipe(self, lookup: Lookup, entry: Entry, place: _Place) -> Recipe:
-        """Return how the entry is made of the member at ``place``."""
+        """Return the recipe that makes the entry from the member at ``place``."""
         numbers = self.numbers[place.family][place.member]
         key = tuple(
             numbers.get((field, _text(self.program.family, field, value)), value)
@@ -194,7 +194,7 @@ def _numbers(family: RuleFamily) -> dict[int, dict[tuple[Field | None, str], int
 
 
 def _leading(lookup: Lookup, added: FamilyEntries | None) -> int:
-    """Return the number of entries that lead to a chain; ``template`` chooses its first lookup by it."""
+    """Return the number of entries that call a chain, by which ``template`` chooses its first lookup."""
     if added is None:
         counted = [(1, entry) for entry in lookup.entries]
     else:
@@ -208,14 +208,14 @@ def _order(sizes: Sequence[int]) -> list[int]:
 
 
 def _text(family: Family, field: Field, value: Value) -> str:
-    """Return how a value is spelled as a constant; empty when it is none."""
+    """Return the spelling of a value as a constant, or an empty string."""
     if not isinstance(value, Interval) or not value.is_point:
         return ""
     return format_address(family, value.low) if field.is_address else str(value.low)
 
 
 def _target_text(family: Family, actions: tuple[Action, ...]) -> str:
-    """Return how the target of a DNAT is spelled as a constant; empty when it is none."""
+    """Return the spelling of a DNAT target as a constant, or an empty string."""
     match actions:
         case (Dnat(addresses=Interval() as addresses, ports=NatPorts(interval=Interval() as port)),):
             address = _text(family, Field.DADDR, addresses)

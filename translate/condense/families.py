@@ -1,24 +1,23 @@
-"""The families of a skimmed dump, and the members of each that the sample has.
+"""The families of a skimmed dump, and the choice of members for the sample.
 
-A *member* is a connected component (:mod:`translate.condense.components`), or a single rule of a shared
-chain that calls none. Two members are of one family when they are made of the same blocks in the same
-order, call each other's chains at the same places, and have the same constants equal.
+A *member* is a connected component (:mod:`translate.condense.components`), or a single rule of a shared chain
+that calls none. Two members belong to one family if they consist of the same blocks in the same order, call
+their own chains at the same places, and have the same equalities among their constants.
 
-The conditions under which a family is condensed; the package's docstring explains what they are for:
+A family is condensed under these conditions, which the package's docstring explains:
 
 * no constant is equal to an address that is written in the block itself (:func:`_qualifies`);
-* no field is compared with a constant and with a prefix, in one chain or one behind a jump to the other
+* no field is compared with a constant and with a prefix, in one chain or in two with a jump between them
   (:func:`_compares_with_prefix`);
-* no two rules of a shared chain match the same packet, wherever members stand in it (:func:`_disjoint`);
+* no two rules of a shared chain match the same packet, as far as there are members (:func:`_disjoint`);
 * a chain that members call besides their own does the same to every packet and calls nothing
   (:func:`_does_the_same`);
-* shared chains are reached without a comparison of addresses or ports (:func:`_before`), or with one that
-  leaves out addresses that no constant is.
+* shared chains are reached without a comparison of addresses or ports (:func:`_before`), or with a comparison
+  that only excludes addresses that are not constants of members.
 
-The sample has members with two values of each constant that is not the same in all, and enough members
-that every shared chain has more rules than any pass counts (:data:`_ENOUGH`). Rules of another kind and
-small families are in the sample as a whole. Where a condition on shared chains does not hold, there are no
-families.
+The sample has two values of each constant that differs between members, and so many members that every shared
+chain has more rules than the limits of the passes (:data:`_ENOUGH`). Other rules and small families are
+completely in the sample. If a condition on shared chains fails, there are no families.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ _ENOUGH: Final = 66
 """The fewest rules of a shared chain in the sample, if the chain has as many."""
 
 _SMALL: Final = 16
-"""A family of fewer members is in the sample as a whole."""
+"""A family with fewer members is completely in the sample."""
 
 _MOST_KINDS: Final = 12
-"""The most kinds of rules of one shared chain that are compared with each other."""
+"""The greatest number of kinds of rules in one shared chain that are compared with each other."""
 
 _ADDRESSES: Final = (Field.SADDR, Field.DADDR)
 _PORT_FIELDS: Final = (Field.SPORT, Field.DPORT)
@@ -59,9 +58,9 @@ _PORT_FIELDS: Final = (Field.SPORT, Field.DPORT)
 
 @dataclass(slots=True)
 class _Kind:
-    """A family while its members are gathered.
+    """A family while its members are collected.
 
-    ``blocks`` are those of its parts, ``shared`` the chains that its entrances stand in.
+    ``blocks`` are the blocks of its parts, ``shared`` the chains of its entrances.
     """
 
     table: SkimmedTable
@@ -76,9 +75,9 @@ class _Kind:
 class Families:
     """The families of a text and the lines of its sample.
 
-    ``shown`` has a byte for each line, 0 for one that is not in the sample. By table, ``calls`` are the
-    chains that members call besides their own, and ``entered`` the shared chains that lead to members.
-    :func:`holds` checks the sample by them.
+    ``shown`` has a byte for each line, which is 0 if the line is not in the sample. By table, ``calls`` are
+    the chains that members call besides their own, and ``entered`` the shared chains that call members.
+    :func:`holds` uses both to check the sample.
     """
 
     families: tuple[RuleFamily, ...]
@@ -88,7 +87,7 @@ class Families:
 
 
 def families_of(tables: list[SkimmedTable], family: Family, lines: int) -> Families | None:
-    """Return the families of a text of so many lines; None if the sample would have every line."""
+    """Return the families of a text; None if the sample would have every line."""
     kinds: list[_Kind] = []
     for table in tables:
         kinds += [kind for kind in _kinds(table) if len(kind.members) >= _SMALL and _qualifies(kind)]
@@ -151,7 +150,7 @@ def _kinds(table: SkimmedTable) -> Iterator[_Kind]:
     yield from known.values()
 
 
-# What must hold of the members of a family.
+# Conditions on the members of a family.
 
 
 def _qualifies(kind: _Kind) -> bool:
@@ -161,7 +160,7 @@ def _qualifies(kind: _Kind) -> bool:
         return False
     if any(not block.values for block in kind.blocks[:entrances]):
         return False
-    # A chain of the member's own with two of these could become a lookup that leads to chains.
+    # One of the member's own chains with two of these could become a lookup that calls chains.
     if any(sum(line.calls and line.tests for line in b.lines) > 1 for b in kind.blocks[entrances:]):
         return False
     if _compares_with_prefix(lines) or any(_compares_both(block.lines) for block in kind.blocks):
@@ -185,14 +184,14 @@ def _compares_with_prefix(lines: Sequence[RuleLine]) -> bool:
 def _compares_both(lines: Sequence[RuleLine]) -> bool:
     """Return whether rules of one chain compare the same field with a constant and with a prefix.
 
-    Not with a negated one: that is no key of a lookup, and tells no two rules acomponent.
+    Negated prefixes do not count: they are not keys of lookups, and do not make two rules disjoint.
     """
     written = {p.field for line in lines for p in line.prefixes if not p.negated}
     return any(where in written for line in lines for where in line.fields)
 
 
 def _canonical(kind: _Kind) -> bool:
-    """Return whether all IPv6 addresses among the constants are written as they are printed again."""
+    """Return whether all IPv6 addresses among the constants are in canonical form."""
     addresses = {
         text if where is not None else text[1 : text.rindex("]")]
         for member in kind.members
@@ -206,7 +205,7 @@ def _canonical(kind: _Kind) -> bool:
 
 
 def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
-    """Return the families whose members are in shared chains in which their order does not matter."""
+    """Return the families whose shared chains do not depend on the order of members."""
     while True:
         entered = {(kind.table.name, name): kind.table for kind in kinds for name in kind.shared}
         disturbed = {
@@ -218,7 +217,7 @@ def _undisturbed(kinds: list[_Kind]) -> list[_Kind]:
 
 
 def _disjoint(table: SkimmedTable, shared: str, kinds: list[_Kind]) -> bool:
-    """Return whether no two rules of a shared chain match the same packet, as far as members reach in it."""
+    """Return whether no two rules of a shared chain match the same packet, up to the last member."""
     starts = {
         member.starts[at]
         for kind in kinds
@@ -257,11 +256,11 @@ def _may_meet(
     return any(tuple([row[i] for i in there]) in values for row in others)
 
 
-# Which members the sample shows.
+# The choice of members for the sample.
 
 
 def _choose(kinds: list[_Kind]) -> None:
-    """Choose members: the first by each entrance, others where constants differ, and enough of them."""
+    """Choose members: the first at each entrance, others whose constants differ, and enough of them."""
     shown: dict[tuple[str, str], int] = {}
     for kind in kinds:
         members = kind.members
@@ -286,11 +285,11 @@ def _choose(kinds: list[_Kind]) -> None:
                 shown[kind.table.name, name] += 1
 
 
-# What must hold of the sample as it was read.
+# Conditions on the sample after it has been read.
 
 
 def holds(tables: Sequence[Table], found: Families) -> bool:
-    """Return whether the chains that members call, and those that lead to them, are as they have to be."""
+    """Return whether the chains that members call and that call members satisfy the conditions."""
     before = [test for table in tables for test in _before(table, found.entered.get(table.name, set()))]
     return (
         all(_does_the_same(table, found.calls.get(table.name, set())) for table in tables)
@@ -300,7 +299,7 @@ def holds(tables: Sequence[Table], found: Families) -> bool:
 
 
 def _does_the_same(table: Table, names: set[str]) -> bool:
-    """Return whether each of these chains does the same to every packet, and leads nowhere."""
+    """Return whether each of these chains does the same to every packet and calls no chain."""
     found = [chain for chain in table.chains if chain.name in names]
     return len(found) == len(names) and not any(
         rule.tests or rule.callee is not None for chain in found for rule in chain.rules
@@ -308,7 +307,7 @@ def _does_the_same(table: Table, names: set[str]) -> bool:
 
 
 def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
-    """Yield the tests of addresses and ports in rules that lead to one of these chains, from wherever."""
+    """Yield the tests of addresses and ports in all rules that lead to one of these chains."""
     reached = set(names)
     known = -1
     while known < len(reached):
@@ -321,7 +320,7 @@ def _before(table: Table, names: set[str]) -> Iterator[FieldTest]:
 
 
 def _excluded(test: FieldTest, families: Sequence[RuleFamily]) -> bool:
-    """Return whether a constant is one of the addresses that a negated test leaves out."""
+    """Return whether a constant is one of the addresses that a negated test excludes."""
     for family in families:
         at = [number for number, where in enumerate(family.fields) if where is test.field]
         for text in {member.constants[number] for member in family.members for number in at}:

@@ -1,4 +1,4 @@
-"""The Program of a condensed ruleset: the sample's, and the entries that the families add to its lookups."""
+"""The Program of a condensed ruleset: that of its sample, and the entries of families in its lookups."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ["CondensedProgram", "EntryBatch", "FamilyEntries", "LookupKey", "Reci
 class Recipe:
     """The construction of one entry from a member.
 
-    Its rule is ``offset`` lines into ``part``. Each place of ``key`` holds the index of a constant, or a
-    value that is the same for all members. ``target`` is the index of the constant to which the entry
-    translates; where there is none, all members have the same ``actions``.
+    Its rule is line ``offset`` of ``part``. Each place of ``key`` has the index of a constant, or a value
+    that is the same for all members. ``target`` is the index of the constant to which the entry translates;
+    without one, all members have the same ``actions``.
     """
 
     part: int
@@ -46,7 +46,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class EntryBatch:
-    """The entries that the members of one family have in a lookup, for packets that came by one entrance.
+    """The entries of the members of one family in a lookup, for packets from one entrance.
 
     ``examples`` are the entries of one member of the sample, one for each recipe.
     """
@@ -59,9 +59,9 @@ class EntryBatch:
 
 @dataclass(frozen=True, slots=True)
 class FamilyEntries:
-    """All entries of a lookup, of members and others, in the order of the rules that lead to them.
+    """All entries of a lookup, of members and others, in the order of their rules.
 
-    ``others`` have the line of that rule; for a member it is the first line of its part at the entrance.
+    The rule of a member is its entrance; ``others`` have the line of their rule.
     """
 
     batches: tuple[EntryBatch, ...]
@@ -73,14 +73,14 @@ LookupKey = tuple[tuple[Field, ...], tuple[tuple[tuple[Value, ...], tuple[Action
 
 
 def key_of(lookup: Lookup) -> LookupKey:
-    """Return the key of a lookup, which its tests and its place in the Program do not change."""
+    """Return the key of a lookup, which does not depend on its tests or its place in the Program."""
     entries = [(entry.key, entry.actions, entry.origin.line) for entry in lookup.entries]
     return lookup.fields, tuple(entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CondensedProgram:
-    """The lowered ``sample`` of ``ruleset``, and all entries of the lookups that members have entries in."""
+    """The lowered ``sample`` of ``ruleset``, and all entries of the lookups with entries of members."""
 
     ruleset: CondensedRuleset
     sample: Program
@@ -88,7 +88,7 @@ class CondensedProgram:
 
     @collector_paused()
     def whole(self) -> Program:
-        """Return the Program that the same passes make of the whole ruleset."""
+        """Return the Program that the same passes would make of the whole ruleset."""
         chains = tuple([self._whole(chain) for chain in self.sample.chains])
         return replace(self.sample, chains=chains)
 

@@ -1,4 +1,4 @@
-"""A large dump as a sample of its rules, and the families of chains that the sample represents."""
+"""A large dump as a sample of its rules, and the families of chains that it represents."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CondensedRuleset:
-    """A large ruleset: ``sample`` has some members of each family and every rule that belongs to none.
+    """A large ruleset: ``sample`` has some members of each family and all rules outside of families.
 
-    A rule of the sample has the line number that it has in the whole text. What the tables hold besides the
-    rules of members (policies, notes, tests of ipsets, rules that are hidden) is all in the sample.
+    A rule of the sample has its line number in the whole text. Everything else in the tables (policies,
+    notes, tests of ipsets, hidden rules) is in the sample.
     """
 
     sample: Ruleset
@@ -45,7 +45,7 @@ class CondensedRuleset:
         return self.sample.family
 
     def whole(self) -> Ruleset:
-        """Return the ruleset with every rule. Raises ParseError where a member's line cannot be read."""
+        """Return the ruleset with every rule. Raises ParseError if a member's line cannot be read."""
         with self._whole.lock:
             if self._whole.ruleset is None:
                 self._whole.ruleset = self._read()
@@ -69,8 +69,8 @@ class CondensedRuleset:
 def condense(text: str, *, name: str, family: Family) -> CondensedRuleset | None:
     """Return ``iptables-save`` text as a sample and families; ``name`` is for diagnostics.
 
-    None where the text has to be read line by line: it has no families, is in an unusual form, breaks a
-    condition of :mod:`translate.condense.families`, or is wrong, which the reader then reports.
+    None if the text must be read line by line: it has no families, has an unusual form, breaks a condition of
+    :mod:`translate.condense.families`, or is wrong, which the reader then reports.
     """
     tables = skim(text, family)
     lines = text.split("\n")

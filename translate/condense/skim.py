@@ -1,6 +1,6 @@
-"""A large dump as blocks: the lines that belong to each, and their constants.
+"""A large dump as blocks: the lines of each block, and their constants.
 
-Lines of no known kind are only counted; the reader of rules reads them.
+Lines of no known kind are only counted here; the reader of rules reads them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from translate.read.extensions import TARGETS, UNMODELLED_TARGETS
 __all__ = ["BlockMatch", "SkimmedTable", "skim"]
 
 _LONGEST: Final = 32
-"""The most lines of a chain that may be a member's own; a chain of more lines is shared by members."""
+"""The most lines of a member's own chain; a chain with more lines is a shared chain."""
 
 _MOST_KINDS: Final = 48
-"""The most kinds of blocks that are tried in one table, and of lines in one shared chain."""
+"""The most kinds of blocks that are matched in one table, and of lines in one shared chain."""
 
 _TABLES: Final = frozenset(table.value for table in TableName)
 
 _NEAR: Final = 32_768
 _OFTEN: Final = 8
-"""A chain that is called more often than this within so many characters is shared by members."""
+"""A chain with more calls than this within so many characters is a shared chain."""
 
 _DECLARATIONS: Final = re.compile(
     r"(?::[A-Za-z0-9_][!#-~]{0,27} (?:-|[A-Z]+) \[[0-9]{1,20}:[0-9]{1,20}\]\n)*"
@@ -42,9 +42,9 @@ BlockMatch = tuple[Block, int, tuple[str, ...]]
 class SkimmedTable:
     """The parts of one table.
 
-    ``declared`` has the line that declares each chain without a hook. ``blocks`` are the chains of a known
-    kind by name. By shared chain, ``entrances`` are its lines of a known kind, in order, and ``others`` the
-    numbers of its other lines. ``called`` are the chains that lines of no known kind jump to.
+    ``declared`` has the line of the declaration of each chain without a hook. ``blocks`` are the chains of a
+    known kind by name. For each shared chain, ``entrances`` are its lines of a known kind, in order, and
+    ``others`` the numbers of its other lines. ``called`` are the callees in lines of no known kind.
     """
 
     name: str
@@ -58,7 +58,7 @@ class SkimmedTable:
 def skim(text: str, family: Family) -> list[SkimmedTable] | None:
     """Return the tables of ``iptables-save`` text, or None for text in another form or order.
 
-    The lines of a chain stand together in what it prints; where they do not, there is none.
+    iptables-save prints the lines of a chain together; if they are not, the result is None.
     """
     tables: list[SkimmedTable] = []
     at, number = 0, 1
@@ -127,7 +127,7 @@ class _Skimmer:
         return self.table, self.at + len("COMMIT\n"), self.number + 1
 
     def _unknown(self, unseen: set[str]) -> bool:
-        """Take the lines of a chain of no known kind; False if its lines are not together."""
+        """Skip the lines of a chain of no known kind; return False if its lines are not together."""
         text = self.text
         name = text[self.at + 3 : text.find(" ", self.at + 3)]
         head = f"-A {name} "
@@ -158,7 +158,7 @@ class _Skimmer:
         return True
 
     def _lines(self, head: str) -> Iterator[str]:
-        """Yield the lines of the chain from here on, up to one more than a chain of a member can have."""
+        """Yield the next lines of the chain, at most one more than a member's own chain can have."""
         at = self.at
         for _ in range(_LONGEST + 1):
             if not self.text.startswith(head, at):
@@ -176,7 +176,7 @@ class _Skimmer:
         return described
 
     def _shared(self, name: str, head: str) -> None:
-        """Take the lines of a shared chain."""
+        """Read the lines of a shared chain."""
         text = self.text
         kinds: list[Block] = []
         entrances = self.table.entrances.setdefault(name, [])
@@ -217,7 +217,7 @@ def _first_match(kinds: list[Block], text: str, at: int) -> tuple[Block, re.Matc
 
 @dataclass(slots=True)
 class _Callees:
-    """The chains that a member may have for its own, as seen from one place in the text."""
+    """The chains that may belong to a member, as seen from one place in the text."""
 
     skimmer: _Skimmer
 

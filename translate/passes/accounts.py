@@ -1,4 +1,4 @@
-"""The accounting objects of ``-m nfacct`` that a Program's rules count in."""
+"""The accounting objects that the ``-m nfacct`` rules of a Program update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["account_origins"]
 
 
 def account_origins(program: Program) -> dict[str, Origin]:
-    """Return the objects by name, each with the first rule that counts in it."""
+    """Return the objects by name, each with the first rule that updates it."""
     first: dict[str, Origin] = {}
     for chain in program.chains:
         for statement in chain.statements:

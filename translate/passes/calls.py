@@ -17,11 +17,11 @@ from translate.ir import (
 __all__ = ["CALLS", "called", "callee", "callees_first", "reachable"]
 
 CALLS: Final = (Jump, Goto)
-"""The actions that call another chain; they are always last in an action list."""
+"""The actions that call another chain; they are always last in a list of actions."""
 
 
 def callee(actions: tuple[Action, ...]) -> str | None:
-    """Return the chain that an action list calls, or None."""
+    """Return the chain that a list of actions calls, or None."""
     if actions:
         last = actions[-1]
         if isinstance(last, CALLS):
@@ -30,7 +30,7 @@ def callee(actions: tuple[Action, ...]) -> str | None:
 
 
 def called(chain: LoweredChain) -> list[str]:
-    """Return the chains that ``chain`` jumps or goes to, in order, once per place."""
+    """Return the chains that ``chain`` jumps or goes to, in order, once for each call."""
     names = []
     for statement in chain.statements:
         names += [name for each in alternatives(statement) if (name := callee(each.actions)) is not None]
@@ -45,8 +45,8 @@ def callees_first(
 ) -> tuple[LoweredChain, ...]:
     """Return chains so that each comes after every chain that it calls (no chain reaches itself).
 
-    Without ``starts`` these are all chains; with it, those chains and the ones they reach. ``calls`` gives
-    the callees of a chain in the order in which they are visited.
+    Without ``starts`` the result has all chains; otherwise ``starts`` and the chains that they reach.
+    ``calls`` returns the callees of a chain in the order in which they are visited.
     """
     chains = {chain.name: chain for chain in program.chains}
     done: dict[str, LoweredChain] = {}

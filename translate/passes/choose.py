@@ -1,25 +1,24 @@
 """``choose``: a ladder of ``statistic --mode random`` rules becomes one draw.
 
-*Before*: a normalised Program without unreachable chains, because what is known at the entry of a chain
-is what all its callers agree on.
+*Before*: a normalised Program without unreachable chains, because the facts at the entry of a chain are those
+on which all its callers agree.
 
 *After*: two or more consecutive statements that share their tests and have one ``Random`` each, the last
 perhaps none, are replaced by one :class:`Choose` with those tests.
 
-*Why the meaning is preserved*: rung *k* is drawn with probability ``p_k`` for packets that no rung
-before it took, so its share of all packets is ``(1-p_1)…(1-p_(k-1)) p_k``. The shared tests see the same
-packet at every rung, because a rung that was not drawn did nothing. If control comes back from the
-actions of a rung, the ladder goes on with the next rung and draws *again*, while a Choose goes on behind
-all of them. So every rung but the last must be proven to leave the chain or to end the table
-(``control.leaves``). The proof uses what the callers have tested: the DNAT of a KUBE-SEP chain tests for
-the protocol that KUBE-SERVICES looked up. Behind a rung without a proof the ladder is cut.
+*Why the meaning is preserved*: rung *k* is drawn with probability ``p_k`` for packets that no rung before it
+took, so its share of all packets is ``(1-p_1)…(1-p_(k-1)) p_k``. The shared tests see the same packet at
+every rung, because a rung that was not drawn did nothing. If control comes back from the actions of a rung,
+the ladder continues with the next rung and draws *again*, while a Choose continues after all of them. So
+every rung except the last must be proven to leave the chain or to end the table (``control.leaves``). The
+proof uses the tests of the callers: the DNAT of a KUBE-SEP chain tests for the protocol that KUBE-SERVICES
+looked up. The ladder is cut after a rung without a proof.
 
-Shares are whole parts of 2**31, or the ladder stays. The one exception is kube-proxy's equal split,
-``1/n, 1/(n-1), …, 1/2`` and a last rung without a draw, each rounded to an integer over 2**31. There
+Shares are whole parts of 2**31; otherwise the ladder is not changed. The one exception is kube-proxy's equal
+split, ``1/n, 1/(n-1), …, 1/2`` and a last rung without a draw, each rounded to an integer over 2**31. There
 every branch's share is within two parts in 2**31 of ``1/n`` (rounding shifts rung *k* by less than
-``(n-k)/n`` parts by itself and by less than ``(k + ln n)/n`` through the rungs before it), and
-``equal`` marks it. No test of reasonable size can detect the difference: a bias of 2**-30 shows after
-2**58 draws.
+``(n-k)/n`` parts by itself and by less than ``(k + ln n)/n`` through the rungs before it), and ``equal``
+marks it. No test of reasonable size can detect the difference: a bias of 2**-30 shows after 2**58 draws.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _statements(
 def _provable(
     ladder: Sequence[_Rung], facts: Facts, chains: Mapping[str, LoweredChain], program: Program
 ) -> Iterator[Sequence[_Rung]]:
-    """Cut the ladder after every rung from which the next one may be reached again."""
+    """Cut the ladder after every rung from which control may continue to the next one."""
     start = 0
     for end, rung in enumerate(ladder, start=1):
         here = refine(facts, rung.shared, program.family)
@@ -165,7 +164,7 @@ class _Split:
 
 @lru_cache(maxsize=1024)
 def _split(numerators: tuple[int, ...]) -> _Split | None:
-    """Return the shares of a ladder's rungs, or None where they are not whole."""
+    """Return the shares of a ladder's rungs, or None if they are not whole."""
     shares: list[Fraction] = []
     left = Fraction(RANDOM_RANGE)
     for numerator in numerators:
@@ -186,7 +185,7 @@ def _is_equal_split(numerators: Sequence[int]) -> bool:
 
 
 def _whole(shares: Sequence[Fraction]) -> list[int]:
-    """Round shares that sum to 2**31 to integers that do, by largest remainder."""
+    """Round shares that sum to 2**31 to integers with the same sum, by largest remainder."""
     whole = [int(share) for share in shares]
     by_remainder = sorted(range(len(shares)), key=lambda k: (whole[k] - shares[k], k))
     for k in by_remainder[: RANDOM_RANGE - sum(whole)]:

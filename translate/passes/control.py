@@ -48,7 +48,7 @@ __all__ = ["CHANGEABLE", "changed_by", "changed_fields", "leaves", "plain", "ter
 _PLAIN = (FieldTest, SetTest)
 _TERMINAL = (Accept, Drop, Reject, Proxy, Dnat, Snat, Masquerade, Redirect)
 _DECISIVE = (*_TERMINAL, Return, *CALLS)
-"""Actions that, as the last of a list, decide where control goes."""
+"""Actions that decide where control goes if they are last in a list."""
 
 
 def terminal(action: Action) -> bool:
@@ -61,11 +61,10 @@ def terminal(action: Action) -> bool:
 
 
 def plain(tests: Iterable[Test]) -> bool:
-    """Return whether the tests have no state, and each is a single condition in nftables.
+    """Return whether no test has state or takes more than one condition in nftables.
 
     These take two conditions: a negated :class:`SetTest`, which also holds for a packet without ports; a test
-    for no bridge, which also holds for a device without a kind, or for no socket
-    on either side; and a test for no route
+    for no bridge, which also holds for a device without a kind; a test for no socket; and a test for no route
     back, which holds for two kinds of routes.
     """
     return all(isinstance(test, _PLAIN) and not _takes_two(test) for test in tests)
@@ -126,10 +125,10 @@ _TOS: Final = frozenset({Field.TOS})
 _TTL: Final = frozenset({Field.TTL})
 
 _CONNECTION: Final = _STATE | {field for field in Field if field.is_connection}
-"""A template takes the place of a connection, in the rules behind it in ``raw``."""
+"""A template replaces the connection for the rules after it in ``raw``."""
 
 CHANGEABLE: Final = _MARK | _TOS | _TTL | _CONNECTION
-"""Every field that :func:`changed_by` may name."""
+"""Every field that :func:`changed_by` may return."""
 
 
 _DEPTH = 4
@@ -141,8 +140,8 @@ def leaves(
 ) -> bool:
     """Return whether the statement after these actions is proven to be unreachable.
 
-    True when they end the table for the packet, leave this chain, or jump to a chain that is
-    proven to do so for every packet of which ``facts`` are true. False means that no proof was found.
+    True if they end the table for the packet, leave this chain, or jump to a chain that is proven to do so
+    for every packet of which ``facts`` are true. False means that no proof was found.
     """
     if not actions:
         return False
@@ -160,7 +159,7 @@ class _Proof:
 
 
 def _ends(last: Action, facts: Facts, proof: _Proof, depth: int) -> bool:
-    """Return whether an action list with this last action is proven to end the table."""
+    """Return whether a list of actions with this last action is proven to end the table."""
     if isinstance(last, CALLS):
         return depth > 0 and _stays(proof.chains[last.chain], facts, proof, depth - 1)
     return terminal(last)

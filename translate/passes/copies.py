@@ -1,9 +1,9 @@
 """Copies of a chain, each specialised for the packets of one lookup key.
 
-A :class:`Copy` leaves out the tests that hold for every packet with the key, and the statements that no
-such packet passes. The chains that it calls are copied in the same way. Every statement is split into
-its *outline*, which copies of equal shape have in common, and its *rows*, the constants in which they
-may differ. ``template`` makes one chain of the copies that have the same shape at the same place.
+A :class:`Copy` leaves out the tests that hold for every packet with the key, and the statements that no such
+packet passes. The chains that it calls are copied in the same way. Every statement is split into its
+*outline*, which is the same in copies of equal shape, and its *rows*, the constants in which they may differ.
+``template`` makes one chain of the copies that have the same shape at the same place.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from translate.passes.structural_sharing import is_same
 __all__ = ["Copier", "Copy", "CopyError", "Row", "StatementPart", "renamed"]
 
 HOLES: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
-"""The fields in whose constants copies may differ: those that a key of several fields can hold."""
+"""The fields in whose constants copies may differ: those of which a key can have several."""
 
 _MOST_ROWS: Final = 64
-"""The most rows that one rule with several lists of values is spread over."""
+"""The greatest number of rows for one rule with several lists of values."""
 
 _DEEPEST: Final = 16
-"""The most calls to follow when copying; deeper chains are called as they are."""
+"""The greatest depth of calls that are copied; deeper chains are called unchanged."""
 
 _Outline = tuple[object, ...]
 
@@ -76,10 +76,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class StatementPart:
-    """One statement, split into outline and rows.
+    """A statement, split into outline and rows.
 
-    ``statement`` is what is left of it; ``tests`` and ``fields`` are common to its ``rows``.
-    A draw has no rows.
+    ``statement`` is the specialised statement; ``tests`` and ``fields`` are common to its ``rows``. A draw
+    has no rows.
     """
 
     outline: _Outline
@@ -93,7 +93,7 @@ class StatementPart:
 class Copy:
     """A chain for the packets of one key. ``callees`` are the copies that it calls, by original name.
 
-    ``shape`` is equal for copies that differ only in constants, themselves and in the chains they call.
+    Copies have the same ``shape`` if they and the chains that they call differ only in constants.
     """
 
     chain: LoweredChain
@@ -102,7 +102,7 @@ class Copy:
     shape: str = ""
 
     def places(self, place: tuple[int, ...] = ()) -> Iterable[tuple[tuple[int, ...], Copy]]:
-        """Yield this copy and all below it, each with its path: the numbers of callees that have siblings."""
+        """Yield this copy and all below it, each with its path: the indices of callees that have siblings."""
         yield place, self
         for index, below in enumerate(self.callees.values()):
             yield from below.places(place if len(self.callees) == 1 else (*place, index))
@@ -112,9 +112,9 @@ class Copy:
 class Copier:
     """Makes the copies for one dispatcher.
 
-    ``as_they_are`` are the chains to call instead of copying, and ``key`` the dispatcher's fields.
-    ``list_name`` returns the common list for a list of ``-m recent``, given its number in its tree.
-    ``budget`` is the number of statements that may still be copied.
+    ``as_they_are`` are the chains to call without copying, and ``key`` the dispatcher's fields. ``list_name``
+    returns the common list for a list of ``-m recent``, given its number in its tree. ``budget`` is the
+    number of statements that may still be copied.
     """
 
     chains: Mapping[str, LoweredChain]
@@ -129,7 +129,7 @@ class Copier:
     def copy(self, root: str, facts: Facts) -> tuple[Copy, tuple[str, ...]]:
         """Return the copy of ``root`` for packets of which ``facts`` are true, and the lists that it names.
 
-        Raises CopyError for a chain that must not be copied, or when the budget is used up.
+        Raises CopyError for a chain that must not be copied, or if the budget is used up.
         """
         lists: dict[str, int] = {}
         return self._copy(self.chains[root], facts, lists, 0), tuple(lists)
@@ -167,7 +167,7 @@ class Copier:
             self.shapes[outline] = shape
         return shape
 
-    # Tests that the key decides.
+    # Tests whose result follows from the key.
 
     def _left(self, statement: Statement, facts: Facts, lists: dict[str, int]) -> Statement | None:
         """Return the statement without the tests that ``facts`` decide, or None if no packet passes it."""
@@ -222,9 +222,9 @@ class Copier:
 
 @dataclass(slots=True)
 class _Calls:
-    """The chains that one chain calls: ``names`` numbers those to copy, ``inner`` are made for the copy.
+    """The calls of one chain: ``names`` has numbers for callees to copy, ``inner`` new chains for the copy.
 
-    ``deep`` chains call all others as they are.
+    A ``deep`` chain calls all others unchanged.
     """
 
     chain: LoweredChain
@@ -234,7 +234,7 @@ class _Calls:
     inner: dict[str, LoweredChain] = field(default_factory=dict)
 
     def outline(self, actions: tuple[Action, ...]) -> _Outline:
-        """Return the actions without the chains and addresses that they name."""
+        """Return the actions without their chains and addresses."""
         parts: list[object] = []
         for action in actions:
             match action:
@@ -251,7 +251,7 @@ class _Calls:
         return tuple(parts)
 
     def chain_for(self, branch: Branch) -> Branch:
-        """Return the jump to a new chain for a branch of a draw that has constants of its own."""
+        """Return the jump to a new chain for a branch of a draw with constants."""
         if self.deep or not branch.actions or not isinstance(branch.actions[-1], Dnat):
             return branch
         name = f"{self.chain.name} {len(self.inner)}"
@@ -284,7 +284,7 @@ def _applied(apply: Apply, calls: _Calls) -> list[StatementPart]:
     done: list[StatementPart] = []
     written = next((i for i, test in enumerate(apply.tests) if isinstance(test, Recent)), None)
     if written is not None and _always_holds(apply.tests[written]) and plain(apply.tests[:written]):
-        # First the list, then the rest with the same tests in front, which hold again.
+        # First the change of the list, then the rest after the same tests, which hold again.
         first = replace(apply, tests=apply.tests[: written + 1], actions=())
         done.append(_constant(first, ()))
         if not apply.actions:
@@ -313,7 +313,7 @@ def _constant(apply: Apply, outline: _Outline) -> StatementPart:
 
 
 def renamed(actions: tuple[Action, ...], names: Mapping[str, str]) -> tuple[Action, ...]:
-    """Return the actions with jumps to the chains that ``names`` gives instead."""
+    """Return the actions with the chains of jumps renamed by ``names``."""
     name = callee(actions)
     if name is None or name not in names:
         return actions

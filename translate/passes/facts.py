@@ -1,8 +1,8 @@
 """Facts about a packet at a place in the Program: the fields that are present, and their values.
 
-Facts are about steady fields alone (:attr:`Field.is_steady`): addresses, ports and most of the header change
-only by NAT, which ends the table for the packet. Marks, TTL, TOS and conntrack data are left out, because
-actions change them before control comes back.
+Facts concern only steady fields (:attr:`Field.is_steady`): addresses, ports and most of the header change
+only by NAT, which ends the table for the packet. Marks, TTL, TOS and conntrack data are excluded, because
+actions can change them before control comes back.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 Facts = Mapping[Field, IntervalSet]
-"""The fields known to be present, each with the values that it can have.
+"""The fields that are known to be present, each with its possible values.
 
 An empty set of values means that no packet comes here.
 """
@@ -81,7 +81,7 @@ def everything(field: Field, family: Family) -> IntervalSet:
 
 @cache
 def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...]:
-    """Return the facts that follow from the presence of ``field``: no fragment, and the right protocol."""
+    """Return the facts that follow from the presence of ``field``: not a fragment, and its protocols."""
     icmp = Protocol.ICMP if family is Family.IP else Protocol.ICMPV6
     match field:
         case Field.SPORT | Field.DPORT:
@@ -98,7 +98,7 @@ def _means(field: Field, family: Family) -> tuple[tuple[Field, IntervalSet], ...
 
 
 def refine(facts: Facts, tests: Iterable[Test], family: Family) -> Facts:
-    """Return the facts after all ``tests`` have held."""
+    """Return the facts about packets that pass all ``tests``."""
     known: dict[Field, IntervalSet] | None = None
     for test in tests:
         if not isinstance(test, FieldTest) or test.field not in _STABLE:
@@ -168,7 +168,7 @@ def entry_facts(program: Program) -> dict[str, Facts]:
 
 
 def _agreed(calls: Sequence[Facts]) -> Facts:
-    """Return the facts on which all calls agree. One union for all: thousands of services call one chain."""
+    """Return the facts on which all calls agree; one union, as thousands of services may call it."""
     if not calls:
         return NOTHING
     first = calls[0]
@@ -192,12 +192,12 @@ def _calls(chain: LoweredChain, known: Facts, family: Family) -> Iterable[tuple[
 
 
 def facts_of_key(fields: tuple[Field, ...], key: tuple[Value, ...]) -> tuple[FieldTest, ...]:
-    """Return the tests that a lookup's key stands for."""
+    """Return the tests that are equivalent to a lookup's key."""
     return tuple(FieldTest(field=field, values=(value,)) for field, value in zip(fields, key, strict=True))
 
 
 def facts_of(statement: Statement, alternative: Apply | Entry | Branch) -> tuple[FieldTest, ...]:
-    """Return the tests that an alternative adds to those of its statement: the key of an entry."""
+    """Return the tests that an alternative adds to its statement: those of an entry's key."""
     if isinstance(statement, Lookup) and isinstance(alternative, Entry):
         return facts_of_key(statement.fields, alternative.key)
     return ()

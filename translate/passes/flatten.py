@@ -1,16 +1,16 @@
 """``flatten``: Ruleset → Program, rule by rule.
 
-*Before*: the Ruleset as read; every jump names a chain of its own table, and no chain that is alive
-reaches itself (``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
+*Before*: the Ruleset as read; every jump names a chain of its own table, and no live chain reaches itself
+(``translate.read`` refuses both, as ``mark_source_chains`` in ``x_tables`` does).
 
 *After*: one chain per chain, one :class:`Apply` per rule, in the same order; jumps carry qualified
 names; a built-in chain knows its hook, priority and policy. A bucket of ``-m limit`` has the name of its
 chain and a number, so that copies of its rule share it. Tables come in the order of
 ``TABLE_HOOKS``, whatever the order of the input.
 
-*Why the meaning is preserved*: nothing is merged or moved, and nothing dropped but where a dead chain
-reaches itself: of such a table only what is alive is left (:mod:`translate.ir.live`). The order of tables
-in the input means nothing to the kernel, which runs built-in chains by hook priority.
+*Why the meaning is preserved*: nothing is merged or moved. Only in a table where a dead chain reaches itself
+are the dead chains and rules dropped (:mod:`translate.ir.live`). The order of tables in the input has no
+effect in the kernel, which runs built-in chains by hook priority.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ __all__ = ["flatten"]
 def flatten(ruleset: Ruleset) -> Program:
     """Return the Program that has one statement per rule.
 
-    Raises UnsupportedError that names every rule of which the input hides something, or whose
-    ipset was not given.
+    Raises UnsupportedError with every rule that has unknown parts or tests an ipset that was not given.
     """
     refusals = [
         Refusal(rule.origin, "translate", one.feature, one.reason) for rule, one in ruleset.unknowns()
@@ -95,7 +94,7 @@ def flatten(ruleset: Ruleset) -> Program:
 
 
 def _without_loops(table: Table) -> Sequence[Chain]:
-    """Return the chains of a table, none of which reaches itself."""
+    """Return the chains of a table: all, or only the live ones if a chain reaches itself."""
     if not has_loop(table.chains):
         return table.chains
     live = live_chains(table.chains)

@@ -1,17 +1,17 @@
-"""``gather``: move rules that one lookup can hold next to each other, if no packet notices.
+"""``gather``: move rules that can share a lookup next to each other, if that has no effect on packets.
 
 *Before*: a normalised Program.
 
-*After*: in each chain, a rule stands behind the last earlier rule that tests the same fields and shares its
-other tests, if it may be moved there; ``lookup`` makes one lookup of both. kube-proxy writes the refusals
-service by service, for an address and a node port in turn. Without this pass there would be as many
-lookups as services.
+*After*: in each chain, a rule follows the last earlier rule that tests the same fields and shares its other
+tests, if it may be moved there; ``lookup`` makes one lookup of both. kube-proxy writes the refusals service
+by service, for an address and a node port in turn. Without this pass there would be as many lookups as
+services.
 
 *Why the meaning is preserved*: a rule moves up past one rule at a time, and two neighbours may be
 swapped when either
 
-* no packet matches both, because they compare the same header field with different values. The one that
-  matches does the same in either order: the other one has no effect, and no action changes a header field
+* no packet matches both, because they compare the same header field with different values. The rule that
+  matches does the same in either order, because the other has no effect and no action changes a header field
   before control comes back; or
 * both have the same action, and it ends the table for the packet.
 
@@ -32,17 +32,17 @@ __all__ = ["gather"]
 _TELLING: Final = frozenset(
     {Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT, Field.ICMP_TYPE, Field.IIF, Field.OIF}
 )
-"""Fields that nothing changes before control comes back, so that different values exclude each other."""
+"""Fields that no action changes before control comes back; rules with different values are disjoint."""
 
 _MOST_KINDS: Final = 16
-"""The most kinds of rules that a rule is moved past, so that the cost stays linear."""
+"""The most kinds of rules past which a rule is moved, so that the cost stays linear."""
 
 _Fields = tuple[Field, ...]
 
 
 @dataclass(slots=True)
 class _Kind:
-    """Consecutive rules that one lookup can hold, and their actions by the values of some fields."""
+    """Consecutive rules that can share a lookup, and their actions by the values of some fields."""
 
     shape: object
     fields: _Fields
@@ -84,14 +84,14 @@ class _Kind:
 
 
 def _either(some: tuple[Action, ...] | None, others: tuple[Action, ...] | None) -> tuple[Action, ...] | None:
-    """Return the common actions of two groups of rules: () for no rule, None for different actions."""
+    """Return the common actions of two groups of rules: () for no rule, None if they differ."""
     if not some or not others:
         return None if some is None or others is None else some or others
     return some if some == others else None
 
 
 def gather(program: Program) -> Program:
-    """Return the Program with rules of a kind next to each other."""
+    """Return the Program with rules of the same kind next to each other."""
     context = Context(program)
     return replace(program, chains=tuple([_chain(chain, context) for chain in program.chains]))
 
@@ -125,7 +125,7 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
 
 
 def _points(candidate: Candidate | None) -> tuple[tuple[Key, ...] | None, _Fields]:
-    """Return the values that a rule requires of header fields, None if one is an interval; and the fields."""
+    """Return the values of header fields that a rule requires (None for an interval), and the fields."""
     if candidate is None:
         return None, ()
     at = [i for i, f in enumerate(candidate.shape.fields) if f in _TELLING]

@@ -2,11 +2,11 @@
 
 *Before*: a chain that calls another, in a Program in which no chain reaches itself.
 
-*After*: it does not call that chain any more.
+*After*: the chain without this call.
 
-*Why the meaning is preserved*: the tests of the call stand before those of each statement of the chain. They
-can be evaluated repeatedly (``plain``), and neither the chain nor the call changes a field that they read,
-so they hold for all of its statements or for none. At the end of a chain that was reached by a goto,
+*Why the meaning is preserved*: the tests of the call are put before those of each statement of the chain.
+They can be evaluated repeatedly (``plain``), and neither the chain nor the call changes a field that they
+read, so they hold for all of its statements or for none. At the end of a chain that was reached by a goto,
 control returns from the caller as well, so a ``Return`` with the same tests is added there. A chain that is
 reached by a jump must come back only at its end, unless the jump is the last statement of the caller, where
 ``Return`` and ``Goto`` lead to the same place.
@@ -39,7 +39,7 @@ __all__ = ["inline"]
 def inline(
     caller: LoweredChain, chain: LoweredChain, changed: Mapping[str, frozenset[Field]]
 ) -> LoweredChain | None:
-    """Return ``caller`` with its calls of ``chain`` written out; None where that cannot be.
+    """Return ``caller`` with its calls of ``chain`` replaced; None if that is not possible.
 
     ``changed`` has the fields that each chain may change (``control.changed_fields``).
     """
@@ -62,7 +62,7 @@ def _written_out(
             return None
         written += _called(statement, chain)
         if isinstance(statement.actions[-1], Goto) and not statement.tests:
-            break  # nothing behind it is reached
+            break  # nothing after it is reached
     return tuple(written)
 
 
@@ -90,7 +90,7 @@ def _reads(test: Test, changed: frozenset[Field]) -> bool:
     if isinstance(test, SetTest):
         return False  # addresses and ports, which no effect changes
     assert isinstance(test, FieldTest)
-    # A packet that is not tracked any more has no data of its connection.
+    # A packet that becomes UNTRACKED loses the data of its connection.
     return test.field in changed or (test.field.is_connection and Field.CT_STATE in changed)
 
 

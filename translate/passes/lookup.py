@@ -6,15 +6,15 @@
 remaining tests and have distinct constants are replaced by one :class:`Lookup`. A field that all of them
 compare with the same value is a test and no part of the key, but protocol and ports stay together.
 
-*Why the meaning is preserved*: distinct constants cannot both match, so the order of the rules does
-not matter, *provided the packet still has the same key when the rules after the matching one are
-reached*. So no action of the run, with all chains that it may call, changes a key's field before
-control comes back (``nft -o`` gets this wrong with marks). Then every later rule of the run fails on
-the key, even if fields of the shared tests have changed, and the lookup goes on behind the run as
-the rules do. Of two rules with the same key the second is dead if the first is proven to leave the
-chain or to end the table (``control.leaves``); otherwise the run ends before it. Tests with state or
-chance are not shared. Nor is an ``AnyOf``, for which emitters use a separate chain: a ``return`` in a map
-would only return from that chain. A packet that lacks a field fails every rule, and has no entry.
+*Why the meaning is preserved*: distinct constants cannot both match, so the order of the rules does not
+matter, *provided the packet still has the same key when the rules after the matching one are reached*. So no
+action of the run, nor any chain that it may call, changes a field of the key before control comes back (``nft
+-o`` gets this wrong with marks). Then every later rule of the run fails on the key, even if fields of the
+shared tests have changed, and the lookup continues after the run as the rules do. Of two rules with the same
+key the second is dead if the first is proven to leave the chain or to end the table (``control.leaves``);
+otherwise the run ends before it. Tests with state or chance are not shared. Nor is an ``AnyOf``, for which
+emitters use a separate chain: a ``return`` in a map would only return from that chain. A packet that lacks a
+field fails every rule, and has no entry.
 
 Keys of several fields are points, so that emitters can hash them; a key of one field may be
 intervals, which must be disjoint.
@@ -65,12 +65,12 @@ KEY_FIELDS: Final = (
     Field.FIB_SADDR_TYPE,
     Field.FIB_DADDR_TYPE,
 )
-"""The fields that can be part of a key, in their order in it."""
+"""The fields that can be part of a key, in the order of a key."""
 
 _PORTS: Final = (Field.SPORT, Field.DPORT)
 
 _MOST_KEYS: Final = 64
-"""The most entries that one rule with lists of values (``multiport``) is spread over."""
+"""The greatest number of entries for one rule with lists of values (``multiport``)."""
 
 Key = tuple[Value, ...]
 """One value per field."""
@@ -86,7 +86,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule that may be part of a lookup: the keys that it would add, and its shared tests."""
+    """A rule that may be part of a lookup: the keys that it would add, and its other tests."""
 
     shape: _Shape
     shared: tuple[Test, ...]
@@ -96,7 +96,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class _Run:
-    """A growing run: its entries, and the keys that are taken."""
+    """A growing run: its entries and their keys."""
 
     first: Candidate
     entries: dict[Key, Entry] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class _Run:
     rules: int = 0
 
     def clash(self, key: Key) -> Entry | bool:
-        """Return the entry with the same key, True when ``key`` overlaps another one, or False."""
+        """Return the entry with the same key, True if ``key`` overlaps another key, or False."""
         same = self.entries.get(key)
         if same is not None:
             return same
@@ -172,7 +172,7 @@ def _chain(chain: LoweredChain, context: Context) -> LoweredChain:
 
 
 def _tested_fields(statement: Statement) -> frozenset[Field] | None:
-    """Return the fields that the statement tests, None if it is no rule; one run tests the same fields."""
+    """Return the fields that a rule tests, None for other statements; the rules of a run test the same."""
     if not isinstance(statement, Apply):
         return None
     return frozenset([test.field for test in statement.tests if isinstance(test, FieldTest)])
@@ -206,7 +206,7 @@ def _is_key(test: FieldTest) -> bool:
 
 
 def _few(value: Value) -> bool:
-    """Return whether the value is a point, or two that canonical form has joined (ports 80 and 81)."""
+    """Return whether the value is a point, or two points that canonical form has joined (ports 80 and 81)."""
     return isinstance(value, Name) or value.size <= 2
 
 
@@ -226,7 +226,7 @@ def _values(test: FieldTest, *, single: bool) -> list[Value]:
 
 
 def _extend(run: _Run, candidate: Candidate, chain: str, context: Context) -> bool:
-    """Add the candidate's keys to the run; when that is unsound, return False and change nothing."""
+    """Add the candidate's keys to the run; if that would be unsound, return False and change nothing."""
     if run.first.shape != candidate.shape:
         return False
     new: list[Entry] = []

@@ -2,18 +2,18 @@
 
 *Before*: any verified Program.
 
-*After*: a statement's tests name each field (with one mask) at most once, except next to tests
-with state; values are sorted, disjoint and non-adjacent; no test holds for every packet, alone or
-given the others; no statement's tests contradict each other. No statement jumps to a chain that
-does the same to every packet (``KUBE-MARK-MASQ``): its actions stand there instead.
+*After*: a statement's tests name each field (with one mask) at most once, except next to tests with state;
+values are sorted, disjoint and non-adjacent; no test holds for every packet, alone or given the others; no
+statement's tests contradict each other. No statement jumps to a chain that does the same to every packet
+(``KUBE-MARK-MASQ``): it has the actions of that chain instead.
 
-*Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and
-may be intersected; a test is dropped only where the others imply it, and a statement only where no
-packet can pass. A test on a field that may be absent also tests that the field is present, so it
-never counts as a test that always holds. Draws are independent and never merged. Tests are not moved
-across a ``Recent``, ``Account`` or ``HashLimit``, and those beside an ``Nth`` or ``Limit`` keep their order:
-the tests before it decide which packets it sees. A chain without tests does the same to each packet: behind a
-jump to it control goes on (unless its last action ends the table), behind a goto it returns to the caller.
+*Why the meaning is preserved*: all tests of a statement read the same packet, so they commute and may be
+intersected; a test is dropped only where the others imply it, and a statement only where no packet can pass.
+A test on a field that may be absent also tests that the field is present, so it never counts as a test that
+always holds. Draws are independent and never merged. Tests are not moved across a ``Recent``, ``Account`` or
+``HashLimit``, and those beside an ``Nth`` or ``Limit`` keep their order: the tests before it decide which
+packets it sees. A chain without tests does the same to each packet: after a jump to it control continues
+(unless its last action ends the table), after a goto it returns to the caller.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _HEADER_FIELDS: Final = frozenset(
 _BOUND_FIELDS: Final = _HEADER_FIELDS | {Field.FRAGMENT, Field.L4PROTO}
 _REPEATABLE: Final = (FieldTest, AnyOf, SetTest)
 _MOST_ACTIONS: Final = 64
-"""The most actions of an inlined chain: each level of chains may double them."""
+"""The greatest number of actions of an inlined chain, because each level of chains may double them."""
 
 
 def normalise(program: Program) -> Program:
@@ -110,7 +110,7 @@ def _rebuilt(
 
 
 def _body(statements: list[Statement]) -> tuple[Action, ...] | None:
-    """Return the actions of a chain that does the same few actions to every packet; else None."""
+    """Return the actions of a chain that does the same few actions to every packet, otherwise None."""
     actions: list[Action] = []
     for statement in statements:
         if not isinstance(statement, Apply) or statement.tests:
@@ -139,9 +139,9 @@ def _inlined(actions: tuple[Action, ...], bodies: dict[str, tuple[Action, ...]])
 
 
 def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | None:
-    """Return the tests in canonical form, or None when no packet can pass them all.
+    """Return the tests in canonical form, or None if no packet can pass them all.
 
-    Tests that are canonical already are returned as they are, the same tuple.
+    Tests that are already canonical are returned as the same tuple.
     """
     for test in tests:
         if isinstance(test, (Recent, Account, HashLimit)):
@@ -165,7 +165,7 @@ def canonical(tests: tuple[Test, ...], family: Family) -> tuple[Test, ...] | Non
 
 
 def _consistent(tests: list[Test], family: Family) -> list[Test] | None:
-    """Return the tests without those that the presence of a header implies; None if they contradict."""
+    """Return the tests without those that the presence of a header implies; None if one contradicts it."""
     fields = [test.field for test in tests if isinstance(test, FieldTest)]
     bound = tuple(
         test
@@ -180,7 +180,7 @@ def _consistent(tests: list[Test], family: Family) -> list[Test] | None:
 
 @lru_cache(maxsize=4096)
 def _needed(tests: tuple[FieldTest, ...], family: Family) -> tuple[FieldTest, ...] | None:
-    """Return the tests that the others do not imply, or None when no packet can pass them all."""
+    """Return the tests that the others do not imply, or None if no packet can pass them all."""
     if impossible(refine(NOTHING, tests, family)):
         return None
     index = 0
@@ -209,7 +209,7 @@ def _around(tests: tuple[Test, ...], index: int, family: Family) -> tuple[Test, 
 
 
 def _single(test: Test, family: Family) -> Test | bool:
-    """Return a test in canonical form; True or False when it holds for every packet or for none."""
+    """Return a test in canonical form; True or False if it holds for every packet or for none."""
     match test:
         case FieldTest():
             return _field_test(test, family)
@@ -258,7 +258,7 @@ def _possible(values: IntervalSet, mask: int | None, whole: IntervalSet) -> Inte
     values = intersection(values, whole)
     if mask is None:
         return values
-    # Bits outside the mask are zero: a point there is never reached; a wider interval stays.
+    # (field & mask) has no bits outside the mask, so such a point never matches; an interval may.
     return tuple(v for v in values if not v.is_point or v.low & ~mask == 0)
 
 
@@ -298,7 +298,7 @@ def _united(parts: list[FieldTest]) -> list[FieldTest]:
 
 
 def _merge(tests: list[Test], family: Family) -> list[Test] | None:
-    """Intersect field tests on the same field and mask; None when nothing is left of one."""
+    """Intersect field tests on the same field and mask; None if no value is left."""
     keys = [(test.field, test.mask) for test in tests if isinstance(test, FieldTest)]
     if len(set(keys)) == len(keys):
         return tests

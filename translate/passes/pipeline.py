@@ -43,7 +43,7 @@ LEVELS: Final = MappingProxyType[int, tuple[Pass, ...]]({0: (), 1: _ONE, 2: _TWO
 def pass_names(level: int) -> tuple[str, ...]:
     """Return the names of a level's passes in their order, ``flatten`` first.
 
-    A pass that runs again has its number behind its name: ``prune``, ``prune-2``.
+    A pass that runs again has a number after its name: ``prune``, ``prune-2``.
     """
     names = [step.__name__ for step in (flatten, *LEVELS[level])]
     counts = [names[: at + 1].count(name) for at, name in enumerate(names)]
@@ -54,9 +54,9 @@ def pass_names(level: int) -> tuple[str, ...]:
 def lower(ruleset: Ruleset, *, level: int, after: str | None = None) -> Program:
     """Return the Program of ``ruleset`` at an optimisation level of :data:`LEVELS`.
 
-    Every level means the same; the levels differ in how much an emitter can put into maps.
-    With ``after``, one of :func:`pass_names`, the Program is the one behind that pass, of every rule.
-    Raises ValueError for a level or a pass that does not exist.
+    Every level means the same; the levels differ in how much an emitter can put into maps. With ``after``,
+    one of :func:`pass_names`, the result is the Program after that pass, with every rule. Raises ValueError
+    for a level or a pass that does not exist.
     """
     if level not in LEVELS:
         raise ValueError(f"no optimisation level {level}; there are {', '.join(map(str, LEVELS))}")

@@ -2,14 +2,14 @@
 
 *Before*: any verified Program.
 
-*After*: every statement has an effect, and none stands behind one that always leaves the chain. No chain is
-unreachable (``KUBE-KUBELET-CANARY``) or empty, except base chains that matter by themselves.
+*After*: every statement has an effect, and none follows a statement that always leaves the chain. No chain is
+unreachable (``KUBE-KUBELET-CANARY``) or empty, except base chains that have an effect by themselves.
 
-*Why the meaning is preserved*: a jump to an empty chain comes straight back, a goto to one is a
-return, and a return at the end of a chain is the same as its end. A base chain without statements
-lets everything pass when its policy is ACCEPT; with policy DROP it stays. Base chains of nat always
-stay: because they exist, the kernel gives every connection a NAT binding at their hooks, which
-resolves clashing tuples even where no rule matches (``nf_nat_alloc_null_binding``).
+*Why the meaning is preserved*: a jump to an empty chain returns at once, a goto to one is a return, and a
+return at the end of a chain is the same as its end. A base chain without statements lets everything pass when
+its policy is ACCEPT; with policy DROP it stays. Base chains of nat always stay: because they exist, the
+kernel gives every connection a NAT binding at their hooks, which resolves clashing tuples even where no rule
+matches (``nf_nat_alloc_null_binding``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def prune(program: Program) -> Program:
     """Return the Program without statements and chains that have no effect."""
     slim: dict[str, LoweredChain] = {}
     empty: set[str] = set()
-    # Chains that are unreachable now stay so; after ``template`` these are nearly all.
+    # Chains that are unreachable now remain so; after ``template`` these are most chains.
     for chain in callees_first(program, [chain for chain in program.chains if chain.hook is not None]):
         statements = _statements(chain, empty)
         slim[chain.name] = holding(chain, statements)
@@ -81,7 +81,7 @@ def _statements(chain: LoweredChain, empty: set[str]) -> list[Statement]:
 
 
 def _slim(statement: Statement, empty: set[str]) -> Statement | None:
-    """Return the statement without jumps to empty chains, itself if it has none, None if nothing is left."""
+    """Return the statement without jumps to empty chains (itself if it has none); None if nothing is left."""
     match statement:
         case Apply():
             actions = _without_empty(statement.actions, empty)
@@ -108,8 +108,7 @@ def _slim(statement: Statement, empty: set[str]) -> Statement | None:
 
 
 def _leaves_traces(statement: Statement) -> bool:
-    """Return whether the tests have an effect: they may change a list of ``-m recent``, take from a
-    bucket that others share, or count."""
+    """Return whether the tests may change a list of ``-m recent``, take from a shared bucket, or count."""
     return any(isinstance(test, (Recent, Account, HashLimit)) for test in statement.tests)
 
 

@@ -1,12 +1,12 @@
-"""The lists of ``-m recent`` in a Program, each with the requirements of all its rules.
+"""The lists of ``-m recent`` in a Program, each with its use in all rules.
 
 xt_recent keeps several times for each address; emitters keep only the last one. That is exact when no
 rule counts packets (``--hitcount`` above 1) or compares TTLs (``--rttl``). Then a list is a map from address
 to the time at which it was last seen, and ``--seconds N`` tests whether that was at most N seconds ago.
 
-``--reap`` removes addresses that are too old. No rule can tell such an address from an absent one if every
-check of the list has the same ``--seconds`` and no rule tests for mere presence. ``--remove`` does, and so
-does a negated ``--update``, which refreshes an address that is present but too old
+``--reap`` removes addresses that are too old. No rule distinguishes such an address from an absent one if
+every check of the list has the same ``--seconds`` and no rule tests only for presence. ``--remove`` tests for
+presence, and so does a negated ``--update``, which refreshes an address that is present but too old
 (``recent_mt``, ``recent_entry_reap``).
 """
 
@@ -19,18 +19,18 @@ from translate.ir import NOWHERE, Field, Origin, Program, Recent, RecentMode
 __all__ = ["CAPACITY", "RecentList", "changes_list", "inexact", "recent_lists"]
 
 CAPACITY = 100
-"""Addresses that a list of ``xt_recent`` holds by default; one more evicts the oldest."""
+"""The default capacity of a list of ``xt_recent`` in addresses; one more evicts the oldest."""
 
 _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentList:
-    """One list. ``origin`` is the first rule that adds addresses to it; without one, the first that names it.
+    """A list. ``origin`` is the first rule that adds addresses to it, or else the first that names it.
 
     With fields in ``key`` there is one list for each value of these fields. ``filled``: a rule adds
     addresses. ``seconds``: the distinct timeouts of its checks, in order, None for no timeout. ``reaped``: a
-    check has ``--reap``. ``asks_presence``: a rule tests whether an address is present, however old.
+    check has ``--reap``. ``asks_presence``: a rule tests whether an address is present at any age.
     """
 
     name: str
@@ -86,12 +86,12 @@ def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
 
 
 def changes_list(test: Recent) -> bool:
-    """Return whether the test changes the list; ``--reap`` has no effect that a rule can detect."""
+    """Return whether the test changes the list; no rule can detect the effect of ``--reap``."""
     return test.mode is not RecentMode.RCHECK
 
 
 def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
-    """Return feature and reason if a map of last times cannot represent the list, or None."""
+    """Return feature and reason if a map of last-seen times cannot represent the list, otherwise None."""
     if test.hitcount is not None and test.hitcount > 1:
         return "recent-hitcount", f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
     if test.rttl:

@@ -1,4 +1,4 @@
-"""``template``: chains that differ in constants alone become one chain, whose constants are looked up.
+"""``template``: chains that differ only in constants become one chain, whose constants are looked up.
 
 *Before*: a Program of lookups and draws (``lookup``, ``choose``), pruned.
 
@@ -15,27 +15,26 @@ lookup by mark or by conntrack state is no dispatcher.) Inside the copy,
 
 * a test that holds for every packet with the key is left out, and so is a statement that no such packet
   passes;
-* an entry keyed by *k* applies exactly to the packets of this copy. So ``Lookup(F, {k: A, k': A'})`` in
-  the chain that replaces the copies of *k* and *k'* does *A* for the one and *A'* for the other, **provided
-  that no key has two copies in one chain**. The place of a copy is its shape and the path to it from the
-  dispatcher (the number of the callee, where there are several). Two copies of one key at the same
-  place would be callee and caller, but the shape of a caller contains that of its callee.
+* an entry keyed by *k* applies exactly to the packets of this copy. So ``Lookup(F, {k: A, k': A'})`` in the
+  chain that replaces the copies of *k* and *k'* does *A* for *k* and *A'* for *k'*, **provided that no key
+  has two copies in one chain**. The place of a copy is its shape and the path to it from the dispatcher (the
+  number of the callee, if there are several). Two copies of one key at the same place would be callee and
+  caller, but the shape of a caller contains that of its callee.
 
-Marks stay where they are: the chain that the packet is in determines the endpoint that was drawn. So the
-hairpin mark is still set before the DNAT, and nothing that reads the mark in between sees a difference
-(policy routing, a rule in another table, another program). Draws are left as ``choose`` made them.
+Marks are not used for this: the chain that the packet is in determines the endpoint that was drawn. So the
+hairpin mark is still set before the DNAT, and readers of the mark in between see no difference (policy
+routing, a rule in another table, another program). Draws are left as ``choose`` made them.
 
 Entries that do not qualify are left as they were:
 
-* **state that belongs to a rule**: copies of a rule with a counter (``statistic --mode nth``, and every
-  test that this pass does not know) would each count for themselves, and rules that become one would
-  count together;
+* **state that belongs to a rule**: copies of a rule with a counter (``statistic --mode nth``, and every test
+  that this pass does not know) would count separately, and rules that become one would count together;
 * **lists of** ``-m recent`` **that two keys reach**: the lists of a shape become one list with the
-  dispatcher's fields in front of the address (:attr:`Recent.key`). Its parts are separate lists only if every
-  rule that names a list is reached by one key and through this dispatcher. A service with a cluster address
-  and a node port has one list per endpoint for both, and keeps its chains;
+  dispatcher's fields before the address (:attr:`Recent.key`). Its parts are separate lists only if every rule
+  that names a list is reached by one key and through this dispatcher. A service with a cluster address and a
+  node port has one list per endpoint for both, and keeps its chains;
 * keys that are not points, and entries that do not end in a jump or goto;
-* trees that share no place with another key's: nothing would be saved.
+* trees of copies that share no place with the tree of another key: nothing would be saved.
 
 A chain that nearly all keys reach and that does not test the fields of the key (a chain that logs and drops)
 is called instead of copied, which is always sound. So are chains with a dispatcher of their own, which was
@@ -77,10 +76,10 @@ from translate.passes.templatenames import Place, chain_names, dispatcher_label,
 __all__ = ["template"]
 
 _DISPATCHING: Final = frozenset({Field.SADDR, Field.DADDR, Field.L4PROTO, Field.SPORT, Field.DPORT})
-"""The fields of a dispatcher: header fields, which nothing but NAT changes."""
+"""The fields of a dispatcher: header fields, which only NAT changes."""
 
 _SHARED: Final = 64
-"""A chain that does not test the key is called as it is when more keys than this reach it, or all."""
+"""A chain that does not test the key is called unchanged if more keys than this, or all keys, reach it."""
 
 _Key = tuple[Value, ...]
 
@@ -104,7 +103,7 @@ def template(program: Program) -> Program:
 
 
 def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
-    """Return the entries that a template may replace: the chain that each calls, by its number."""
+    """Return the entries that a template may replace: the number of each, and the chain that it calls."""
     return {
         index: entry.actions[-1].chain
         for index, entry in enumerate(lookup.entries)
@@ -116,7 +115,7 @@ def _jumps(lookup: Lookup, program: Program) -> dict[int, str]:
 
 @dataclass(slots=True)
 class _Tree:
-    """One entry's copies, each at its place. ``lists`` are those of ``-m recent`` that they name."""
+    """The copies for one entry, by place. ``lists`` are the lists of ``-m recent`` that they name."""
 
     key: _Key
     root: str
@@ -128,8 +127,8 @@ class _Tree:
 class _Work:
     """The Program before the pass, and its changes so far.
 
-    ``covered`` are the chains that templates replace. ``kept`` are those that are called and not copied,
-    because a dispatcher in them or below them has been treated.
+    ``covered`` are the chains that templates replace. ``kept`` are chains that are called and not copied,
+    because a dispatcher in them or below them was treated before.
     """
 
     program: Program
@@ -167,7 +166,7 @@ class _Work:
     # One dispatcher.
 
     def treat(self, name: str, index: int, jumps: Mapping[int, str], label: str) -> None:
-        """Replace the chains that one lookup jumps to by templates, where that saves chains.
+        """Replace the chains that one lookup jumps to by templates, if that saves chains.
 
         Their names begin with ``label``.
         """
@@ -218,7 +217,7 @@ class _Work:
         self._keep(name)
 
     def _shared(self, fields: tuple[Field, ...], roots: Iterable[str]) -> set[str]:
-        """Return the chains that do not test these fields and that very many of the roots reach."""
+        """Return the chains that do not test these fields and that very many, or all, of the roots reach."""
         reached: dict[str, int] = {}
         count = 0
         for root in roots:
@@ -250,7 +249,7 @@ class _Work:
     # Lists of -m recent.
 
     def _profile(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of rules on a list, without its name."""
+        """Return the use of a list by rules, without its name."""
         return tuple(sorted({repr(replace(test, name="")) for _, test in self.lists[name]}))
 
     def _is_its_own(self, name: str, tree: _Tree) -> bool:
@@ -326,7 +325,7 @@ def _merged(
 
 
 def _place(origin: Origin, members: Sequence[object]) -> Origin:
-    """Return the origin of a statement for all members, which is that of the first member."""
+    """Return the origin of a statement for all members: that of the first member."""
     return origin.of_several() if len(members) > 1 else origin
 
 
@@ -340,7 +339,7 @@ def _same(rows: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _is_own(row: Row) -> bool:
-    """Return whether the row names one address or port; that is looked up even if all copies agree on it.
+    """Return whether the row names one address or port, which is looked up even if all copies agree on it.
 
     Otherwise the first service with another endpoint would change the chain instead of an entry.
     """

@@ -1,12 +1,12 @@
 """Names of the chains and lists that ``template`` makes.
 
-A name says which chain dispatches to it, what the chain does, and which shape it has: ``nat/KUBE-SERVICES 3
-endpoints 70ab``, ``nat/KUBE-SERVICES endpoint 2 eb18``. It follows from the dispatcher and the shape alone,
-so that it stays while other services come and go, and does not depend on lines. The four digits tell shapes
-apart that do about the same (with and without a mark, say). A chain that stands for the second endpoint of
-services with two and with three is one chain: hence no "of 3".
+A name has the dispatching chain, a description of the chain, and a digest of its shape: ``nat/KUBE-SERVICES 3
+endpoints 70ab``, ``nat/KUBE-SERVICES endpoint 2 eb18``. It depends only on the dispatcher and the shape, so
+it does not change when other services or lines do. The digest distinguishes shapes with the same description
+(with and without a mark, for example). One chain is the second endpoint of services with two and with three
+endpoints, so names do not have "of 3".
 
-Names hold blanks, which no chain of x_tables has in its name.
+Names contain spaces, which names of x_tables chains cannot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from translate.passes.copies import Copy
 __all__ = ["Place", "chain_names", "dispatcher_label", "list_name"]
 
 Place = tuple[str, tuple[int, ...]]
-"""A shape and the path to it (which callee of which callee): the copies there become one chain."""
+"""A shape and the path to it (the number of the callee at each call); the copies there become one chain."""
 
 _DIGITS = 4
 
@@ -32,7 +32,7 @@ def dispatcher_label(chain: str, number: int) -> str:
 
 
 def chain_names(label: str, copies: Mapping[Place, Copy]) -> dict[Place, str]:
-    """Return the name of the chain for each place; ``copies`` has one copy for each."""
+    """Return the name of the chain for each place; ``copies`` has one copy for each place."""
     names = {place: _name(label, place, copy, _DIGITS) for place, copy in copies.items()}
     uses = Counter(names.values())
     return {
@@ -42,9 +42,9 @@ def chain_names(label: str, copies: Mapping[Place, Copy]) -> dict[Place, str]:
 
 
 def list_name(label: str, number: int, profile: tuple[str, ...]) -> str:
-    """Return the name of a list of ``-m recent`` for many keys, the one ``number`` (from 0) of each.
+    """Return the name of a list of ``-m recent`` that replaces list ``number`` (from 0) of many keys.
 
-    ``profile`` is what rules ask of it.
+    ``profile`` is its use by rules.
     """
     digest = blake2s(f"{label} {profile}".encode(), digest_size=_DIGITS // 2).hexdigest()
     return f"{label.rpartition('/')[2]} list {number + 1} {digest}"
@@ -56,7 +56,7 @@ def _name(label: str, place: Place, copy: Copy, digits: int | None) -> str:
 
 
 def _words(copy: Copy) -> str:
-    """Return words that describe a chain; they follow from its shape."""
+    """Return words that describe a chain, given its shape."""
     for part in copy.parts:
         if isinstance(part.statement, Choose):
             count = len(part.statement.branches)

@@ -1,7 +1,7 @@
 """The invariants of every Program, checked by the tests after each pass.
 
-A pass that breaks one of these has a bug; no input can be the reason. So :func:`lower` does not call
-:func:`verify`; the tests do.
+If a pass breaks an invariant, the pass is wrong, never its input. So the tests call :func:`verify`, and
+:func:`lower` does not.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class VerifyError(AssertionError):
 
 
 def verify(program: Program) -> Program:
-    """Return ``program`` as it is, or raise :class:`VerifyError` naming everything wrong with it.
+    """Return ``program`` unchanged, or raise :class:`VerifyError` with all its faults.
 
-    Checked: chain names are unique; jumps go to a chain without a hook in the same table; no chain
-    reaches itself; base chains stand at a hook of their table with its priority and have a policy;
-    at most one verdict per action list, and last; lookup keys fit their fields and are pairwise
-    disjoint; weights are positive and sum to 2**31.
+    Checked: chain names are unique; jumps go to a chain without a hook in the same table; no chain reaches
+    itself; base chains stand at a hook of their table with its priority and have a policy; a list of actions
+    has at most one verdict, which is last; lookup keys fit their fields and are pairwise disjoint; weights
+    are positive and sum to 2**31.
     """
     problems = list(_problems(program))
     if problems:
