@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from translate.errors import NfparityError
 
 _SETUP: Final = Path(__file__).resolve().parents[1] / "vm" / "setup.sh"
 
-__all__ = ["Check", "Kind", "diagnose", "packages_to_install"]
+__all__ = ["Check", "Kind", "diagnose", "packages_to_install", "versions"]
 
 Kind = str
 """``machine``, ``program``, ``library``, ``backend``, or ``test`` for needs of the project's tests alone."""
@@ -78,6 +79,24 @@ def diagnose() -> tuple[Check, ...]:
         *_python(),
         *_backends(),
         *_programs("test", _TEST_PROGRAMS),
+    )
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return the names and versions of what a report of a fault should name; a missing tool is left out."""
+    loaders = {name: _PROGRAMS[name] for name in ("iptables-legacy-restore", "iptables-nft-restore", "nft")}
+    programs = ((check.name, check.detail) for check in _programs("program", loaders) if check.ok)
+    bindings = (
+        ("bcc", match[1])
+        for place in _PLACES
+        for file in Path("/").glob(f"{place}/bcc/version.py")
+        if (match := re.search(r"__version__ = '([^']+)'", file.read_text())) is not None
+    )
+    return (
+        ("kernel", platform.release()),
+        ("python", platform.python_version()),
+        *programs,
+        *bindings,
     )
 
 

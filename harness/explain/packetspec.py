@@ -10,7 +10,7 @@
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
 ``smac MAC`` and ``dmac MAC`` of the frame, ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or
 its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the packet enters at the interface of
-the route to its source. The default source port is 40000.
+the route to its source. The default source port is 40000. ``->`` is read as ``>``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def parse_packet(text: str, node: Node) -> Flow:
     except ValueError as e:
         raise words.error(str(e)) from None
     family, src, sport = _endpoint(words, "a source address")
-    if words.take("> between source and destination") != ">":
+    if words.take("> between source and destination") not in (">", "->"):
         raise words.error("expected > between source and destination")
     other, dst, dport = _endpoint(words, "a destination address")
     if other is not family:

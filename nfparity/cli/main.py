@@ -110,13 +110,31 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
+class _Version(argparse.Action):
+    """Prints the version of nfparity, then those of the kernel and of the tools that load rules."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from nfparity.doctor import versions
+
+        print(f"nfparity {VERSION}")
+        for name, version in versions():
+            print(f"{name:<24}{version}")
+        parser.exit()
+
+
 def _dispatch(words: list[str]) -> int:
     parser = Parser(
         prog="nfparity",
         description="Translate a node's iptables rules, and test the translation with packets.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"nfparity {VERSION}")
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="print the versions of nfparity and of its tools",
+    )
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary)

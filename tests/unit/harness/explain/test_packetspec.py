@@ -19,6 +19,7 @@ def test_forms(worker: Job) -> None:
     assert str(flow.first.packet) == "udp 10.244.0.5:40000 > 10.96.0.10:53"
     assert parse_packet("udp 10.244.0.5 > 10.96.0.10:53", worker.node).first.entry == "pod5"
     assert packet("udp 10.244.0.5 > 10.96.0.10:53", worker).sport == 40000
+    assert parse_packet("udp 10.244.0.5:40000 -> 10.96.0.10:53 in pod5", worker.node) == flow
     node = parse_packet("tcp 172.18.0.2:1 > 10.96.0.1:443 from node mark 0x4000 flags SA ttl 9", worker.node)
     assert node.first.entry is None
     assert (node.first.packet.mark, node.first.packet.ttl) == (0x4000, 9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -73,7 +74,9 @@ def test_every_command_has_an_example(command: str) -> None:
 def test_no_command_and_wrong_command() -> None:
     assert nfparity().returncode == 2
     assert nfparity("frobnicate").returncode == 2
-    assert nfparity("--version").stdout.startswith("nfparity ")
+    versions = [line.split(maxsplit=1) for line in nfparity("--version").stdout.splitlines()]
+    assert [name for name, _ in versions][:3] == ["nfparity", "kernel", "python"]
+    assert versions[1][1] == platform.release()
 
 
 @pytest.mark.parametrize(
