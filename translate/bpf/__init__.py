@@ -1,9 +1,10 @@
 """Program → a tc eBPF program: C text for BCC, plus the contents of its maps.
 
 :func:`emit` is the entry point. ``conditions``, ``actions``, ``lookups`` and ``statements`` render C as
-:class:`~translate.bpf.code.Code`: lines, and everything they need from the rest of the program. ``emit`` puts
-chains between the hand-written C of ``runtime``; ``tables`` declares the structures and maps that C shares
-with Python, ``structures`` their layout; ``change`` compares two translations.
+:class:`~translate.bpf.code.Code`: lines, and everything that they need from the rest of the program. ``emit``
+puts the chains between the two halves of the hand-written C of ``runtime``; ``tables`` declares the
+structures and maps that C shares with Python, ``structures`` their layout; ``change`` compares two
+translations.
 """
 
 from translate.bpf.change import BpfChange, LoadedMap, MapChange, change_between, change_maps

@@ -50,7 +50,7 @@ __all__ = ["NumberText", "action_code", "as_literal"]
 
 
 class NumberText(Protocol):
-    """Renders a number of an action in C: its literal, or its member of a map entry."""
+    """Renders a number of an action in C: as a literal, or as a member of a map entry."""
 
     def __call__(self, value: int, bits: int = 32) -> str:
         """Return the text of a number with this many bits."""
@@ -63,12 +63,12 @@ def as_literal(value: int, bits: int = 32) -> str:
 
 
 def action_code(actions: Sequence[Action], context: Context, number: NumberText = as_literal) -> Code:
-    """Return the code of actions, one after the other. Raises CannotExpress."""
+    """Return the code of actions in their order. Raises CannotExpress."""
     return Code.joined([_action(action, context, number) for action in actions])
 
 
 _REJECT_WITH_RESET: Final = 255
-"""In place of an ICMP code, as in ``types.h``."""
+"""Replaces an ICMP code, as in ``types.h``."""
 _CALL: Final = Needs(variables=frozenset({Variable.VERDICT}))
 _NOTRACK: Final = Needs(features=frozenset({Feature.NOTRACK}))
 _REUSE: Final = Needs(features=frozenset({Feature.REUSES_SOURCES}))
@@ -120,7 +120,7 @@ def _action(action: Action, context: Context, number: NumberText) -> Code:
         case Log() | NfLog() | Audit() | Trace():
             return Code(("; /* not logged */",))  # see untranslated_effects
         case Classify():
-            raise CannotExpress("classify", "the stack sets the priority anew after the program that routes")
+            raise CannotExpress("classify", "the stack sets the priority again after the program that routes")
         case FillChecksum():
             reason = "a tc program cannot compute a checksum that was left to the network card"
             raise CannotExpress("checksum", reason)

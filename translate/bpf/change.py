@@ -1,10 +1,10 @@
-"""Two tc programs → the map updates that make the first into the second, while packets pass.
+"""Two tc programs → the map updates that change the first into the second while packets pass.
 
-Maps have no transactions: a packet sees each entry as it was or as it will be. So entries are written in an
-order in which they never lead to a missing entry: a chain's maps before those of its callers, which is the
+Maps have no transactions: a packet may meet each entry before or after its update. So entries are written in
+an order in which no entry refers to a missing one: a chain's maps before those of its callers, which is the
 order of ``emit``. They are deleted in the reverse order.
 
-Another program is needed for chains of a shape that it does not have, or for more entries than a map takes.
+A new program is needed if chains have another shape, or for more entries than a map can have.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["BpfChange", "LoadedMap", "MapChange", "change_between", "change_maps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapChange:
-    """Entries of one map to write, with their values, and keys to delete; never both.
+    """Entries of one map to write, with their values, or keys to delete; never both.
 
-    Keys and values are as the C structures have them.
+    Keys and values are bytes as in the C structures.
     """
 
     name: str
@@ -32,9 +32,9 @@ class MapChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BpfChange:
-    """``steps``, in the order in which they have to be made; with ``replacement`` another program is needed.
+    """The ``steps`` of a change, in order; with ``replacement`` a new program is needed.
 
-    ``output`` is the translation that is loaded afterwards: the new entries, in maps of the old sizes.
+    ``output`` is the translation that is loaded afterwards: the new entries in maps of the old sizes.
     """
 
     output: BpfOutput
@@ -52,7 +52,7 @@ class BpfChange:
         return sum(len(step.deleted) for step in self.steps)
 
     def live(self) -> tuple[MapChange, ...]:
-        """Return the steps for a loaded program. Raises ValueError where another program is needed."""
+        """Return the steps for a loaded program. Raises ValueError if a new program is needed."""
         if self.replacement:
             raise ValueError("another program is needed")
         return self.steps
@@ -73,14 +73,14 @@ class BpfChange:
 
 @dataclass(frozen=True, slots=True)
 class LoadedMap:
-    """The contents of a loaded program's map, and the number of entries that it takes."""
+    """The contents of a loaded program's map, and the number of entries that it can have."""
 
     max_entries: int
     entries: Mapping[bytes, bytes]
 
 
 def change_between(old: BpfOutput, new: BpfOutput) -> BpfChange:
-    """Return the change that turns the maps of ``old``, as they are loaded, into those of ``new``."""
+    """Return the change from the loaded maps of ``old`` to those of ``new``."""
     if old.text != new.text:
         return BpfChange(output=new, replacement=True)
     return change_maps(
@@ -89,13 +89,13 @@ def change_between(old: BpfOutput, new: BpfOutput) -> BpfChange:
 
 
 def change_maps(loaded: Mapping[str, LoadedMap], new: BpfOutput) -> BpfChange:
-    """Return the change that turns the maps of a loaded program with the same text into those of ``new``."""
+    """Return the change from the maps of a loaded program with the same text to those of ``new``."""
     written: list[MapChange] = []
     deleted: list[MapChange] = []
     for now in _contents(new):
         was, after = loaded[now.name], dict(now.packed())
         before = was.entries
-        if len(before.keys() | after.keys()) > was.max_entries:  # what is deleted is deleted last
+        if len(before.keys() | after.keys()) > was.max_entries:  # deletions come last
             return BpfChange(output=new, replacement=True)
         fresh = _difference(after, before)
         stale = tuple(key for key in before if key not in after)

@@ -22,14 +22,14 @@ class Variable(Enum):
 
 
 class Feature(Enum):
-    """A behaviour of the runtime that is compiled only where rules use it; the value is its macro."""
+    """A behaviour of the runtime that is compiled only if rules use it; the value is its macro."""
 
     REUSES_SOURCES = "REUSES_SOURCES"
     """``get_unique_tuple`` looks for an earlier binding of the same source."""
     NOTRACK = "HAS_NOTRACK"
     """Some packets bypass connection tracking."""
     FRAMES = "READS_FRAMES"
-    """The kind of the frame, and the hardware address of its sender, are asked for."""
+    """Rules test the kind of the frame or the hardware address of its sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Declaration:
 
     @classmethod
     def of_map(cls, declared: DeclaredMap, comment: str) -> Self:
-        """Return the declarations of a map and of its key, with a comment above."""
+        """Return the declarations of a map and of its key, after a comment."""
         key = declared.key.inline() if isinstance(declared.key, Structure) else ""
         return cls((f"/* {comment} */", *([key] if key else []), *declared.declaration().splitlines()))
 
@@ -63,7 +63,7 @@ class Needs:
 
     @classmethod
     def of_all(cls, several: Iterable[Needs]) -> Self:
-        """Return the union of several needs: a declaration and a set of each name once, in order."""
+        """Return the union of several needs, with each declaration and set once, in order."""
         given = [needs for needs in several if needs is not NO_NEEDS]
         sets = {contents.name: contents for needs in given for contents in needs.sets}
         return cls(
@@ -89,7 +89,7 @@ class Code:
 
     @classmethod
     def joined(cls, several: Sequence[Code]) -> Code:
-        """Return several pieces of code, one after the other."""
+        """Return several pieces of code as one."""
         if len(several) == 1:
             return several[0]
         lines = tuple(line for code in several for line in code.lines)
@@ -109,14 +109,14 @@ class Condition:
 
     @classmethod
     def every(cls, several: Sequence[Condition]) -> Condition:
-        """Return the condition that all of ``several`` hold, evaluated in their order."""
+        """Return the condition that all of ``several`` hold, evaluated in order."""
         if not several:
             return _TRUE
         needs = Needs.of_all(condition.needs for condition in several)
         return cls(" && ".join(condition.text for condition in several), needs)
 
     def guarding(self, body: Code) -> Code:
-        """Return ``body``, run where the condition holds; nothing for an empty body."""
+        """Return ``body``, run if the condition holds; nothing for an empty body."""
         if not body.lines:
             return Code()
         needs = Needs.of_all((self.needs, body.needs))

@@ -86,7 +86,7 @@ FIELDS: Final = {
     Field.FIB_DADDR_TYPE_IIF: _Column("address_type(p->daddr, p->iif)"),
     Field.FIB_SADDR_TYPE_OIF: _Column("address_type(p->saddr, p->oif)"),
     Field.FIB_DADDR_TYPE_OIF: _Column("address_type(p->daddr, p->oif)"),
-    # a node has no rules by which a mark leads elsewhere
+    # a node has no policy routing by mark
     Field.REVERSE_PATH: _Column("reverse_path(p)"),
     Field.REVERSE_PATH_BY_MARK: _Column("reverse_path(p)"),
     Field.BRIDGED: _Column("from_bridge(p)"),
@@ -103,7 +103,7 @@ def literal(value: int) -> str:
 
 
 def conditions(tests: Iterable[Test], context: Context) -> Condition:
-    """Return one condition for all tests, in their order. Raises CannotExpress."""
+    """Return one condition for all tests, in order. Raises CannotExpress."""
     several: list[Condition] = []
     counters = context.counters
     for test in tests:
@@ -113,7 +113,7 @@ def conditions(tests: Iterable[Test], context: Context) -> Condition:
 
 
 def present(fields: Iterable[Field]) -> tuple[str, ...]:
-    """Return the conditions, each once, under which a packet has all ``fields``."""
+    """Return the conditions under which a packet has all ``fields``, each condition once."""
     return tuple(dict.fromkeys(FIELDS[f].present for f in fields if FIELDS[f].present))
 
 
@@ -179,11 +179,11 @@ _RECENT_KEY: Final = {
     Field.SPORT: "sport",
     Field.DPORT: "dport",
 }
-"""The members of ``struct recent_key`` that tell the lists of one template apart (``Recent.key``)."""
+"""The members of ``struct recent_key`` that distinguish the lists of one template (``Recent.key``)."""
 
 
 def in_key(field: Field) -> str:
-    """Return a field as the key of a map has it."""
+    """Return a field as a key of a map."""
     text = FIELDS[field].text
     return f"to_wire({text})" if field.is_address else text
 
@@ -229,12 +229,12 @@ def _interval(field: Field, text: str, value: Interval, family: Family) -> str:
 
 
 def refuse_field(field: Field, family: Family) -> None:
-    """Raise CannotExpress for what belongs to a socket or to IPsec, and for IPv6's reverse path."""
+    """Raise CannotExpress for fields of sockets and of IPsec, and for the reverse path of IPv6."""
     if field in _OF_SOCKETS:
         reason = "no helper tells a tc program the group of a socket, nor whether it is one of the kernel's"
         raise CannotExpress("socket-owner", reason)
     if field in _TAKERS:
-        reason = "the sockets that a tc program can look up do not say what they are bound to"
+        reason = "a tc program cannot read the address that a socket is bound to"
         raise CannotExpress("socket-lookup", reason)
     if field in _IPSEC:
         raise CannotExpress("ipsec", "a tc program does not see the policies of IPsec")

@@ -17,10 +17,9 @@ __all__ = ["Context"]
 class Context:
     """The names that a statement can refer to, and the next free numbers for its declarations.
 
-    ``functions`` gives the C function of each chain, ``lists`` those of ``-m recent`` with their numbers,
-    ``buckets`` the numbers of those of ``-m limit``,
-    ``sets`` the ipsets. The next map of a lookup has the number ``lookups``, the next counter of
-    ``statistic --mode nth`` the number ``counters``.
+    ``functions`` has the C function of each chain, ``lists`` the lists of ``-m recent`` with their numbers,
+    ``buckets`` the numbers of the buckets of ``-m limit``, ``sets`` the ipsets. The next map of a lookup has
+    the number ``lookups``, the next counter of ``statistic --mode nth`` the number ``counters``.
     """
 
     family: Family
@@ -32,7 +31,7 @@ class Context:
     counters: int = 0
 
     def after(self, needs: Needs) -> Context:
-        """Return the context of the next statement, once the maps and counters of ``needs`` are declared."""
+        """Return the context of the next statement, after the maps and counters of ``needs`` are declared."""
         if not needs.maps and not needs.counters:
             return self
         lookups, counters = self.lookups + len(needs.maps), self.counters + needs.counters

@@ -1,12 +1,12 @@
 """Program → C: one inlined function per chain, between the two halves of the runtime.
 
-The text depends on the shapes of chains alone: the compiled text has no line numbers, no sizes of lookups
-and no order of their entries, so that entries can change while the program stays.
+The compiled text depends only on the shapes of chains. It has no line numbers, no sizes of lookups and no
+order of their entries, so entries can change without a new program.
 
-A chain's function returns a verdict: ``CONTINUE`` when it ends or returns, so that ``jump`` is a
-call that returns early for anything else, and ``goto`` is a tail call. BPF programs of BCC 0.26
-have no calls, so every call is expanded in place; a program that becomes too large for the
-kernel's verifier is refused.
+A chain's function returns a verdict, which is ``CONTINUE`` if the chain ends or returns. So ``jump`` is a
+call after which the caller returns any other verdict, and ``goto`` is a tail call. BPF programs of BCC 0.26
+have no calls, so every call is expanded in place; a program that becomes too large for the kernel's verifier
+is refused.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from translate.passes.recents import CAPACITY, RecentList, recent_lists
 __all__ = ["BACKEND", "MOST_STATEMENTS", "emit"]
 
 MOST_STATEMENTS: Final = 4096
-"""The greatest number of statements in a hook, counted once per place where their chain is expanded.
+"""The greatest number of statements in a hook; those of a chain count wherever it is expanded.
 
-The verifier gives up after a million instructions; a statement costs it some tens.
+The verifier gives up after a million instructions; a statement takes some tens of them.
 """
 
 
@@ -53,7 +53,7 @@ The verifier gives up after a million instructions; a statement costs it some te
 def emit(program: Program) -> BpfOutput:
     """Return the tc program of ``program``.
 
-    Raises UnsupportedError with one refusal per rule and feature that it cannot carry exactly.
+    Raises UnsupportedError with one refusal per rule and feature that it cannot express exactly.
     """
     bases = [chain for chain in program.chains if chain.hook is not None]
     order = callees_first(program, bases, calls=_called)
@@ -110,7 +110,7 @@ def _note(known: RecentList) -> Note:
     which = "each list" if known.key else f"the list {known.name}"
     text = (
         f"{which} of -m recent holds {CAPACITY} addresses and forgets the oldest; "
-        f"the program holds {RECENT_SIZE} of all lists together, and forgets ones not seen for long"
+        f"the program holds {RECENT_SIZE} of all lists together, and forgets the least recently seen"
     )
     return Note(known.origin, BACKEND, "recent-capacity", text)
 
@@ -128,7 +128,7 @@ _PRELUDE: Final = (
 
 
 def _chain(chain: LoweredChain, context: Context, refusals: list[Refusal]) -> Code:
-    """The function of a chain; ``refusals`` receives those of its statements that have no code."""
+    """The function of a chain; ``refusals`` receives refusals of statements without code."""
     body: list[str] = []
     several: list[Needs] = []
     for statement in chain.statements:
@@ -164,7 +164,7 @@ def _head(name: str) -> str:
 
 
 def _absent(bases: list[LoweredChain]) -> list[str]:
-    """Macros for the hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
+    """The macros for hooks without a chain; ``HAS_NAT`` is 1 if the program has a nat table."""
     have = {(chain.table, chain.hook) for chain in bases}
     nat = any(chain.table is TableName.NAT for chain in bases)
     lines = [f"#define HAS_NAT {int(nat)}"]
@@ -180,7 +180,7 @@ def _hook_function(table: TableName, hook: str) -> str:
 
 
 def _function(number: int, chain: LoweredChain) -> str:
-    # A name may hold what C does not take, and two names may differ only in that.
+    # A name may have characters that C does not allow, and two names may differ only in these.
     return f"c{number}_{re.sub(r'[^A-Za-z0-9]', '_', chain.name)}"
 
 
@@ -189,7 +189,7 @@ def _safe(text: str) -> str:
 
 
 def _called(chain: LoweredChain) -> Iterator[str]:
-    """Yield the callees of a chain; those of a lookup sorted by name, not in the order of its rules."""
+    """Yield the callees of a chain; those of a lookup are sorted by name, not in the order of its rules."""
     for statement in chain.statements:
         called = called_chains(statement)
         yield from sorted(called) if isinstance(statement, Lookup) else called

@@ -1,8 +1,8 @@
 """ipsets as maps of the tc program, one map each.
 
-A set is a hash; one with nets is a trie in which the other parts of the key stand before the net, so
-that the element with the longest prefix matches (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``). The value
-is 1 for a member and 0 for an element with ``nomatch``.
+A set is a hash, or with nets a trie in which the other parts of the key come before the net, so that the
+element with the longest prefix matches (``mtype_test_cidrs`` of ``ip_set_hash_gen.h``). The value is 1 for a
+member and 0 for an element with ``nomatch``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["SetMap", "set_maps"]
 
 @dataclass(frozen=True, slots=True)
 class SetMap:
-    """An ipset with its map and the declaration of that."""
+    """An ipset with its map and the map's declaration."""
 
     given: IpSet
     contents: SetContents
     declaration: Declaration
 
     def condition(self, test: SetTest, family: Family) -> Condition:
-        """Return the condition that the set contains what ``test`` looks up."""
+        """Return the condition that the set contains the key of ``test``."""
         name = "_".join((f"in_{self.contents.name}", *(side.value for side in test.directions)))
         needs = Needs(
             parts=frozenset({RuntimePart.IPSET}),
@@ -79,7 +79,7 @@ def _entry(element: SetElement, order: list[int], cells: list[Cell], family: Fam
 
 
 def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], family: Family) -> Declaration:
-    """The function that looks a packet up in a set, by these directions."""
+    """The function that looks up a packet in a set, by these directions."""
     kind, contents = known.given.type, known.contents
     values: list[str] = []
     guards: list[str] = []
@@ -122,7 +122,7 @@ def _function(name: str, known: SetMap, directions: tuple[SetDirection, ...], fa
 
 
 def _key_order(known: IpSet) -> list[int]:
-    """The numbers of a key's cells, a net last: the trie compares from the front."""
+    """The indices of a key's cells with a net last, because a trie compares from the front."""
     cells = known.type.cells
     return sorted(range(len(cells)), key=lambda at: cells[at] is Cell.NET)
 

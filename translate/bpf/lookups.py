@@ -1,4 +1,4 @@
-"""Lookups as C: a map where their keys are points or prefixes, otherwise a series of comparisons."""
+"""Lookups as C: a map if their keys are points or prefixes, otherwise a series of comparisons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_net(statement: Lookup, at: int, family: Family) -> bool:
 
 
 def _comparisons(statement: Lookup, context: Context) -> Code:
-    """Keys with intervals: disjoint, so that at most one of the conditions holds."""
+    """Keys with intervals, as comparisons: they are disjoint, so at most one of the conditions holds."""
     lines: list[str] = []
     needs: list[Needs] = []
     for entry in statement.entries:
@@ -52,10 +52,10 @@ def _comparisons(statement: Lookup, context: Context) -> Code:
 
 
 def _map(statement: Lookup, net: int | None, context: Context) -> Code:
-    """A hash; or, with a field that has prefixes, a trie that compares the other fields before it."""
+    """A hash; or for a field with prefixes, a trie that compares the other fields first."""
     number, bits = context.lookups, context.family.bits
     rows = [_row(statement.fields, entry, context) for entry in statement.entries]
-    # A code is the place in the order of the texts, not in that of the rules.
+    # A code is an index into the sorted texts, which does not depend on the order of rules.
     distinct = {body.lines: body for body, _ in rows}
     bodies = {lines: (code, distinct[lines]) for code, lines in enumerate(sorted(distinct), 1)}
     order = sorted(range(len(statement.fields)), key=lambda at: at == net)
@@ -103,7 +103,7 @@ def _map(statement: Lookup, net: int | None, context: Context) -> Code:
 
 
 def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, ...]:
-    """The numbers of a key; with ``before``, the bits in front of the net, its length comes first."""
+    """The numbers of a key; with ``before``, the bits before the net, the prefix length comes first."""
     numbers = [value.low for value in values if isinstance(value, Interval)]
     if before is None:
         return tuple(numbers)
@@ -115,7 +115,7 @@ def _key(values: Sequence[Value], before: int | None, bits: int) -> tuple[int, .
 
 
 def _row(fields: Sequence[Field], entry: Entry, context: Context) -> tuple[Code, tuple[int, ...]]:
-    """The code of an entry's actions, and the numbers that the map holds for it."""
+    """The code of an entry's actions, and the numbers in the entry's value."""
     for tested, value in zip(fields, entry.key, strict=True):
         refuse_type(tested, value, context.family)
     arguments: list[int] = []
@@ -126,7 +126,7 @@ def _row(fields: Sequence[Field], entry: Entry, context: Context) -> tuple[Code,
 
 
 def _ranged(statement: Lookup) -> set[int]:
-    """The fields, by number, that have names or more than points somewhere."""
+    """The indices of fields with names, prefixes or ranges in some key."""
     columns = [[entry.key[at] for entry in statement.entries] for at in range(len(statement.fields))]
     return {
         at
@@ -137,7 +137,7 @@ def _ranged(statement: Lookup) -> set[int]:
 
 
 def _collected(arguments: list[int]) -> NumberText:
-    """Render numbers as the words of a map entry that hold them, and append these words to ``arguments``."""
+    """Render numbers as words of a map entry's value, and append these words to ``arguments``."""
 
     def number(value: int, bits: int = 32) -> str:
         at = len(arguments)

@@ -20,20 +20,20 @@ __all__ = [
 ]
 
 LEAST_ENTRIES: Final = 1024
-"""The least number of entries that the map of a lookup or of an ipset takes."""
+"""The smallest size of the map of a lookup or of an ipset, in entries."""
 
 
 def max_entries_for(entries: int) -> int:
-    """Return how many entries a map takes that starts with so many: twice as many at least, a power of two.
+    """Return the size in entries of a map with so many ``entries`` at first: a power of two, at least twice as many.
 
-    Memory is allocated for entries that exist; another entry costs 16 bytes of the map's table.
+    Memory is allocated only for existing entries; any other entry costs 16 bytes of the map's table.
     """
     return max(LEAST_ENTRIES, 1 << (2 * entries - 1).bit_length() if entries else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapEntry:
-    """One key (a number per member of the key) and its value: the code of its actions and their numbers."""
+    """A key (a number per member) and its value: the code of the actions and their numbers."""
 
     key: tuple[int, ...]
     code: int
@@ -43,7 +43,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapContents:
-    """The map of a lookup, a hash or a ``trie``; ``fields`` names the members of ``key`` for people."""
+    """The map of a lookup, a hash or a ``trie``; ``fields`` names the members of ``key`` in comments."""
 
     name: str
     fields: tuple[str, ...]
@@ -54,17 +54,17 @@ class MapContents:
 
     @property
     def declared(self) -> DeclaredMap:
-        """The map as C declares it."""
+        """The declaration of the map."""
         return _declared(self.name, self.key, ENTRY, self.max_entries, trie=self.trie)
 
     def packed(self) -> list[tuple[bytes, bytes]]:
-        """Return keys and values as the C structures have them.
+        """Return keys and values as bytes of the C structures.
 
-        Addresses stand there as in packets, numbers in this machine's byte order.
+        Addresses are in network byte order, numbers in this machine's byte order.
         """
         if not self.entries:
             return []
-        # All at once: a large ruleset has tens of thousands. These keys and values have no padding.
+        # In one call, because a large ruleset has tens of thousands. These keys and values have no padding.
         widths = [
             declarator.size if isinstance(declarator.type, Structure) else 0
             for declarator in self.key.declarators
@@ -107,11 +107,11 @@ class SetContents:
 
     @property
     def declared(self) -> DeclaredMap:
-        """The map as C declares it."""
+        """The declaration of the map."""
         return _declared(self.name, self.key, U32, self.max_entries, trie=self.trie)
 
     def packed(self) -> list[tuple[bytes, bytes]]:
-        """Return keys and values as the C structures have them; a trie compares from the first byte."""
+        """Return keys and values as bytes of the C structures; a trie compares from the first byte."""
         order = "!" if self.trie else "="
         return [
             (

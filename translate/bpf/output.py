@@ -1,4 +1,4 @@
-"""A translation to a tc program: C text, the maps it declares, and their contents."""
+"""A translation to a tc program: C text, the maps that it declares, and their contents."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from translate.ir import Family, Origin
 __all__ = ["BpfOutput", "remark"]
 
 PROCESSORS: Final = 16
-"""The number of processors that a program has slots for by default."""
+"""The default number of processors for which a program has slots."""
 
 _REMARK: Final = re.compile(r"^\t*/\* (?:line \d+|generated) \*/\n", re.MULTILINE)
 
 
 def remark(origin: Origin) -> str:
-    """Return the comment with the line of a rule; :attr:`BpfOutput.source` has none of these."""
+    """Return the comment with the line number of a rule; :attr:`BpfOutput.source` has no such comments."""
     return f"/* line {origin.line} */" if origin.line else "/* generated */"
 
 
@@ -30,11 +30,12 @@ def remark(origin: Origin) -> str:
 class BpfOutput:
     """A translation: C text for BCC, and the contents of its maps.
 
-    ``before`` and ``after`` are the runtime, the same for every ruleset of a ``family`` but for its optional
-    ``parts``; ``chains`` is generated, with comments that name the lines of the rules. ``sets`` are the
-    ipsets; ``counters`` and ``buckets`` say how many ``statistic --mode nth`` and ``-m limit`` have.
-    At most ``connections`` are remembered, then the least recently used are forgotten; as many ``processors``
-    have slots of their own for packets under way; ``notes`` describe limits that iptables does not have.
+    ``before`` and ``after`` are the runtime, which is the same for every ruleset of a ``family`` except for
+    its optional ``parts``; ``chains`` is generated, with comments that name the lines of the rules. ``sets``
+    are the ipsets. ``counters`` and ``buckets`` are the numbers of counters of ``statistic --mode nth`` and
+    of buckets of ``-m limit``. At most ``connections`` are remembered; then the least recently used are
+    forgotten. Each of ``processors`` has its own slots for packets in transit. ``notes`` describe limits that
+    iptables does not have.
     """
 
     before: str
@@ -52,7 +53,7 @@ class BpfOutput:
 
     @property
     def lists(self) -> bool:
-        """True if rules keep lists of ``-m recent`` (the map ``recents``) or take from ``buckets``."""
+        """True if rules use lists of ``-m recent`` (the map ``recents``) or ``buckets``."""
         return not self.parts.isdisjoint({RuntimePart.RECENT, RuntimePart.LIMIT})
 
     @property
@@ -73,9 +74,9 @@ class BpfOutput:
 
     @property
     def source(self) -> str:
-        """The whole program, as BCC compiles it.
+        """The whole program, which BCC compiles.
 
-        Rulesets that differ in entries of maps alone have the same, but for the sizes of maps.
+        Rulesets that differ only in entries of maps have the same source, except for the sizes of maps.
         """
         return self._program(_REMARK.sub("", self.chains), self._sizes())
 
@@ -86,14 +87,15 @@ class BpfOutput:
 
     @property
     def shape(self) -> str:
-        """The program as ``source``, with one entry in each map that holds rules or connections.
+        """The program as ``source``, with one entry in each map of rules or connections.
 
-        Rulesets that differ in entries of maps alone have the same. Maps are made with their own sizes later.
+        Rulesets that differ only in entries of maps have the same shape. Maps are created with their real
+        sizes later.
         """
         return self._program(_REMARK.sub("", self.chains), {**dict.fromkeys(self._sizes(), 1), **self._slots})
 
     def render(self) -> str:
-        """Return the program, with remarks on where it comes from, and the maps' contents as comments."""
+        """Return the program with the lines of its rules and the contents of its maps as comments."""
         return f"{self._program(self.chains, self._sizes())}\n{self._contents()}"
 
     @property
@@ -112,7 +114,7 @@ class BpfOutput:
         return "\n".join((macros, self.before, chains, self.after))
 
     def render_rules(self) -> str:
-        """Return the part that is generated from the rules: chains and contents, without the runtime."""
+        """Return the part that is generated from rules: chains and contents of maps, without the runtime."""
         return f"{self.chains}\n{self._contents()}"
 
     def _contents(self) -> str:

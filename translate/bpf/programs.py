@@ -1,8 +1,8 @@
 """The programs of a translation, each entered by a tail call: their numbers and their entry functions in C.
 
-Programs share the 512 bytes of a BPF stack and the verifier's limits only with themselves, so that the path
-of a packet is divided among several. The first two are attached to the sides of a device; the map
-``programs`` holds the others, in this order.
+Each program has its own BPF stack of 512 bytes and its own verifier limits, so the path of a packet is
+divided among several. The first two are attached to the ingress and egress of a device; the map ``programs``
+has the others, in this order.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ PROGRAMS: Final = (
     "reject",
     "answer",
 )
-"""The programs that ``programs`` jumps to; the loader puts them there in this order."""
+"""The programs in the map ``programs``, in the order in which the loader enters them."""
 
 
 def program_numbers() -> str:
-    """Return ``enum program``, the places of the programs in the map ``programs``."""
+    """Return ``enum program``, the indices of the programs in the map ``programs``."""
     return _lines("enum program {", *(f"\tPROGRAM_{name.upper()}," for name in PROGRAMS), "};")
 
 
 def program_entries() -> str:
-    """Return the entry function of each program: it takes the packet's slot and calls ``handle_NAME``."""
+    """Return the entry functions of the programs, which take the packet's slot and call ``handle_NAME``."""
     return "\n".join(
         _lines(
             f"int nfparity_{name}(struct __sk_buff *skb)",

@@ -16,7 +16,7 @@ REFUSED: Final = {
     "classify": "`-j CLASSIFY`",
     "ct-template": "`-j CT` with anything but `--notrack`",
     "empty-nat": "a NAT target that binds neither an address nor a port",
-    "entry-size": "rules whose actions, put together into one entry of a map, carry more than twelve numbers",
+    "entry-size": "rules that become one map entry whose actions have more than twelve numbers",
     "hashlimit": "`-m hashlimit`",
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",

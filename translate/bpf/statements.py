@@ -28,7 +28,7 @@ __all__ = ["called_chains", "statement_code"]
 
 
 def called_chains(statement: Statement) -> Iterator[str]:
-    """Yield the chains that a statement can go to."""
+    """Yield the chains that a statement can jump or go to."""
     for each in alternatives(statement):
         for action in each.actions:
             if isinstance(action, Jump | Goto):

@@ -41,7 +41,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A type of which Python knows the size alone, in bytes, if that."""
+    """A type of which at most the size in bytes is known to Python."""
 
     text: str
     size: int = 0
@@ -50,7 +50,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Declarator:
-    """A member as C declares it, an array if it has a ``length``."""
+    """The declaration of a member, an array if it has a ``length``."""
 
     type: CType
     name: str
@@ -73,7 +73,7 @@ class Declarator:
         return f"{self.type.text} {self.name}{array};"
 
     def bytes_of(self, value: int | bytes | Sequence[int]) -> bytes:
-        """Return a value as C has it in memory: numbers in this machine's byte order, bytes as they are.
+        """Return a value as in C's memory: numbers in this machine's byte order, bytes unchanged.
 
         Raises ValueError for bytes of another size, OverflowError for a number that does not fit.
         """
@@ -91,7 +91,7 @@ class Declarator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A number, or ``count`` of them, inside a structure: its offset, and the size of one, in bytes.
+    """A number or an array of ``count`` numbers in a structure: offset and size of one in bytes.
 
     Members of members have names with dots.
     """
@@ -110,15 +110,15 @@ class Structure:
     declarators: tuple[Declarator, ...]
     comment: str = ""
     members: tuple[Member, ...] = field(init=False, repr=False, compare=False)
-    """The numbers in the structure, those of inner structures included, in order."""
+    """The numbers in the structure and in its inner structures, in order."""
 
     def __post_init__(self) -> None:
-        """Compute the members once: connections are read by the ten thousand."""
+        """Compute the members once, because tens of thousands of connections are read."""
         object.__setattr__(self, "members", tuple(self._members()))
 
     @property
     def text(self) -> str:
-        """The type as declarations name it."""
+        """The name of the type in declarations."""
         return f"struct {self.name}"
 
     @property
@@ -162,7 +162,7 @@ class Structure:
         }
 
     def pack(self, **values: int | bytes | Sequence[int]) -> bytes:
-        """Return the structure with these values by member, and zeros for the others.
+        """Return the bytes of the structure with these values by member, and zeros for other members.
 
         Raises ValueError for an unknown member or for a value of another size.
         """
@@ -193,9 +193,9 @@ CType = Number | Opaque | Structure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredMap:
-    """A map as BCC declares it: its kind, the types of keys and values, and how many entries it takes.
+    """A map as BCC declares it: its kind, the types of keys and values, and its size in entries.
 
-    ``size_macro`` stands for that number in the text where the number is no part of the program.
+    ``size_macro`` replaces the size in the text if the size is not part of the program.
     """
 
     name: str
@@ -216,7 +216,7 @@ class DeclaredMap:
         return f'{comment}{macro}("{self.kind}", {types}, {self.name}, {size}{flags});\n'
 
     def layout(self) -> str:
-        """Return a digest that differs wherever the bytes of entries mean something else."""
+        """Return a digest that differs if the bytes of entries have another meaning."""
         types = [
             kind.members if isinstance(kind, Structure) else kind.text for kind in (self.key, self.value)
         ]

@@ -1,9 +1,9 @@
 """The structures and maps of the runtime, declared once for C and Python.
 
-Addresses, ports and identifiers are in host byte order, but for ``struct wire``, which is as in packets. BCC
-compiles for this machine and lowers for BPF. The two agree on where a number of 128 bits lies in a
-structure only if its offset is a multiple of 16; hence the widths of a tuple's members, which also leave
-no hole in a key.
+Addresses, ports and identifiers are in host byte order, except in ``struct wire``, which is in network byte
+order. BCC compiles for this machine and generates code for BPF. The two agree on the place of a number of 128
+bits in a structure only if its offset is a multiple of 16. The widths of a tuple's members follow from this,
+and they leave no padding in a key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 ARGUMENTS: Final = 12
-"""Numbers of 32 bits that a lookup's entry can carry for its actions, besides which actions they are.
+"""The number of 32-bit words for the numbers of actions in a lookup's entry.
 
 Two addresses of IPv6, two ports, a mark and its mask.
 """
@@ -44,7 +44,7 @@ CONNECTIONS: Final = 65536
 """The number of connections that a program remembers by default."""
 
 RECENT_SIZE: Final = 65536
-"""The number of addresses that all lists of ``-m recent`` hold together."""
+"""The capacity in addresses of all lists of ``-m recent`` together."""
 
 _LOCKS: Final = 1024
 _DEVICES: Final = 1024
@@ -57,7 +57,7 @@ _PACKET: Final = Opaque("struct pkt")
 ENTRY: Final = Structure(
     "entry",
     (Declarator(U32, "code"), Declarator(U32, "argument", ARGUMENTS)),
-    "The value of a lookup: which actions, and the numbers in them.",
+    "The value of a lookup: the code of the actions, and their numbers.",
 )
 
 
@@ -77,7 +77,7 @@ class DeviceFlag(IntFlag):
     RP_STRICT = 2
     RP_LOOSE = 4
     ACCEPT_LOCAL = 8
-    """A source may be an address of the node."""
+    """Packets may have an address of the node as their source."""
     BRIDGE = 16
     """Packets that come in have passed ``br_netfilter``."""
     DIRECT = 32
@@ -91,7 +91,7 @@ def device_flags() -> str:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeTypes:
-    """The types of one family's programs; ``structures`` are in an order in which C can declare them."""
+    """The types of one family's programs; ``structures`` are in the order of declaration."""
 
     words: int
     numbers: tuple[Number, ...]
@@ -124,7 +124,7 @@ def runtime_types(family: Family) -> RuntimeTypes:
     wire = Structure(
         "wire",
         (Declarator(U32, "word", words),),
-        "An address in network byte order, as packets and the keys of maps have it.",
+        "An address in network byte order, as in packets and in keys of maps.",
     )
     tuple_ = Structure(
         "tuple",
@@ -251,13 +251,13 @@ def runtime_types(family: Family) -> RuntimeTypes:
 
 
 _MOST_SLOTS: Final = 1 << 15
-"""The greatest number of slots that ``tc_index`` can name: its highest bit has another meaning."""
+"""The greatest number of slots for ``tc_index``, whose highest bit has another meaning."""
 
 _SLOTS_EACH: Final = 256
 
 
 def slot_sizes(processors: int) -> dict[str, int]:
-    """Return the macros for slots, all powers of two; very many processors have fewer slots each."""
+    """Return the macros for slots, all powers of two; with very many processors, each has fewer slots."""
     processors = 1 << (processors - 1).bit_length()
     each = min(_SLOTS_EACH, _MOST_SLOTS // processors)
     return {"SLOTS_EACH": each, "SLOTS": each * processors}
@@ -274,8 +274,8 @@ def runtime_maps(
 ) -> tuple[DeclaredMap, ...]:
     """Return the maps of the runtime with these optional parts.
 
-    There are as many ``connections``, ``slots``, ``counters`` of ``statistic --mode nth`` and ``buckets`` of
-    ``-m limit`` as given.
+    The arguments are the sizes: ``connections``, ``slots``, ``counters`` of ``statistic --mode nth`` and
+    ``buckets`` of ``-m limit``.
     """
     types = runtime_types(family)
     addr, s = types.numbers[0], types.structures

@@ -1,4 +1,4 @@
-"""Effects of rules that the tc program does not have: LOG, NFLOG, AUDIT, TRACE and nfacct."""
+"""Effects of rules that the tc program omits: LOG, NFLOG, AUDIT, TRACE and nfacct."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def untranslated_effects(program: Program) -> tuple[Note, ...]:
 
 
 def _logging(program: Program) -> Iterator[tuple[str, str, Origin]]:
-    """Yield the feature of each rule that reports packets, the report in words, and the rule's place."""
+    """Yield the feature of each rule that reports packets, the report in words, and the rule's origin."""
     for chain in program.chains:
         for statement in chain.statements:
             for each in alternatives(statement):

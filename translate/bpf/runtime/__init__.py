@@ -4,7 +4,7 @@ The order of its parts: ``base``, the structures of :mod:`translate.bpf.tables`,
 the maps of ``tables``, ``counters``, ``ipv4/header``, ``sctp``, ``packet``, ``tcp``, ``conntrack``, ``nat``,
 ``route``, ``ipv4/route``, the parts that only some rules need (``recent``, ``ipset``, ``nth``, ``limit``),
 then the generated chains, then ``slot``, ``binding``, ``forward``, ``hooks``, ``ipv4/answer`` and ``reject``.
-For IPv6, ``ipv6/`` has the same parts with the same names in them; everything else serves both families.
+``ipv6/`` has the same parts for IPv6, which define the same names; everything else serves both families.
 """
 
 from __future__ import annotations
