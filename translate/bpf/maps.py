@@ -24,7 +24,7 @@ LEAST_ENTRIES: Final = 1024
 
 
 def max_entries_for(entries: int) -> int:
-    """Return the size in entries of a map with so many ``entries`` at first: a power of two, at least twice as many.
+    """Return the size of a map for so many ``entries`` at first: a power of two, at least twice as many.
 
     Memory is allocated only for existing entries; any other entry costs 16 bytes of the map's table.
     """

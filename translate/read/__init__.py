@@ -1,13 +1,13 @@
 """Text in, :class:`~translate.ir.Ruleset` out.
 
-``forms`` recognises the form of an input and ``family`` its address family; ``extract`` finds rules on a
-page of prose. ``save``, ``listing`` and ``ipset`` each read what one command prints. They share, from the
-bottom up: ``spelling`` (words, numbers, names, addresses, ports), ``extensions`` (the meaning of each match
-and target), ``rule`` (one rule) and ``tables`` (chains and the checks between them).
+``forms`` recognises the form of an input and ``family`` its address family; ``extract`` finds rules on a page
+of prose. ``save``, ``listing`` and ``ipset`` each read the output of one command. They share, from the bottom
+up: ``spelling`` (words, numbers, names, addresses, ports), ``extensions`` (the meaning of each match and
+target), ``rule`` (one rule) and ``tables`` (chains and the checks between them).
 
-Other packages import what ``__all__`` names. Text that is not understood raises
-:class:`~translate.errors.ParseError` with its position; no line is skipped and nothing is looked up on the
-machine.
+Other packages import the names of ``__all__``. Text that is not understood raises
+:class:`~translate.errors.ParseError` with its position; no line is skipped, and no names are looked up on
+this machine.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ def read_ruleset(
 ) -> Ruleset:
     """Return the ruleset in ``data``; ``name`` is for diagnostics.
 
-    ``family`` or ``form`` None: it is recognised, too (:mod:`translate.read.family` and
-    :mod:`translate.read.forms`). ``table`` is for the forms that do not name it: filter if
-    None for ``iptables -S`` output, and see :mod:`translate.read.listing`.
-    Bytes that are not UTF-8 (an old comment in another encoding) are kept as they are, by
-    surrogate escapes. Raises ParseError.
+    With ``family`` or ``form`` None it is recognised (:mod:`translate.read.family`,
+    :mod:`translate.read.forms`). ``table`` is for the forms that do not name their table; None means filter
+    for ``iptables -S`` output, and for listings see :mod:`translate.read.listing`. Bytes that are not UTF-8
+    (an old comment in another encoding) are kept as surrogate escapes. Raises ParseError.
     """
     text = decoded(data, name)
     form = form or recognise_form(text)

@@ -1,12 +1,12 @@
 """Listings and dumps on a page with prose around them.
 
-A page may show several nodes: :func:`read_pieces` returns a ruleset for each piece. Listings that
-stand one after the other are one piece, as long as they do not contradict each other; a dump is a
-piece by itself. Lines that are neither are prose, and end a listing.
+A page may show several nodes: :func:`read_pieces` returns a ruleset for each piece. Adjacent listings are one
+piece, as long as they do not contradict each other; a dump is a separate piece. All other lines are prose,
+and end a listing.
 
-The table of a listing is that of the command above it, or that of a line that leads to it ("Table nat:",
-"And the corresponding nat table:"). What follows prose about another table is another piece. A line that
-cannot be read stands for rules of which nothing is known, and so does a piece; both are among the unknowns.
+The table of a listing is named by the command above it, or by a line that introduces it ("Table nat:", "And
+the corresponding nat table:"). Text after prose about another table is another piece. A line or a piece that
+cannot be read is taken for unknown rules, and reported among the unknowns.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _Line = tuple[int, str]
 
 @dataclass(slots=True)
 class _Piece:
-    """Lines that belong together, with the table and family that the command above them names."""
+    """Lines of one ruleset, with the table and family that the command above them names."""
 
     form: InputForm
     table: str | None = None
     stated: int | None = None
-    """The line of prose that names the table, if it is one."""
+    """The line of the prose that names the table, if prose does."""
     family: Family | None = None
     lines: list[_Line] = field(default_factory=list)
     chains: dict[str, list[str]] = field(default_factory=dict)
@@ -63,8 +63,8 @@ def read_pieces(
 ) -> tuple[Ruleset, ...]:
     """Return the rulesets on a page, in the order of their lines.
 
-    ``table`` is that of listings above which no command names one. Raises ParseError when a piece
-    cannot be read, and when there is none.
+    ``table`` is the table of listings without a command that names one. Raises ParseError if a piece cannot
+    be read or there is none.
     """
     pieces = _Finder().find(text.split("\n"))
     if not pieces:
@@ -124,7 +124,7 @@ def _table_of(lines: list[_Line], first: Origin) -> tuple[TableName, list[str]]:
     if len(possible) == 1:
         return possible.pop(), []
     if TableName.FILTER in possible:
-        return TableName.FILTER, ["which table this is is not shown; taken for filter, as iptables -S prints"]
+        return TableName.FILTER, ["the table is not shown; taken for filter, the default of iptables -S"]
     message = "these rules do not show their table" if possible else "no table can hold all these rules"
     raise ParseError((Diagnostic(first, message, "name it with --table" if possible else None),))
 
@@ -138,13 +138,13 @@ def _leads(line: str) -> bool:
 class _Finder:
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []
-        self._block: list[_Line] = []  # the listing of one chain, so far
+        self._block: list[_Line] = []  # the lines of one chain's listing so far
         self._dump: _Piece | None = None
         self._rules: _Piece | None = None
         self._table: str | None = None
         self._stated: int | None = None
         self._family: Family | None = None
-        self._parted = False  # prose has spoken of another table than the last piece's
+        self._parted = False  # prose has named another table than that of the last piece
 
     def find(self, lines: list[str]) -> list[_Piece]:
         for number, line in enumerate(lines, 1):
@@ -167,7 +167,7 @@ class _Finder:
             self._prose(number, line)
 
     def _prose(self, number: int, line: str) -> None:
-        """Take a line of prose, which may name the table of the text below it."""
+        """Read a line of prose, which may name the table of the text below it."""
         prompt = _PROMPT.search(line)
         tables = {(found[1] or found[2]).lower() for found in _MENTION.finditer(line)}
         if prompt is not None:
@@ -183,7 +183,7 @@ class _Finder:
             self._parted = self._parted or bool(tables - {last})
 
     def _in_dump(self, number: int, line: str) -> bool:
-        """Take a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one."""
+        """Read a line of a dump. A dump ends at the first line after COMMIT that cannot be part of one."""
         text = line.strip()
         if _TABLE.fullmatch(text) and not (self._dump is not None and self._again(text)):
             self._end_block()
@@ -207,7 +207,7 @@ class _Finder:
         return any(line.strip() == text for _, line in self._dump.lines)
 
     def _in_rules(self, number: int, line: str) -> bool:
-        """Take a line of ``iptables -S`` output, without a dump around it."""
+        """Read a line of ``iptables -S`` output outside of a dump."""
         text = line.strip()
         if not text.startswith(_COMMANDS):
             self._rules = None
@@ -220,7 +220,7 @@ class _Finder:
         return True
 
     def _end_block(self) -> None:
-        """Put the listing of a chain into the last piece, or into a new one if they contradict."""
+        """Add the listing of a chain to the last piece, or to a new one if they contradict each other."""
         block, self._block = self._block, []
         if not block:
             return

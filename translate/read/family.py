@@ -1,6 +1,6 @@
 """Recognise the address family of a ruleset.
 
-``iptables-save`` and ``ip6tables-save`` print the same language. These signs tell them apart, the strongest
+``iptables-save`` and ``ip6tables-save`` print the same language. These signs distinguish them, the strongest
 first:
 
 1. a part of a rule that only one family has: an address, ``-p ipv6-icmp`` or ``-m icmp6`` against
@@ -9,8 +9,8 @@ first:
 3. ``ip6tables`` or ``iptables`` in the name of the file.
 
 The first rule with such a part decides; the reader then refuses rules of the other family, with their lines.
-Comments of rules do not count. A rule with ``-4`` or ``-6`` belongs to a text that both families read; it
-decides only if no other rule does and all such rules are of one family. Text without any sign is IPv4.
+Comments of rules do not count. A text for both families has rules with ``-4`` or ``-6``; they decide only if
+no other rule does and all are of one family. Text without any sign is IPv4.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def recognise_family(text: str, *, name: str) -> Family:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines of a text. Callers mostly need the first few only."""
+    """Yield the lines of a text; callers mostly need only the first few."""
     at = 0
     while (end := text.find("\n", at)) >= 0:
         yield text[at:end]
@@ -63,11 +63,11 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def _of_rule(line: str, marked: set[Family]) -> Family | None:
-    """Return the family of a rule, if it has a sign; add the family of ``-4`` or ``-6`` to ``marked``."""
+    """Return the family of a rule with a sign, or None; add that of ``-4`` or ``-6`` to ``marked``."""
     try:
         words = split(line)
     except QuoteError:
-        return None  # the reader says what is wrong with it
+        return None  # the reader reports the fault
     marks = [family for word, family in _MARKS.items() if word in words]
     if marks:
         marked.update(marks)

@@ -37,9 +37,9 @@ _COMMENT: Final = re.compile(r"/\*.*?\*/")
 
 
 def recognise_form(text: str) -> InputForm:
-    """Return the form of a text, recognised by its first line that is no comment, and by its commands.
+    """Return the form of a text, recognised by its first line that is not a comment and by its commands.
 
-    Text of no known form is taken for ``iptables-save`` output, whose reader says what is wrong.
+    Text of no known form is taken for ``iptables-save`` output, whose reader reports the faults.
     """
     for line in lines_of(text):
         if not line.strip() or line.startswith("#"):
@@ -53,7 +53,7 @@ def recognise_form(text: str) -> InputForm:
 
 
 def family_of(text: str, form: InputForm, *, name: str) -> Family:
-    """Return the family of a text (:mod:`translate.read.family`); a listing may show it by an address."""
+    """Return the family of a text (:mod:`translate.read.family`), for a listing by its addresses."""
     if form is InputForm.LISTING and _ADDRESS6.search(_COMMENT.sub("", text)):
         return Family.IP6
     return recognise_family(text, name=name)

@@ -1,7 +1,7 @@
 """A :class:`~translate.ir.Ruleset` as ``iptables-save`` text, and its ipsets as ``ipset save`` text.
 
-The opposite of ``translate.read``: it prints the spelling that every rule keeps, never its meaning,
-so that what iptables-save printed comes out as it was, to the byte. Anything may import it.
+The opposite of ``translate.read``: it prints the spelling that every rule keeps, never its meaning, so the
+output of iptables-save is reproduced to the byte. Any package may import it.
 """
 
 from translate.write.ipset import write_ipsets

@@ -1,4 +1,4 @@
-"""ipsets as ``ipset restore`` takes them, spelled as ``ipset save`` spells them."""
+"""ipsets as text for ``ipset restore``, spelled as by ``ipset save``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["write_ipsets"]
 def write_ipsets(sets: Iterable[IpSet]) -> str:
     """Return the text that creates and fills the sets, byte for byte as ``ipset save`` prints it.
 
-    Ranges that were given to ``ipset add`` are written as the elements that they stand for.
+    Ranges that were given to ``ipset add`` are written as single elements.
     """
     lines: list[str] = []
     for ipset in sets:

@@ -14,7 +14,7 @@ __all__ = ["write_save"]
 _FREE_TEXT: Final = frozenset(
     {"--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--helper", "--path", "--nfacct-name"}
 )
-"""Values that go through xtables_save_string; iptables prints every other one bare, or always in quotes."""
+"""Values that iptables prints by xtables_save_string; all others are printed bare, or always in quotes."""
 
 _QUOTED: Final = frozenset(
     {
@@ -26,16 +26,15 @@ _QUOTED: Final = frozenset(
         ("u32", "--u32"),
     }
 )
-"""Values that iptables prints in quotes even where they need none, by extension."""
+"""Values that iptables always prints in quotes, by extension."""
 
 
 def write_save(ruleset: Ruleset, *, counters: bool = False) -> str:
-    """Return the text that ``iptables-restore`` reads; rules with ``[p:b]`` when ``counters``.
+    """Return the text that ``iptables-restore`` reads; rules have ``[p:b]`` if ``counters``.
 
-    For a ruleset that was read from the output of iptables-save this is that output to the byte.
-    Counters of built-in chains are printed as they were read, those not known as zero.
-    Rules with extensions that are not modelled are written as they were spelled.
-    Raises UnsupportedError that names every rule of which the input hides something.
+    For a ruleset that was read from the output of iptables-save this is the same output to the byte. Counters
+    of built-in chains are printed as they were read, or zero if unknown. Rules with extensions that are not
+    modelled are written as read. Raises UnsupportedError with every rule of which the input hides a part.
     """
     refusals = tuple(
         Refusal(rule.origin, "write", unknown.feature, unknown.reason)

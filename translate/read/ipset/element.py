@@ -1,7 +1,7 @@
-"""One element of an ipset, as ``ipset add`` takes it and ``ipset save`` prints it.
+"""One element of an ipset, as ``ipset add`` reads it and ``ipset save`` prints it.
 
-A range or prefix in a dimension that is no net stands for one element per value, as the kernel stores it. A
-range of nets stands for the prefixes that it consists of.
+A range or prefix in a dimension without nets is stored as one element per value, as in the kernel. A range of
+nets is stored as prefixes.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _PORTS: Final = Interval(0, 0xFFFF)
 
 
 class ElementError(Exception):
-    """An element that is wrong; ``offset`` is the position in its text."""
+    """A fault in an element; ``offset`` is the position in its text."""
 
     def __init__(self, message: str, *, offset: int = 0, hint: str | None = None) -> None:
         self.message = message
@@ -107,13 +107,13 @@ def element_keys(
 ) -> Iterator[tuple[Interval, ...]]:
     """Yield the keys of the element ``text``; raises ElementError.
 
-    ``most`` is how many elements the set may hold; ``ports`` the range of a ``bitmap:port``.
+    ``most`` is the capacity of the set in elements; ``ports`` is the range of a ``bitmap:port``.
     """
     parts = text.split(",")
     if len(parts) != len(kind.dimensions):
         raise ElementError(f"{kind} has elements of {len(kind.dimensions)} parts, not {len(parts)}")
     cells: list[list[tuple[Interval, ...]]] = []
-    spans: list[Interval] = []  # every span is spread over points
+    spans: list[Interval] = []  # every interval is expanded to points
     offset = 0
     for number, (dimension, part) in enumerate(zip(kind.dimensions, parts, strict=True)):
         match dimension:
@@ -195,7 +195,7 @@ def _length(family: Family, text: str, *, offset: int) -> int:
 
 
 def _span(family: Family | None, text: str, *, offset: int) -> Interval:
-    """An address, a prefix or a range."""
+    """Return the interval of an address, a prefix or a range."""
     assert family is not None
     low_text, dash, high_text = text.partition("-")
     if dash:

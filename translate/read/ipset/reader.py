@@ -1,9 +1,9 @@
 """ipsets as ``ipset save`` and ``ipset list`` print them.
 
-``save`` is what ``ipset restore`` takes: ``create`` and ``add`` lines. ``list`` shows each set in a
-paragraph, ``Name:`` to ``Members:``. A set of a type or with an option that is not read, or whose
-elements time out, is kept by its name with the reason. It is an error only when a rule tests it, because a
-node has sets of all kinds. Text that is no ipset output at all is a ParseError.
+``ipset save`` prints ``create`` and ``add`` lines for ``ipset restore``. ``ipset list`` prints each set as a
+paragraph, ``Name:`` to ``Members:``. Of a set with an unsupported type or option, or with elements that time
+out, only the name and the reason are kept. That is an error only if a rule tests the set, because a node has
+sets of all kinds. Text that is not ipset output raises ParseError.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SetForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnreadSet:
-    """A set that no rule can test here, and the reason."""
+    """A set that is not supported, and the reason."""
 
     origin: Origin
     reason: str
@@ -62,7 +62,7 @@ class UnreadSet:
 
 @dataclass(frozen=True, slots=True)
 class IpSets:
-    """The sets of an input; of those that are not read, the reason by name."""
+    """The sets of an input, and the reasons for those that are not supported, by name."""
 
     sets: tuple[IpSet, ...]
     unread: Mapping[str, UnreadSet] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class IpSets:
 
 
 def read_ipsets(data: bytes, *, name: str, form: SetForm | None = None) -> IpSets:
-    """Return the sets in ``data``; ``name`` is for diagnostics, ``form`` None: it is recognised.
+    """Return the sets in ``data``; ``name`` is for diagnostics. With ``form`` None it is recognised.
 
     Raises ParseError with up to 20 diagnostics.
     """
@@ -99,7 +99,7 @@ class _Fault(Exception):  # noqa: N818  # becomes a Diagnostic
 
 @dataclass(slots=True)
 class _Set:
-    """A set under construction. ``type`` is None for a set that is not read, which has a reason instead."""
+    """A set under construction. ``type`` is None for an unsupported set, which has a reason instead."""
 
     name: str
     origin: Origin
@@ -186,7 +186,7 @@ class _Reader:
             self.report(line.at(fault.column), fault.message, fault.hint)
 
     def create(self, name: Word, kind: Word, options: list[Word], line: Origin) -> _Set:
-        """Declare a set. Raises _Fault; the set is known even then."""
+        """Declare a set. Raises _Fault, but the set is then known, too."""
         known = self._sets.get(name.text)
         if known is not None:
             message = f'set "{name.text}" is created twice'
@@ -236,7 +236,7 @@ class _Reader:
             raise _Fault(words[-1].column if words else 1, "bitmap:port needs a range")
 
     def add(self, known: _Set, element: Word, options: list[Word], line: Origin) -> None:
-        """Put an element into a set; raises _Fault."""
+        """Add an element to a set. Raises _Fault."""
         if known.type is None or known.reason is not None:
             return
         found: list[SetOption] = []
@@ -254,13 +254,13 @@ class _Reader:
             if value is None:
                 raise _Fault(word.column, f'"{word.text}" needs a value')
             if word.text == "timeout" and _number(value) > 0:
-                reason = f"its element {element.text} (line {line.line}) runs out in {value.text} seconds"
+                reason = f"its element {element.text} (line {line.line}) times out in {value.text} seconds"
                 known.unread(f"{reason}, which is not modelled")
                 return
             found.append(SetOption(word.text, value.text))
         default = next((o.value for o in known.options if o.name == "timeout"), "0")
         if default != "0" and not any(o.name == "timeout" for o in found):
-            known.unread(f"its element {element.text} (line {line.line}) runs out in {default} seconds")
+            known.unread(f"its element {element.text} (line {line.line}) times out in {default} seconds")
             return
         try:
             for key in element_keys(
@@ -329,7 +329,7 @@ class _Listing:
             raise _Fault(1, "not a line of ipset list")
 
     def _end(self) -> None:
-        """Check a set whose last line was read."""
+        """Check a set after its last line."""
         if self.name is not None and self.line is not None:
             if self.made is None:
                 self.reader.report(self.line, f'set "{self.name.text}" has no "Header:"')

@@ -1,4 +1,4 @@
-"""The ipsets of a ruleset: each test of a set is resolved to the set that it names."""
+"""The ipsets of a ruleset: each test of a set is resolved to the set with that name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["with_sets"]
 def with_sets(ruleset: Ruleset, given: IpSets) -> Ruleset:
     """Return the ruleset with those of the ``given`` sets that its rules test.
 
-    Raises ParseError, at the place of the rule, for a set that is not there or not read, one of the
-    other family (which the kernel takes, and never matches), and for another number of directions
-    than the set has dimensions (of which it takes more, and matches none with fewer: ``ip_set_test``).
+    Raises ParseError, at the place of the rule, for a set that is missing or unsupported, for a set of the
+    other family, and for a number of directions that differs from the set's dimensions. The kernel accepts
+    these: a set of the other family never matches, nor a rule with too few directions (``ip_set_test``).
     """
     known = {ipset.name: ipset for ipset in given.sets}
     asked: set[str] = set()

@@ -1,7 +1,7 @@
 """``iptables -L`` listings.
 
-``reader`` reads headers and tables, ``rows`` one row; ``printed`` turns what an extension prints behind
-the columns back into its options.
+``reader`` reads headers and tables, ``rows`` one row; ``printed`` turns the text of extensions after the
+columns back into their options.
 """
 
 from __future__ import annotations

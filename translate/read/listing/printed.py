@@ -1,8 +1,8 @@
 """The text that matches and targets print in a listing, parsed back into their options.
 
-``iptables -L`` prints each extension by its ``print`` function, ``iptables-save`` by its ``save``
-function. Each form of the first is a pattern here, with the options that the second would print. Text that
-matches no pattern is reported, never skipped.
+``iptables -L`` prints each extension by its ``print`` function, ``iptables-save`` by its ``save`` function.
+Each form of ``print`` is a pattern here, with the options that ``save`` would print. Text that matches no
+pattern is reported, never skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RECENT: Final = {"SET": "--set", "CHECK": "--rcheck", "UPDATE": "--update", "RE
 
 
 class PrintedError(Exception):
-    """Text that no known match or target prints; ``offset`` characters into the tail."""
+    """Text that no known match or target prints, at ``offset`` in the tail."""
 
     def __init__(self, offset: int, text: str) -> None:
         self.offset = offset
@@ -36,7 +36,7 @@ class PrintedError(Exception):
 class Printed:
     """The tail of a row, after source and destination, as words of a rule.
 
-    ``translated`` is the address and port behind ``to:``, which may be a name or be masked. ``unknown`` has
+    ``translated`` is the address and port after ``to:``, which may be a name or be masked. ``unknown`` has
     the tests of users and groups that are printed by name, and those of ``-m hashlimit``, whose table is not
     printed.
     """
@@ -106,7 +106,7 @@ def _icmp(found: re.Match[str]) -> _Words:
 
 
 def _connmark(found: re.Match[str]) -> _Words:
-    """The mask behind ``~`` is printed as it is, whatever the sign says (``connmark_tg_print``)."""
+    """Read a CONNMARK; the mask after ``~`` is printed without inversion (``connmark_tg_print``)."""
     words = [f"--{found[1]}-mark"]
     if found[2]:
         words += [f"--{found[2]}", found[3]]
@@ -143,13 +143,13 @@ def _change_of_ttl(found: re.Match[str]) -> _Words:
 
 
 _LEVELS: Final = {"err": "error", "warn": "warning"}
-"""Names of levels that LOG prints and does not read (``priority2name``), and those that it reads."""
+"""Names of levels that LOG prints but does not read (``priority2name``), and the names that it reads."""
 
 _LOG_FLAGS: Final = ("tcp-sequence", "tcp-options", "ip-options", "uid", "", "macdecode")
 
 
 def _log(found: re.Match[str]) -> _Words:
-    """With ``-n`` the details are a number, otherwise names (``LOG_print``)."""
+    """Read LOG, whose details are a number with ``-n``, otherwise names (``LOG_print``)."""
     bits, names = int(found[1] or 0), found[3].split()
     details = [name for n, name in enumerate(_LOG_FLAGS) if name in names or (name and bits >> n & 1)]
     prefix = ["--log-prefix", found[4]] if found[4] else []
@@ -158,14 +158,14 @@ def _log(found: re.Match[str]) -> _Words:
 
 
 def _iprange(found: re.Match[str]) -> _Words:
-    """Each side is printed by itself; together they are one match, which makes no difference."""
+    """Read one side of an iprange match; two sides are printed like two matches, which mean the same."""
     side, _, rest = found[1].partition(" IP range ")
     option = "--src-range" if side == "source" else "--dst-range"
     return ["-m", "iprange", *_inverted("!" if rest.startswith("!") else None, [option, rest.lstrip("! ")])]
 
 
 def _simple(extension: str, option: str) -> Callable[[re.Match[str]], _Words]:
-    """A form whose groups are the sign and then the values of one option."""
+    """Return a form whose groups are the negation and then the values of one option."""
     return lambda found: ["-m", extension, *_inverted(found[1], [option, *found.groups()[1:]])]
 
 
@@ -173,7 +173,7 @@ _OWNER: Final = re.compile(r"(! )?owner (UID|GID) match (\S+)(?= |$)")
 
 
 def _owner(row: Printed, found: re.Match[str]) -> None:
-    """Read a user or group: without ``-n`` a name, whose number only the node knows (``owner_mt_print``)."""
+    """Read a user or group; without ``-n`` it is a name that only the node knows (``owner_mt_print``)."""
     kind, value = found[2], found[3]
     if value[0].isdigit():
         row.matches += ["-m", "owner", *_inverted(found[1], [f"--{kind.lower()}-owner", value])]
@@ -310,8 +310,7 @@ def everywhere(family: Family) -> str:
 def parse_printed(text: str, target: str | None, family: Family = Family.IP) -> Printed:
     """Return the words for the tail of a row; raises PrintedError.
 
-    ``target`` is what the row names in its first column: options of a target are taken for that
-    target only.
+    ``target`` is the row's first column: options of targets are only read for this target.
     """
     row = Printed()
     at = 0

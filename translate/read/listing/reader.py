@@ -1,9 +1,9 @@
 """``iptables -L`` listings, row by row.
 
-A listing is made for people. It hides parts of a rule and may print names instead of numbers; the hidden
-parts are recorded in :attr:`~translate.ir.Rule.unknown`. Columns are those of
-``print_header`` and ``print_rule_details`` (iptables ``xshared.c``): ``[num] [pkts bytes] target prot
-opt [in out] source destination`` and then what matches and target print.
+A listing is not complete. It hides parts of a rule and may print names instead of numbers; the hidden parts
+are recorded in :attr:`~translate.ir.Rule.unknown`. Columns are those of ``print_header`` and
+``print_rule_details`` (iptables ``xshared.c``): ``[num] [pkts bytes] target prot opt [in out] source
+destination`` and then the text of matches and target.
 """
 
 from __future__ import annotations
@@ -73,14 +73,13 @@ def read_listing(
 ) -> Ruleset:
     """Return the ruleset of one table's listing, given as numbered lines.
 
-    ``table`` None: the only table in which the chains and targets shown can stand, otherwise filter
-    if they can stand there, which is what iptables lists by default (the result says so among its
-    unknowns). Chains that are not shown become hidden chains (:mod:`translate.read.tables.hidden`).
+    With ``table`` None it is the only table in which the listed chains and targets are valid; if there are
+    several, it is filter if possible, the default of iptables, which is noted among the unknowns. Chains that
+    are not shown become hidden chains (:mod:`translate.read.tables.hidden`).
 
-    ``excerpt`` is for listings on a page: a row ``...`` stands for rules left out, rows may lack the
-    header of their chain, an address that is none is unknown, and so is a row that cannot be read, unless
-    none can. Without it each of these is a fault.
-    Raises ParseError with up to 20 diagnostics, sorted by position.
+    ``excerpt`` is for listings on a page: a row ``...`` means omitted rules, rows may lack the header of
+    their chain, and an invalid address or an unreadable row is unknown, unless no row can be read. Without it
+    each of these is a fault. Raises ParseError with up to 20 diagnostics, sorted by position.
     """
     reader = _ListingReader(name, family, excerpt=excerpt)
     for number, line in lines:
@@ -120,7 +119,7 @@ class _ListingReader:
 
     def _end(self) -> None:
         if self._open and self._chains[-1].layout is None and not self._excerpt:
-            self._faults.report(self._chains[-1].origin, "the listing is cut behind this header")
+            self._faults.report(self._chains[-1].origin, "the listing is cut after this header")
         self._open = False
 
     def _begin(self, header: re.Match[str], origin: Origin) -> None:
@@ -163,7 +162,7 @@ class _ListingReader:
         else:
             self._faults.report(place, message, hint)
 
-    # -- the whole -------------------------------------------------------------------------------
+    # -- the whole listing -------------------------------------------------------------------------------
 
     def finish(self, given: TableName | None) -> Ruleset:
         self._end()
@@ -200,9 +199,9 @@ class _ListingReader:
         return self._chains[0].origin if self._chains else Origin(self._name)
 
     def _table(self, notes: list[str], given: TableName | None) -> TableName:
-        """Return the table that can hold everything shown; report a fault if there is none.
+        """Return the table in which everything shown is valid; report a fault if there is none.
 
-        On a page that is to be the one that is ``given`` by what stands above; elsewhere it just is.
+        A ``given`` table is checked only on a page, where prose may have named it.
         """
         if given is not None and not self._excerpt:
             return given
@@ -219,7 +218,7 @@ class _ListingReader:
         if given is not None or len(possible) == 1:
             return given or possible.pop()
         if TableName.FILTER in possible:
-            notes.append("which table is listed is not shown; taken for filter, as iptables lists by default")
+            notes.append("the table is not shown; taken for filter, the default of iptables")
         elif possible:
             self._faults.report(self._at(), "the listing does not show its table", "name it with --table")
         else:

@@ -23,7 +23,7 @@ COLUMNS: Final = re.compile(
 ROW: Final = re.compile(
     r"\s*(?:\d+\s+){0,1}(?:\d+[KMGT]?\s+\d+[KMGT]?\s+)?(?:\S+\s+)?!?[a-z0-9-]+\s+(?:--|-f|!f)\s+\S+\s+\S+.*"
 )
-"""The pattern of a row that is recognised in the middle of prose."""
+"""The pattern by which a row is recognised within prose."""
 
 _AMOUNT: Final = re.compile(r"[0-9]+[KMGT]?")
 _OPT: Final = ("--", "-f", "!f")
@@ -32,7 +32,7 @@ _NO_INTERFACES: Final = Unknown(
     "the listing hides interfaces (iptables -L without -v)", Hidden.TESTS, (Field.IIF, Field.OIF)
 )
 _EXACT: Final = re.compile(r"[0-9]{1,20}")
-"""A counter in full; larger ones are printed with K, M or G unless iptables is given ``-x``."""
+"""An exact counter; large counters are printed with K, M or G, except with ``-x``."""
 _PLAIN_TARGETS: Final = frozenset({"ACCEPT", "DROP", "RETURN"})
 """Targets without options."""
 
@@ -59,7 +59,7 @@ class ListingRow:
 
 
 class RowError(Exception):
-    """A row that cannot be read: the column of the fault, and a hint where there is one."""
+    """A row that cannot be read: the column of the fault, and a hint or None."""
 
     def __init__(self, column: int, message: str, hint: str | None = None) -> None:
         self.column = column
@@ -125,7 +125,7 @@ class RowReader:
             return
         try:
             parsed = parse_address_mask(self.family, text, option=0)
-            parse_host(self.family, text.partition("/")[0], option=0)  # which may be spoilt before a /0
+            parse_host(self.family, text.partition("/")[0], option=0)  # which may be invalid before a /0
         except OptionError as error:
             tested = (Field.SADDR if side == "source" else Field.DADDR,)
             if _LETTER.search(text):
@@ -166,7 +166,7 @@ class RowReader:
             row.words += [option, printed.translated]
 
     def _keep_unknown(self, row: ListingRow, text: str, unread: str) -> None:
-        """Treat a row with an unknown tail as one that may match, and may do what its target does."""
+        """Treat a row with an unknown tail as a rule that may match and then apply its target."""
         reason = f'"{unread}" is not modelled'
         row.unknown.append(Unknown(reason, Hidden.TESTS))
         target, row.target = row.target, None
@@ -181,7 +181,7 @@ class RowReader:
 
     def _is_address(self, translated: str) -> bool:
         if not _LETTER.search(translated) or self.family is Family.IP6:
-            return True  # numbers; a fault in them is the rule reader's to report
+            return True  # numbers; the rule reader reports faults in them
         try:
             parse_host(self.family, translated.partition(":")[0], option=0)
         except OptionError:
@@ -194,9 +194,9 @@ def _inverted(option: str, cell: str) -> list[str]:
 
 
 def _has_target(cells: list[re.Match[str]], at: int) -> bool:
-    """Return True if the column of targets is filled; it is blank for a rule that only counts.
+    """Return whether the target column is filled; it is blank for a rule that only counts.
 
-    The column ``opt`` tells, where it is not blank itself (``ip6tables`` before 1.8.9).
+    The column ``opt`` shows this, unless it is blank as well (``ip6tables`` before 1.8.9).
     """
     words = [cell[0] for cell in cells[at : at + 3]]
     if len(words) == 3 and words[2] in _OPT:

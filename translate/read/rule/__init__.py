@@ -2,5 +2,5 @@
 
 ``options`` groups the words of a rule by extension, as iptables does with getopt. ``base`` has the options
 that need no extension (``-s``, ``-p``, ``-i``). ``reader`` turns both into a :class:`~translate.ir.Rule`;
-``shapes`` remembers the layout of a line, so that the next line of the same layout is read faster.
+``shapes`` remembers the layout of a line, so that later lines with this layout are read faster.
 """

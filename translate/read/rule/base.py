@@ -60,7 +60,7 @@ BASE_OPTIONS: Final = MappingProxyType(
         "--ipv6": "-6",
     }
 )
-"""Every spelling of an option of the rule itself, and the one that iptables-save prints."""
+"""Every spelling of an option of the rule itself, and the spelling of iptables-save."""
 
 OTHER_OPTIONS: Final = (
     *(
@@ -77,19 +77,19 @@ OTHER_OPTIONS: Final = (
     *("--new-chain", "--delete-chain", "--rename-chain", "--policy", "--table", "--numeric", "--wait"),
     *("--wait-interval", "--exact", "--version", "--help", "--line-numbers", "--modprobe"),
 )
-"""Options of iptables that do not belong into a rule; each may make an abbreviation ambiguous."""
+"""Options of iptables that are not part of a rule, but can make an abbreviation ambiguous."""
 
 BASE_ARGUMENTS: Final = MappingProxyType({"-f": 0, "-v": 0, "-4": 0, "-6": 0})
-"""The number of values of an option, where that is not one."""
+"""The number of values of an option, if it is not one."""
 
 BASE_ATTACHED: Final = frozenset({"-m", "-g", "-c"})
 """Options whose value may be attached (``--match=tcp``, ``-mtcp``).
 
-Of the others iptables takes the whole word for the value (``argv[optind - 1]`` in ``do_parse``).
+For other options iptables takes the whole word as the value (``argv[optind - 1]`` in ``do_parse``).
 """
 
 BASE_INVERTIBLE: Final = frozenset({"-s", "-d", "-i", "-o", "-p", "-f", "-4", "-6"})
-"""Options that ``!`` may precede; for the last two it has no meaning."""
+"""Options that ``!`` may precede; before the last two it has no effect."""
 
 BASE_ORDER: Final = ("-s", "-d", "-i", "-o", "-p", "-f")
 """The order in which iptables-save prints them."""
@@ -104,7 +104,7 @@ NO_INTERFACE: Final = MappingProxyType(
 
 
 class RuleError(Exception):
-    """A rule that is wrong, with the index of the word at fault (``offset`` characters into it)."""
+    """A fault in a rule, with the index of the wrong word and the ``offset`` in it."""
 
     def __init__(self, word: int, message: str, hint: str | None = None, *, offset: int = 0) -> None:
         self.word = word
@@ -119,7 +119,7 @@ def base_meaning(
 ) -> tuple[Option, FieldTest | None]:
     """Return the spelling and the test of ``-s``, ``-d``, ``-i``, ``-o``, ``-p`` or ``-f``.
 
-    ``word`` is the index of the value, for faults. There is no test where every packet passes.
+    ``word`` is the index of the value, for faults. The test is None if every packet passes.
     """
     option = Option(name, () if name == "-f" else (text,), negated)
     match name:
@@ -134,7 +134,7 @@ def base_meaning(
             return option, _interface_test(where, text, word, negated=negated)
         case "-p":
             number = protocol_number(text)
-            assert number is not None  # parse_protocol has seen it
+            assert number is not None  # parse_protocol has checked it
             if number == 0:
                 return option, None
             value = (Interval.point(number),)
@@ -175,7 +175,7 @@ def parse_protocol(text: str, word: int, *, negated: bool) -> int | None:
 def _interface_test(where: Field, text: str, word: int, *, negated: bool) -> FieldTest | None:
     """Return the test of ``-i`` or ``-o``, or None for ``+``, which is every interface.
 
-    A negated ``+`` never holds; it is kept as a test that says so (``ip_packet_match``).
+    A negated ``+`` never holds and becomes a test that is always false (``ip_packet_match``).
     """
     length = len(text.encode("utf-8", "surrogateescape"))
     if not 1 <= length <= _LONGEST_INTERFACE:

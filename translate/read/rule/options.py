@@ -1,7 +1,7 @@
 """The words of one rule as options, as ``do_command4`` of iptables reads them with getopt.
 
 Options are those of the rule itself (``-s``, ``-p``, …), extensions loaded by ``-m``, ``-j`` and ``-p``, and
-options that belong to the extension loaded last that knows them. What they mean is not asked here.
+options of the last loaded extension that has them. Their meaning is not examined here.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _IMPLIED: Final = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6", 132: "sctp"}
 
 @dataclass(slots=True)
 class Loaded:
-    """An extension that the rule has loaded, and the options that it was given so far."""
+    """An extension that the rule has loaded, and its options so far."""
 
     extension: MatchExtension | TargetExtension
     word: int
-    protocol: int | None = None  # what -p had asked for when the last option was read
+    protocol: int | None = None  # the protocol of -p when the last option was read
     options: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class Loaded:
 
     @property
     def arguments(self) -> Arguments:
-        """The arguments of all options; one alone stands for itself."""
+        """The arguments of all options, or the argument itself if there is only one."""
         flat = tuple(text for _, arguments, _ in self.options for text in arguments)
         return flat[0] if len(flat) == 1 else flat
 
@@ -61,7 +61,7 @@ class Loaded:
         return [at for (_, arguments, _), word in given for at in range(word + 1, word + 1 + len(arguments))]
 
     def fault(self, error: OptionError) -> RuleError:
-        """Return the error with the word that is at fault."""
+        """Return the error with the index of the wrong word."""
         if error.option is None:
             return RuleError(self.word, error.message, error.hint)
         word = self.words[error.option] + error.argument
@@ -83,18 +83,18 @@ class RuleDraft:
     jump_word: int = 0
     goto: bool = False
     counters: Counters | None = None
-    own_counters: bool = False  # given by -c, not before the rule
+    own_counters: bool = False  # of -c, not before the rule
     protocol: int | None = None
-    protocol_given: int | None = None  # the same, also where it is negated
-    other_family: bool = False  # given -4 or -6: iptables-restore of this family passes over the rule
+    protocol_given: int | None = None  # the same, also if it is negated
+    other_family: bool = False  # by -4 or -6: iptables-restore of this family skips the rule
     loaded: list[Loaded] = field(default_factory=list)  # matches and target, in the order given
-    divided: list[int] = field(default_factory=list)  # words that were "--name=value", as found
+    divided: list[int] = field(default_factory=list)  # words of the form "--name=value", unchanged
 
 
 def collect(draft: RuleDraft, start: int) -> None:
-    """Take the words of the draft from ``start`` on as options. Raises RuleError for a word that is none.
+    """Read the words of the draft from ``start`` as options. Raises RuleError for any other word.
 
-    Behind a ``-4`` or ``-6`` of the other family nothing is looked at, as ``do_parse`` does not.
+    Words after a ``-4`` or ``-6`` of the other family are ignored, as in ``do_parse``.
     """
     words = draft.words
     at = start
@@ -118,7 +118,7 @@ def collect(draft: RuleDraft, start: int) -> None:
 
 
 def _base_option(draft: RuleDraft, name: str, at: int, *, negated: bool) -> int:
-    """Take a base option at word ``at``; return the index of the word after it."""
+    """Read a base option at word ``at``; return the index of the word after it."""
     words = draft.words
     first = at + 1
     if negated and name not in BASE_INVERTIBLE:
@@ -153,7 +153,7 @@ def _base_option(draft: RuleDraft, name: str, at: int, *, negated: bool) -> int:
 
 
 def _counters(draft: RuleDraft, at: int) -> int:
-    """Take ``-c PACKETS BYTES`` or ``-c PACKETS,BYTES``; return the index of the word after it."""
+    """Read ``-c PACKETS BYTES`` or ``-c PACKETS,BYTES``; return the index of the word after it."""
     words, first = draft.words, at + 1
     if draft.own_counters:
         raise RuleError(at, '"-c" is given twice')
@@ -206,7 +206,7 @@ def _load_target(draft: RuleDraft, name: str, at: int, *, goto: bool) -> None:
 
 
 def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int:
-    """Take any other option at word ``at``, or a base option by its beginning; return the next index."""
+    """Read any other option at word ``at``, or an abbreviated base option; return the index after it."""
     words = draft.words
     if words[at : at + 2] == UNPRINTED.split() and draft.loaded and draft.loaded[-1].word == at - 1:
         draft.loaded[-1].options.append((UNPRINTED, (), False))
@@ -246,10 +246,10 @@ def _other_option(draft: RuleDraft, word: str, at: int, *, negated: bool) -> int
 
 
 def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, OptionSpec] | str:
-    """Return the extension that takes an option, or the base option that it is.
+    """Return the extension that has an option, or the base option.
 
-    getopt_long takes an exact name first, otherwise the beginning of just one. What it does not know, or
-    cannot tell, loads the match of the protocol, once (``command_default``).
+    getopt_long accepts an exact name, or else the beginning of exactly one. An unknown or ambiguous option
+    loads the match of the protocol, once (``command_default``).
     """
     found = _known_option(draft, spelling)
     if len(found) != 1 and (implied := _implied(draft)) is not None:
@@ -268,7 +268,7 @@ def _find_option(draft: RuleDraft, spelling: str, at: int) -> tuple[Loaded, Opti
 
 
 def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, OptionSpec] | str | None]:
-    """Return the possible options for a spelling, by name; None for one that no rule can have."""
+    """Return the possible options for a spelling, by name; None for an option that no rule can have."""
     base = BASE_OPTIONS.get(spelling)
     if base is not None:
         return {base: base}
@@ -288,7 +288,7 @@ def _known_option(draft: RuleDraft, spelling: str) -> dict[str, tuple[Loaded, Op
 
 
 def _implied(draft: RuleDraft) -> MatchExtension | None:
-    """The match that ``-p`` alone loads when an option is not otherwise known (``load_proto``)."""
+    """The match that ``-p`` loads without ``-m`` if an option is not otherwise known (``load_proto``)."""
     if draft.protocol is None:
         return None
     extension = MATCHES.get(_IMPLIED.get(draft.protocol, ""))

@@ -1,7 +1,7 @@
 """One rule: its words as tests and actions.
 
-``options`` groups the words by option. Meanings are computed at the end, because that of an extension may
-depend on ``-p``. They are cached: the rules of a large ruleset repeat the same options and differ only in
+``options`` groups the words by option. Meanings are computed at the end, because the meaning of an extension
+may depend on ``-p``. They are cached: the rules of a large ruleset repeat the same options and differ only in
 addresses, comments and chains.
 """
 
@@ -43,7 +43,7 @@ from translate.read.spelling.errors import NotModelledError, OptionError
 __all__ = ["RuleReader"]
 
 _MOST_SHAPES: Final = 16
-"""The most shapes of rules that are kept for one length and first word; a dump has one or two."""
+"""The most shapes of rules that are kept for one number of words and first word; a dump has one or two."""
 
 
 class RuleReader:
@@ -74,8 +74,8 @@ class RuleReader:
     ) -> list[Rule]:
         """Return the rules for ``words[start:]``; raises RuleError.
 
-        There is one, unless ``-s`` or ``-d`` holds a list: then one for each pair of addresses, in
-        iptables' order. There is none if the rule says by ``-4`` or ``-6`` that it is of the other family.
+        The result is one rule, or with a list in ``-s`` or ``-d`` one for each pair of addresses, in
+        iptables' order. It is empty if the rule is for the other family (``-4`` or ``-6``).
         """
         outline = (table, start, len(words), words[start] if start < len(words) else None)
         shapes = self._shapes.setdefault(outline, [])
@@ -93,7 +93,7 @@ class RuleReader:
                 shapes.append(learnt)
             return rules
         except RuleError as error:
-            for at in reversed(draft.divided):  # name the word that the line has
+            for at in reversed(draft.divided):  # report the word as it is in the line
                 error.word -= error.word > at
             raise
 
@@ -174,9 +174,9 @@ class RuleReader:
         return part
 
     def _shape(self, draft: RuleDraft, start: int) -> Shape | None:
-        """Return the shape of a rule that has been read, or None for one that has none.
+        """Return the shape of a rule that has been read, or None for an unusual rule.
 
-        ``-f``, counters and ``--name=value`` inside a rule are too rare in dumps to be worth one.
+        ``-f``, counters and ``--name=value`` inside a rule are too rare in dumps to be worth a shape.
         """
         words = draft.words
         if draft.own_counters or draft.divided or "-f" in draft.base or start == len(words):
@@ -251,7 +251,7 @@ class RuleReader:
 
 
 def _place(at: list[int]) -> Place:
-    """Return the function that picks these words of a rule."""
+    """Return the function that returns these words of a rule."""
     return itemgetter(*at) if at else _nothing
 
 

@@ -46,16 +46,16 @@ __all__ = [
 ]
 
 Arguments = str | tuple[str, ...]
-"""The arguments of all options of one extension: the argument itself if there is just one."""
+"""The arguments of all options of one extension, or the argument itself if there is only one."""
 
 Template = tuple[tuple[str, int, bool], ...]
 """Options without their arguments: name, number of arguments, whether negated."""
 
 UNPRINTED: Final = "[unsupported revision]"
-"""Printed in the place of options of a revision that iptables-save does not know (``print_match_save``)."""
+"""Printed instead of the options of a revision that iptables-save does not know (``print_match_save``)."""
 
 Place = Callable[[list[str]], Arguments]
-"""Takes the arguments of one part out of the words of a rule."""
+"""A function that returns the arguments of one part, given the words of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class BasePart:
 class MatchPart:
     """A match with its options, and the meanings of their arguments so far.
 
-    ``unknown`` says what is not modelled of it; no tests then stand for it.
+    ``unknown`` lists its parts that are not modelled; it then has no tests.
     """
 
     extension: MatchExtension
@@ -119,7 +119,7 @@ class MatchPart:
 class TargetPart:
     """A target with its options, and the meanings of their arguments so far.
 
-    ``unknown`` says what is not modelled of it; no action then stands for it.
+    ``unknown`` lists its parts that are not modelled; it then has no action.
     """
 
     extension: TargetExtension
@@ -153,7 +153,7 @@ class JumpPart:
     known: dict[Arguments, tuple[Spelled, tuple[Action, ...]]] = field(default_factory=dict)
 
     def meaning(self, chain: Arguments) -> tuple[Spelled, tuple[Action, ...]]:
-        """Return spelling and action. Raises OptionError when a target is called so."""
+        """Return spelling and action. Raises OptionError if a target has this name."""
         known = self.known.get(chain)
         if known is None:
             assert isinstance(chain, str)
@@ -167,7 +167,7 @@ class JumpPart:
 def _unknown(
     spelled: str, extension: MatchExtension | TargetExtension, template: Template
 ) -> tuple[Unknown, ...]:
-    """Return the parts of an extension with these options that are not modelled, or not shown."""
+    """Return the parts of an extension with these options that are not modelled or not shown."""
     fields = extension.fields if isinstance(extension, MatchExtension) else ()
     if template == ((UNPRINTED, 0, False),):
         reason = f"iptables-save could not print the options of {spelled} ({UNPRINTED.strip('[]')})"
@@ -201,8 +201,8 @@ _NEGATION: Final = "!"
 class Shape:
     """The words that are the same in all rules of one shape, and the places of the others.
 
-    ``comments`` are the words that are comments, ``barred`` the chains in which one of the options is
-    not valid.
+    ``comments`` are the indices of words that are comments, ``barred`` the chains in which one of the options
+    is invalid.
     """
 
     fixed: Arguments
@@ -220,7 +220,7 @@ class Shape:
     def places(cls, words: list[str], start: int, values: set[int]) -> tuple[Arguments, Place, int] | None:
         """Return ``fixed``, ``take_fixed`` and ``negations`` of a rule, given which words are values.
 
-        None when a value looks like a negation, so that the words would not tell them apart.
+        None if a value looks like a negation, so that the two cannot be distinguished.
         """
         if any(words[at] == _NEGATION for at in values):
             return None
@@ -228,7 +228,7 @@ class Shape:
         return take(words), take, words.count(_NEGATION)
 
     def rule(self, words: list[str], chain: str, counters: Counters | None, origin: Origin) -> Rule | None:
-        """Return the rule that ``words`` are, or None if they are of another shape or unusual."""
+        """Return the rule of ``words``, or None if they have another shape or are unusual."""
         if self.take_fixed(words) != self.fixed or words.count(_NEGATION) != self.negations:
             return None
         if chain in self.barred:
@@ -238,7 +238,7 @@ class Shape:
         matches = []
         comment = None
         try:
-            # What is known is looked up here: a hundred thousand calls less where it is.
+            # Known meanings are looked up here, which saves a hundred thousand calls.
             for part, at in self.base:
                 text = words[at]
                 option, test = part.known.get(text) or part.meaning(text, at)  # a list is a fault

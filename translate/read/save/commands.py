@@ -30,11 +30,10 @@ _REMOVE: Final = frozenset({"-X", "--delete-chain"})
 
 @dataclass(slots=True)
 class Commands:
-    """The commands of an input, each applied to the table that its line is in.
+    """The commands of an input, each applied to the table of its line.
 
-    In a ``fragment`` rules that are not shown may stand before those that are. ``implicit`` is for
-    ``iptables -S`` output, whose ``-P`` and ``-N`` declare the chains. ``notes`` says which rules were
-    passed over.
+    In a ``fragment`` there may be unknown rules before the given ones. ``implicit`` is for ``iptables -S``
+    output, whose ``-P`` and ``-N`` declare the chains. ``notes`` lists the rules that were skipped.
     """
 
     rules: RuleReader
@@ -77,7 +76,7 @@ class Commands:
         )
         if not rules:
             other = 6 if self.rules.family is Family.IP else 4
-            self.notes.append(f"line {origin.line} is a rule of IPv{other} alone (-{other}), and not read")
+            self.notes.append(f"line {origin.line} is a rule only for IPv{other} (-{other}), and not read")
         if append:
             chain.rules += rules
             return
@@ -88,14 +87,14 @@ class Commands:
         chain = table.chains.get(words[at])
         if chain is None:
             hook = table.hook(words[at])
-            # known from here on, so that each missing declaration is reported once
+            # declared from here on, so that each missing declaration is reported once
             known = ChainBuilder(words[at], NOWHERE if hook is None else origin, hook, None, None)
             table.chains[words[at]] = known
             if self.fragment:
-                known.rules.append(hidden_rule(f"what chain {known.name} held before", origin))
+                known.rules.append(hidden_rule(f"the earlier rules of chain {known.name}", origin))
                 return known
             if hook is not None and not self.implicit:
-                return known  # iptables-restore has them all; which policy is meant is not said
+                return known  # iptables-restore has all built-in chains; the policy is unknown
             line = f":{words[at]} {'ACCEPT' if hook is not None else '-'} [0:0]"
             raise RuleError(at, f'chain "{words[at]}" is not declared', f'declare it by "{line}"')
         return chain
@@ -138,7 +137,7 @@ class Commands:
             raise RuleError(2, f'unknown policy "{words[2]}"', "ACCEPT or DROP")
         chain.policy = Policy(words[2])
 
-    # -- what changes rules that are there: in a fragment, as far as they are known ---------------
+    # -- changes of existing rules: in a fragment, as far as they are known ---------------
 
     def _empty(self, table: TableBuilder, words: list[str], origin: Origin) -> None:
         """Flush or delete a chain."""
@@ -172,7 +171,9 @@ class Commands:
             raise RuleError(len(words), '"-D" needs a chain and a rule')
         chain = self._chain(table, words, 1, origin)
         if len(words) == 3 and words[2].isascii() and words[2].isdigit():
-            raise RuleError(2, "a rule is not deleted by number: what stood before it is not known")
+            raise RuleError(
+                2, "a rule cannot be deleted by number, because the rules before it are not known"
+            )
         wanted = self.rules.read(words, 2, table=table.name, chain=chain.name, counters=None, origin=origin)
         if any(other.unknown for other in chain.rules):
             raise RuleError(1, f'which rule of chain "{chain.name}" this deletes is not known')

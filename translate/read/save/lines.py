@@ -11,7 +11,7 @@ def lines_by_table(text: str) -> Iterator[tuple[str, str]]:
     """Yield each line with the name of its table, or an empty name outside of tables.
 
     A table begins with ``*name`` and ends with ``COMMIT``; both lines belong to it. Only a line feed ends a
-    line, because the comment of a rule may hold every other character.
+    line, because the comment of a rule may contain any other character.
     """
     table = ""
     for line in text.split("\n"):

@@ -1,10 +1,10 @@
 """``iptables-save`` text, line by line.
 
 The language is that of ``iptables-restore``: comments, ``*table``, ``:CHAIN POLICY [p:b]``, rules with or
-without counters, ``COMMIT``. Commands that build a ruleset are read everywhere
+without counters, ``COMMIT``. Commands that build a ruleset are always read
 (:mod:`translate.read.save.commands`). Commands that change an existing ruleset are read only in a fragment
-for ``iptables-restore --noflush``; the rules that it does not show are unknown.
-A wrong line is reported and the next one is read, so that one run shows many faults.
+for ``iptables-restore --noflush``; the rules that it does not show are unknown. After a wrong line reading
+continues, so that one run reports many faults.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from translate.read.tables.hidden import add_hidden, hidden_rule
 __all__ = ["LONGEST_LINE", "read_fragment", "read_lines", "read_rules", "read_save"]
 
 LONGEST_LINE: Final = 10_238
-"""Characters of a line that ``iptables-restore`` can read (``char buffer[10240]``)."""
+"""The longest line in characters that ``iptables-restore`` can read (``char buffer[10240]``)."""
 
 _DECLARATION: Final = re.compile(r':([^ \t"]+) ([^ \t"]+) \[([0-9]{1,20}):([0-9]{1,20})\]')
 
@@ -38,9 +38,9 @@ _FOREIGN: Final = re.compile(r"# Table `([^']+)' is incompatible, use 'nft' tool
 def read_save(text: str, *, name: str, family: Family) -> Ruleset:
     """Return the ruleset in ``text``; ``name`` is the input's name in diagnostics.
 
-    Comment lines between the tables go to the next table's preamble or to the epilogue, those
-    inside a table to its own preamble. Blank lines are passed over. Raises ParseError with up to 20
-    diagnostics, sorted by position.
+    Comment lines between the tables go to the next table's preamble or to the epilogue, those inside a table
+    to its own preamble. Blank lines are skipped. Raises ParseError with up to 20 diagnostics, sorted by
+    position.
     """
     lines = text.split("\n")
     if not lines[-1]:
@@ -67,9 +67,9 @@ def read_rules(
 ) -> Ruleset:
     """Return the ruleset of ``iptables -S`` output, given as numbered lines: one table.
 
-    Without ``whole`` they are some of its rules, as printed on a page: chains that are not created
-    by ``-P`` or ``-N`` are taken to hold more than is shown. Of an ``excerpt`` rules that cannot be read
-    are unknown, unless none can. Raises ParseError.
+    Without ``whole`` the lines are some rules of a table, as on a page: chains that are not created by ``-P``
+    or ``-N`` then have unknown rules as well. In an ``excerpt``, rules that cannot be read are unknown,
+    unless none can be read. Raises ParseError.
     """
     reader = _SaveReader(name, family, fragment=not whole, implicit=table, excerpt=excerpt)
     for number, line in lines:
@@ -85,12 +85,12 @@ def read_fragment(
     may_be_cut: bool = False,
     excerpt: bool = False,
 ) -> Ruleset:
-    """Return the ruleset of ``iptables-restore`` input, given as numbered lines: text that changes rules.
+    """Return the ruleset of ``iptables-restore --noflush`` input, given as numbered lines.
 
-    A chain that is declared is empty first, as ``--noflush`` makes it; what any other chain holds
-    besides is unknown. With ``may_be_cut`` the text may end before ``COMMIT`` (a page that shows
-    the head of a dump); then every chain of the last table may hold more. Of an ``excerpt`` rules that
-    cannot be read are unknown, unless none can. Raises ParseError.
+    A declared chain is empty first, as with ``--noflush``; any other chain has unknown rules as well. With
+    ``may_be_cut`` the text may end before ``COMMIT`` (a page that shows the head of a dump); then every chain
+    of the last table may have unknown rules. In an ``excerpt``, rules that cannot be read are unknown, unless
+    none can be read. Raises ParseError.
     """
     reader = _SaveReader(name, family, fragment=not may_be_cut, may_be_cut=may_be_cut, excerpt=excerpt)
     for number, line in lines:
@@ -168,18 +168,18 @@ class _SaveReader:
             self._unknown.append(f"line {number}: table {foreign[1]} has rules that iptables cannot print")
 
     def _policies(self, table: Table) -> None:
-        """Note the policies that the text does not state."""
+        """Note the policies that are not in the text."""
         silent = [c.name for c in table.chains if c.hook is not None and c.policy is None]
         if silent and not self._fragment:
             names = ", ".join(silent)
-            self._unknown.append(f"table {table.name} does not say the policy of {names}: taken for ACCEPT")
+            self._unknown.append(f"table {table.name} does not have the policy of {names}: taken for ACCEPT")
 
     def finish(self) -> Ruleset:
         if self._implicit:
             if self._table is not None and not self._table.chains and not self._faults:
                 self._faults.report(Origin(self._name), "no chain and no rule in this text")
         elif self._table is not None and self._may_be_cut:
-            self._unknown.append(f"table {self._table.name} is cut off behind line {self._last.line}")
+            self._unknown.append(f"table {self._table.name} is cut off after line {self._last.line}")
             for chain in self._table.chains.values():
                 chain.rules.append(hidden_rule("the text is cut off before the rules end", self._last))
         elif self._table is not None:
@@ -226,7 +226,7 @@ class _SaveReader:
             self._faults.add(check_table(table or builder.freeze()))
 
     def _completed(self, table: Table) -> Table:
-        """In a fragment, add the chains that it does not show."""
+        """Return the table with the chains that a fragment does not show."""
         if not self._fragment:
             return table
         chains = {chain.name: chain for chain in table.chains}
@@ -250,7 +250,7 @@ class _SaveReader:
             return
         self._adrift = False
         before = next((table for table in self._tables if table.name is name), None)
-        if before is not None and self._fragment:  # iptables-restore --noflush goes on with it
+        if before is not None and self._fragment:  # iptables-restore --noflush continues it
             before.preamble += self._comments
             self._table = before
         else:
@@ -275,7 +275,7 @@ class _SaveReader:
         self._adrift = False
 
     def _outside(self, origin: Origin) -> None:
-        """Report the first line of a stretch that belongs to no table."""
+        """Report the first of consecutive lines outside of tables."""
         if not self._adrift:
             self._faults.report(
                 origin, "expected a table, as in *filter", "is this the output of iptables-save?"
@@ -303,7 +303,7 @@ class _SaveReader:
             table.whole = False
             self._faults.report(origin.at(error.column + 1), "a double quote is opened and never closed")
             return
-        # a quote has no meaning in these lines; what is quoted cannot be a name or a policy
+        # quotes have no meaning in these lines; a quoted word is not a name or a policy
         if not 2 <= len(words) <= 3:
             table.whole = False
             self._faults.report(origin, 'expected ":CHAIN POLICY [packets:bytes]"')

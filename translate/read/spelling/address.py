@@ -57,16 +57,16 @@ class AddressMask:
 def parse_host(family: Family, text: str, *, option: int, offset: int = 0) -> int:
     """Return the integer of one address, given by number or by a name of :data:`HOSTS`; raises OptionError.
 
-    The bytes of a dotted form may be written in any base, and those that are missing at its end are zero,
-    as in ``xtables_numeric_to_ipaddr`` (``10.1`` is 10.1.0.0). What is no such form is left to
-    :func:`parse_resolved` (``ipparse_hostnetwork``).
+    The bytes of a dotted form may be in any base, and missing bytes at its end are zero, as in
+    ``xtables_numeric_to_ipaddr`` (``10.1`` is 10.1.0.0). Other forms are read by :func:`parse_resolved`
+    (``ipparse_hostnetwork``).
     """
     number = _numeric(family, text)
     return parse_resolved(family, text, option=option, offset=offset) if number is None else number
 
 
 def parse_numeric(family: Family, text: str, *, option: int, offset: int = 0) -> int:
-    """Return the integer of one address as :func:`parse_host` does, but for names; raises OptionError."""
+    """Return the integer of one address like :func:`parse_host`, but without names; raises OptionError."""
     number = _numeric(family, text)
     if number is None:
         raise _no_address(family, text, option, offset)
@@ -84,7 +84,7 @@ def parse_canonical(family: Family, text: str, *, option: int, offset: int = 0) 
 def parse_resolved(family: Family, text: str, *, option: int, offset: int = 0) -> int:
     """Return the integer of one address as ``getaddrinfo`` reads it; raises OptionError.
 
-    Here ``10.1`` is 10.0.0.1: the last number fills all bytes that are left (inet_aton(3)).
+    Here ``10.1`` is 10.0.0.1: the last number fills all remaining bytes (inet_aton(3)).
     """
     try:
         return parse_address(family, HOSTS.get((family, text), text))
@@ -119,8 +119,8 @@ def parse_address_mask(family: Family, text: str, *, option: int) -> AddressMask
 def parse_resolved_mask(family: Family, text: str, *, option: int) -> AddressMask:
     """Return an address of a connection with its mask (``xtopt_parse_hostmask``); raises OptionError.
 
-    A mask that is no prefix is taken for that of a single address (``xtopt_parse_mask`` counts its bits,
-    and there is no such count).
+    A mask that is not a prefix is taken for the mask of a single address (``xtopt_parse_mask`` counts its
+    bits, which fails for such a mask).
     """
     host_text, slash, mask_text = text.partition("/")
     address = parse_resolved(family, host_text, option=option)
@@ -165,7 +165,7 @@ def _no_address(family: Family, text: str, option: int, offset: int) -> OptionEr
 
 @lru_cache(maxsize=256)
 def _mask(family: Family, text: str) -> int | str:
-    """Return the mask after the slash, or a message that explains its fault."""
+    """Return the mask after the slash, or a message about its fault."""
     mask = _numeric(family, text) if family is Family.IP6 or text.count(".") == 3 else None
     if mask is not None:
         return mask
@@ -179,9 +179,9 @@ def _mask(family: Family, text: str) -> int | str:
 
 
 def address_test(family: Family, field: Field, text: str, *, negated: bool, option: int) -> FieldTest | None:
-    """Return the test of an address option, or None for one that every packet passes.
+    """Return the test of an address option, or None if every packet passes.
 
-    A negated ``/0`` never holds (``ip_packet_match``); it is kept as a test that says so.
+    A negated ``/0`` never holds (``ip_packet_match``) and becomes a test that is always false.
     """
     parsed = parse_address_mask(family, text, option=option)
     if parsed.is_everything and not negated:

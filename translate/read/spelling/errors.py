@@ -6,11 +6,11 @@ __all__ = ["NotModelledError", "OptionError"]
 
 
 class OptionError(Exception):
-    """An option, or the lack of one, that makes a rule wrong.
+    """A wrong or missing option of a rule.
 
-    ``option`` is its index among the extension's options, or None for the extension as a whole;
-    ``argument`` counts that option's words: 0 is its name, 1 its first argument. ``offset`` is
-    where in that word the fault is.
+    ``option`` is its index among the extension's options, or None for the extension as a whole; ``argument``
+    is the index of the option's word: 0 is its name, 1 its first argument. ``offset`` is the position of the
+    fault in this word.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Names for protocols and hosts, from tables that are part of nfparity.
 
-A dump must mean the same on every machine, so ``/etc/services``, ``/etc/protocols`` and DNS are
-never asked. The tables hold the names of Debian's ``netbase``, and those that iptables itself has.
+A dump must mean the same on every machine, so ``/etc/services``, ``/etc/protocols`` and DNS are never used.
+The tables have the names of Debian's ``netbase`` and those of iptables itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HOSTS: Final = MappingProxyType(
         (Family.IP6, "localhost"): "::1",
     }
 )
-"""Names that every machine has for its own addresses. Every other one would need DNS, and is refused."""
+"""Names that every machine has for its own addresses. Other names would need DNS, and are refused."""
 
 
 _EVERY: Final = frozenset({"all", "ip", "hopopt"})

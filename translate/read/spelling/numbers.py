@@ -22,14 +22,14 @@ _DECIMAL: Final = re.compile(
 def unsigned(text: str, most: int) -> int | None:
     """Return a number from 0 to ``most`` in decimal, ``0x`` or octal (``0…``) form, or None.
 
-    Blanks and ``+`` may stand before it (``xtables_strtoul`` of libxtables).
+    It may follow blanks and ``+`` (``xtables_strtoul`` of libxtables).
     """
     value, end = unsigned_start(text, most)
     return value if end == len(text) else None
 
 
 def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
-    """Return the number that a text starts with, None if it is above ``most``, and where it ends."""
+    """Return the number at the start of a text (None if it is above ``most``), and its end."""
     found = _INTEGER.match(text)
     if found is None:
         return None, 0
@@ -39,7 +39,7 @@ def unsigned_start(text: str, most: int) -> tuple[int | None, int]:
 
 
 def decimal(text: str) -> float | None:
-    """Return the number that ``strtod`` makes of the whole text, or None; ``inf`` and ``nan`` are none."""
+    """Return the number that ``strtod`` reads from the whole text, or None, also for ``inf`` and ``nan``."""
     found = _DECIMAL.fullmatch(text)
     if found is None:
         return None

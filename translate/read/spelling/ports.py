@@ -1,7 +1,7 @@
 """Ports and port ranges in the three notations of iptables.
 
 :func:`parse_port_range` is ``xtables_parse_port``: numbers in any base. :func:`parse_resolved_range` is
-``xtopt_parse_mport``, which has ``getaddrinfo`` read decimal numbers. :func:`parse_nat_ports` is
+``xtopt_parse_mport``, which reads decimal numbers by ``getaddrinfo``. :func:`parse_nat_ports` is
 ``parse_ports`` of ``libxt_NAT``. Names come from a fixed table.
 """
 
@@ -38,7 +38,7 @@ class PortRange:
 
     @property
     def interval(self) -> Interval | None:
-        """The ports, or None where there are none."""
+        """The ports, or None if there are none."""
         return Interval(self.low, self.high) if self.low <= self.high else None
 
 
@@ -74,7 +74,7 @@ def parse_port_range(text: str, *, option: int, offset: int = 0) -> Interval:
 def parse_resolved_range(text: str, *, option: int) -> PortRange:
     """Return the ports of ``a``, ``a:b``, ``:b`` or ``a:`` of a UDP or conntrack match; raises OptionError.
 
-    Numbers are decimal, zeros before them or not. A range may end before it begins; then no port is in it.
+    Numbers are decimal, also with leading zeros. A range that ends before it begins contains no port.
     """
     parts = text.split(":")
     if len(parts) > 2:
@@ -105,7 +105,7 @@ def _resolved(text: str, option: int, offset: int) -> int:
 def parse_nat_ports(text: str, *, option: int, offset: int = 0) -> NatPortRange:
     """Return the ports of ``a``, ``a-b`` or ``a-b/base`` of a NAT target; raises OptionError.
 
-    A name stands for one port, alone or as the base: it may have a hyphen of its own.
+    A name is only valid for a single port or the base, because names may contain hyphens.
     """
     low, end = unsigned_start(text, _MOST)
     if low is None:
@@ -115,23 +115,23 @@ def parse_nat_ports(text: str, *, option: int, offset: int = 0) -> NatPortRange:
     if text[end] != "-":
         hint = "a range is written with a hyphen" if text[end] == ":" else None
         raise OptionError(
-            f'unexpected "{text[end:]}" behind the port', option=option, offset=offset + end, hint=hint
+            f'unexpected "{text[end:]}" after the port', option=option, offset=offset + end, hint=hint
         )
     rest = text[end + 1 :]
     after = offset + end + 1
     high, end = unsigned_start(rest, _MOST)
     if high is None:
-        hint = "names cannot stand in a range"
+        hint = "a range cannot contain names"
         raise OptionError(f'"{rest.partition("/")[0]}" is not a port', option=option, offset=after, hint=hint)
     if high < low:
         raise OptionError(f'port range "{text}" ends before it begins', option=option, offset=offset)
     if end == len(rest):
         return NatPortRange(Interval(low, high))
     if rest[end] != "/":
-        raise OptionError(f'unexpected "{rest[end:]}" behind the ports', option=option, offset=after + end)
+        raise OptionError(f'unexpected "{rest[end:]}" after the ports', option=option, offset=after + end)
     base = parse_port(rest[end + 1 :], option=option, offset=after + end + 1)
     if base == 0:
-        raise OptionError("ports cannot be counted from port 0", option=option, offset=after + end + 1)
+        raise OptionError("port 0 cannot be the base", option=option, offset=after + end + 1)
     return NatPortRange(Interval(low, high), base)
 
 

@@ -1,8 +1,8 @@
 """A line of ``iptables-save`` text as words, with iptables' own quoting.
 
-The rules are those of ``add_param_to_argv`` (iptables ``xshared.c``): words end at blanks; a double
-quote opens a stretch in which a backslash makes the next character literal; the closing quote also
-ends the word. Outside double quotes a backslash and a single quote are ordinary characters.
+The rules are those of ``add_param_to_argv`` (iptables ``xshared.c``): words end at blanks; between double
+quotes a backslash makes the next character literal; the closing quote also ends the word. Outside double
+quotes a backslash and a single quote are ordinary characters.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def scan(line: str) -> list[Word]:
 def split(line: str) -> list[str]:
     """Return the words of a line without their columns; raises QuoteError.
 
-    The same as :func:`scan`, with two short cuts for what nearly all lines look like: no quote at
-    all, or one quoted stretch without a backslash that stands by itself.
+    The same as :func:`scan`, but faster for nearly all lines: those without quotes, or with one quoted word
+    without a backslash.
     """
     if "\t" not in line and "  " not in line:
         pieces = line.split('"')

@@ -1,7 +1,7 @@
 """Names of ports, from a table that is part of nfparity: those of Debian's ``netbase``, old and new.
 
-A name stands for one port, whatever the protocol: in which protocols a name is known differs from one
-distribution's ``/etc/services`` to the next, its port does not.
+A name means one port for every protocol: distributions' ``/etc/services`` differ in the protocols of a name,
+but not in its port.
 """
 
 from __future__ import annotations

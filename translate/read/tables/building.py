@@ -27,7 +27,7 @@ class ChainBuilder:
     rules: list[Rule] = field(default_factory=list)
 
     def freeze(self) -> Chain:
-        """Return the chain as it is now."""
+        """Return the chain in its present state."""
         return Chain(
             name=self.name,
             rules=tuple(self.rules),
@@ -42,7 +42,7 @@ class ChainBuilder:
 class TableBuilder:
     """A table with the chains read so far.
 
-    ``whole`` is False once a declaration could not be read: missing chains may then not be missing.
+    ``whole`` is False once a declaration could not be read: then an undeclared chain is not a fault.
     """
 
     name: TableName
@@ -52,7 +52,7 @@ class TableBuilder:
     whole: bool = True
 
     def freeze(self) -> Table:
-        """Return the table as it is now."""
+        """Return the table in its present state."""
         return Table(
             name=self.name,
             chains=tuple(chain.freeze() for chain in self.chains.values()),
@@ -70,7 +70,7 @@ class TableBuilder:
         return TableBuilder(self.name, origin, preamble, kept, self.whole)
 
     def hook(self, chain: str) -> Hook | None:
-        """Return the hook of the built-in chain of that name; None for a user's chain."""
+        """Return the hook of the built-in chain with this name; None for a user chain."""
         return _HOOKS[self.name].get(chain)
 
     def declare(
@@ -87,8 +87,8 @@ class TableBuilder:
     ) -> None:
         """Add a chain, or report a fault. ``origin`` is the line, with the columns of name and policy.
 
-        Of a built-in chain the last policy counts. A user's chain cannot be made twice; where the line
-        ``empties`` one, as ``iptables-restore --noflush`` does, that is no fault.
+        The last policy of a built-in chain counts. A user chain cannot be declared twice, unless the line
+        ``empties`` it, as in ``iptables-restore --noflush``.
         """
         hook = self.hook(name)
         policy = None
@@ -108,7 +108,7 @@ class TableBuilder:
             elif policy_text != "-":
                 place = origin.at(policy_column)
                 problem = place, f'user chain "{name}" cannot have a policy', 'write "-"'
-        elif policy_text != "-":  # iptables-restore leaves the policy as it is
+        elif policy_text != "-":  # iptables-restore does not change the policy
             try:
                 policy = Policy(policy_text)
             except ValueError:
@@ -116,7 +116,7 @@ class TableBuilder:
         if problem is not None:
             faults.report(*problem)
         if existing is None:
-            # also when reported: its rules and the jumps to it are no further fault
+            # also after a fault, so that its rules and jumps to it are not reported
             self.chains[name] = ChainBuilder(name, origin, hook, policy, counters)
         elif policy is not None:
             existing.policy, existing.counters = policy, counters

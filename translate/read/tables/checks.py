@@ -1,8 +1,8 @@
 """The checks of a whole table that the kernel makes in ``mark_source_chains`` and ``xt_check_*``.
 
-Every jump leads to a user chain of the same table. Among the chains that a hook reaches
-(:mod:`translate.ir.live`), none reaches itself. A match or target that is valid in some hooks only is reached
-from no other hook.
+Every jump leads to a user chain of the same table. No chain that is reachable from a hook
+(:mod:`translate.ir.live`) reaches itself. A match or target that is valid only in some hooks is not reachable
+from other hooks.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def check_table(table: Table) -> list[Diagnostic]:
 def _loops(edges: _Edges) -> tuple[list[Diagnostic], list[str]]:
     """Return the loops as faults, and the chains, each after its callees.
 
-    Depth first, without recursion: a chain of chains may be thousands long.
+    Depth first without recursion, because calls may nest thousands deep.
     """
     found: list[Diagnostic] = []
     finished: dict[str, None] = {}
@@ -109,7 +109,7 @@ def _misplaced(
 
 
 def _reached(table: Table, edges: _Edges, callees_first: list[str]) -> dict[str, tuple[Hook, ...]]:
-    """Return the hooks from which each chain can be reached, in the order of the table."""
+    """Return the hooks from which each chain is reachable, in the order of the table."""
     order = [chain.hook for chain in table.chains if chain.hook is not None]
     reached: dict[str, tuple[Hook, ...]] = {
         chain.name: (chain.hook,) for chain in table.chains if chain.hook is not None
@@ -160,7 +160,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
             elif part.field is Field.IPSEC_OUT:
                 wrong, option = [h for h in hooks if h in _NO_OUT_DEVICE], "policy"
             elif part.field is Field.BRIDGED:
-                # The kernel takes it there, and still knows the port; no translation does.
+                # The kernel accepts it there and still has the port; no translation has.
                 wrong, option = [h for h in hooks if h is Hook.POSTROUTING], "--physdev-is-in"
                 said = "not modelled"
             else:
@@ -172,7 +172,7 @@ def _misplaced_rule(chain: Chain, rule: Rule, hooks: tuple[Hook, ...]) -> list[D
 
 
 def _segment_size(rule: Rule, hooks: tuple[Hook, ...], how: str) -> list[Diagnostic]:
-    """Return what ``tcpmss_tg4_check`` finds wrong with a rule of TCPMSS."""
+    """Return the fault that ``tcpmss_tg4_check`` finds in a TCPMSS rule."""
     found = []
     wrong = [hook for hook in hooks if hook in _NO_OUT_DEVICE]
     if LimitMss(None) in rule.actions and wrong:
@@ -194,6 +194,6 @@ def _wants_syn(test: Test) -> bool:
 
 
 def _at_word(origin: Origin, text: str) -> Origin:
-    """Return the place of the last word of the rule's line that is ``text``."""
+    """Return the place of the last word ``text`` in the rule's line."""
     columns = [word.column for word in scan(origin.text) if word.text == text]
     return origin.at(columns[-1]) if columns else origin

@@ -1,4 +1,4 @@
-"""Faults of one input, collected so that one run shows many."""
+"""Faults of one input, collected so that one run reports many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_MESSAGE: Final = 400
 
 
 class Faults:
-    """The faults of an input; false while there are none."""
+    """The faults of an input; false if there are none."""
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
@@ -43,7 +43,7 @@ class Faults:
             self.report(diagnostic.origin, diagnostic.message, diagnostic.hint)
 
     def raise_any(self) -> None:
-        """Raise ParseError with the first 20 by position, and one that counts the others."""
+        """Raise ParseError, if there are faults, with the first 20 by position and the number of others."""
         if not self._found:
             return
         ordered = sorted(self._found, key=lambda d: (d.origin.line, d.origin.column))

@@ -1,4 +1,4 @@
-"""Chains that exist but that an input does not show: with a listing of one chain, or a fragment."""
+"""Chains that exist but are not in the input, which is a listing of one chain or a fragment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["add_hidden", "hidden_rule"]
 
 
 def hidden_rule(reason: str, origin: Origin) -> Rule:
-    """Return a rule that represents any number of unknown rules."""
+    """Return a rule that stands for any number of unknown rules."""
     return Rule(tests=(), actions=(), unknown=(Unknown(reason, Hidden.RULES),), origin=origin)
 
 
 def add_hidden(chains: dict[str, Chain], table: TableName) -> None:
     """Add the missing chains: those that a rule jumps to, and the built-in ones.
 
-    Each holds one :func:`hidden_rule`.
+    Each has one :func:`hidden_rule`.
     """
     shown = tuple(chains.values())
     top = shown[0].origin if shown else Origin("<none>")

@@ -39,7 +39,7 @@ BAD: dict[str, tuple[bytes, tuple[str, ...], int, int, str]] = {
     "a fragment that deletes by number": (
         b"*nat\n:A - [0:0]\n-D A 3\nCOMMIT\n", (), 3, 6, "by number",
     ),
-    "a listing cut behind a header": (CHAIN.encode(), (), 1, 1, "cut behind this header"),
+    "a listing cut behind a header": (CHAIN.encode(), (), 1, 1, "cut after this header"),
     "a listing cut in a row": (
         f"{CHAIN}{COLUMNS}DROP       all  --  10.0.0.0/8".encode(), (), 3, 31, "before its destination",
     ),

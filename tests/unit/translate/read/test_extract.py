@@ -66,7 +66,7 @@ def test_a_dump_and_a_cut_dump():
     whole, cut = _pieces(page)
     assert (whole.unknown, list(whole.unknowns())) == ((), [])
     assert cut.tables[0].chain("Y").is_hidden
-    assert cut.unknown == ("table nat is cut off behind line 8",)
+    assert cut.unknown == ("table nat is cut off after line 8",)
 
 
 def test_rules_without_a_dump():

@@ -117,7 +117,7 @@ def test_a_fragment_flushes_and_deletes():
 def test_a_chain_that_was_there_before_may_hold_more():
     text = _fragment("-A POSTROUTING -j X\n-F X")
     chain = read_ruleset(text.encode(), name="rules").tables[0].chain("POSTROUTING")
-    assert [one.reason for one in chain.rules[0].unknown] == ["what chain POSTROUTING held before"]
+    assert [one.reason for one in chain.rules[0].unknown] == ["the earlier rules of chain POSTROUTING"]
     assert chain.rules[1].target.name == "X"
 
 
@@ -129,7 +129,7 @@ def test_a_chain_that_was_there_before_may_hold_more():
         ("-A X -j Y\n-X Y", 5, "a rule leads to"),
         ("-F", 4, "is read with one chain"),
         ("-D X -j RETURN", 4, "has no such rule"),
-        ("-D X 1", 4, "not deleted by number"),
+        ("-D X 1", 4, "cannot be deleted by number"),
         ("-D POSTROUTING -j X", 4, "is not known"),
         ("-X PREROUTING", 4, "is not declared"),
     ],

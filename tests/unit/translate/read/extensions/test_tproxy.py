@@ -64,7 +64,7 @@ def test_ipv6_and_no_port() -> None:
 
 
 def test_what_no_translation_says() -> None:
-    with pytest.raises(UnsupportedError, match="no tproxy without an address or a port"):
+    with pytest.raises(UnsupportedError, match="not accept tproxy without an address or a port"):
         translate.nft.emit(lower(ruleset("-p tcp -j TPROXY --on-port 0"), level=2))
     with pytest.raises(UnsupportedError, match="before the stack looks for transparent sockets"):
         translate.bpf.emit(lower(ruleset("-p tcp -j TPROXY --on-port 1"), level=2))

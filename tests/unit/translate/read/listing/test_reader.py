@@ -147,7 +147,7 @@ def test_the_table_follows_from_a_target():
 def test_the_default_table_is_said():
     ruleset = _read(f"{_TOP}DROP all -- anywhere anywhere\n", None)
     assert ruleset.tables[0].name is TableName.FILTER
-    assert "by default" in ruleset.unknown[0]
+    assert "the default of iptables" in ruleset.unknown[0]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_default_table_is_said():
         ("target prot opt source destination\n", "rules:1", "without the header of a chain"),
         ("X all -- anywhere anywhere\n", "rules:1", "a rule without the header of its chain"),
         ("Chain X (1 refer\n", "rules:1", "the header of a chain is damaged"),
-        ("Chain X (1 references)\n", "rules:1", "cut behind this header"),
+        ("Chain X (1 references)\n", "rules:1", "cut after this header"),
         ("Chain X (1 references)\nX all -- anywhere anywhere\n", "rules:2", "before the names of the columns"),
         (f"{_TOP}X all -- anywhere\n", "rules:3", "ends before its destination"),
         (f"{_TOP}X all\n", "rules:3", "ends before its destination"),

@@ -302,7 +302,7 @@ def test_built_in_chains_are_there_without_a_declaration() -> None:
         ("mine", None, None),
         ("PREROUTING", Hook.PREROUTING, None),
     ]
-    assert ruleset.unknown == ("table nat does not say the policy of OUTPUT, PREROUTING: taken for ACCEPT",)
+    assert ruleset.unknown == ("table nat does not have the policy of OUTPUT, PREROUTING: taken for ACCEPT",)
     (again,) = read(write_save(ruleset)).tables
     assert [(c.name, c.policy, c.rules) for c in again.chains] == [
         (c.name, c.policy, c.rules) for c in table.chains
@@ -342,8 +342,8 @@ def test_rules_of_the_other_family_are_passed_over() -> None:
     assert found.family is Family.IP
     assert [rule.origin.line for rule in found.tables[0].chains[0].rules] == [2]
     assert found.notes == (
-        "line 3 is a rule of IPv6 alone (-6), and not read",
-        "line 4 is a rule of IPv6 alone (-6), and not read",
+        "line 3 is a rule only for IPv6 (-6), and not read",
+        "line 4 is a rule only for IPv6 (-6), and not read",
     )
     for_six = read(text, Family.IP6)
     assert [rule.origin.line for rule in for_six.tables[0].chains[0].rules] == [3, 4]
