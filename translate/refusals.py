@@ -14,7 +14,6 @@ REFUSED_BY_ALL: Final = {
     "addrtype6": "`-m addrtype` over IPv6 with any type but `LOCAL`",
     "checksum": "`-j CHECKSUM`",
     "ipset": "`-m set` of a set whose members are not known",
-    "recent-hitcount": "`-m recent --hitcount` above 1",
     "recent-mask": "`-m recent` with two masks for one list",
     "recent-reap": "`-m recent --reap` where other rules look for older addresses of the list",
     "recent-rttl": "`-m recent --rttl`",

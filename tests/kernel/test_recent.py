@@ -99,6 +99,9 @@ TRANSLATED = filtering(
     marked(1, "--set", "-j ACCEPT"),
     marked(2, "--rcheck"),
     marked(4, "--remove"),
+    marked(5, "--rcheck --seconds 3 --hitcount 3"),
+    marked(6, "--update --seconds 1 --hitcount 2"),
+    marked(7, "--rcheck --hitcount 3"),
     marked(8, "! --update --seconds 1"),
     marked(9, "! --set"),
     marked(10, "! --remove"),
@@ -118,6 +121,12 @@ def test_lists_that_change_where_the_rule_does_not_match(level: int, kind_node: 
     sent = [
         check(flows, (1, 8), (1, 2), (1, 1), (1, 8), 1.3, (1, 8), (1, 8), (1, 2)),
         check(flows, (1, 9), (1, 2), (2, 10), (1, 10), (1, 2), (1, 10)),
+        check(flows, (1, 1), (1, 5), (1, 1), (1, 1), (1, 5), (2, 5), 3.3, (1, 5), (1, 7), (1, 1), (1, 5)),
+        check(
+            flows, (1, 1), (1, 6), (1, 1), (1, 6), (1, 5), 1.3, (1, 6), (1, 5), (1, 1), (1, 6), (1, 1), (1, 6)
+        ),
+        check(flows, *[(1, 1)] * 3, (1, 7), (1, 4), (1, 7), (1, 1), (1, 7), (1, 1), (1, 1), (1, 7)),
+        check(flows, *[(1, 1)] * 3, 1.6, *[(1, 1)] * 3, 1.6, (1, 5), (1, 1), (1, 5)),
         check(flows, (1, 2), (1, 11), (1, 2), (1, 12), (1, 2), (2, 12), (2, 2)),
         check(flows, (1, 13), (1, 1), (1, 13), (1, 2), (1, 1), (1, 14), (1, 2), (2, 14)),
     ]

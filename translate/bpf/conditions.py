@@ -29,7 +29,7 @@ from translate.ir import (
     Test,
     Value,
 )
-from translate.passes.recents import inexact
+from translate.passes.recents import counted, inexact
 
 __all__ = ["FIELDS", "conditions", "equals", "in_key", "literal", "present", "refuse_type"]
 
@@ -158,6 +158,9 @@ _RECENT: Final = Needs(parts=frozenset({RuntimePart.RECENT}))
 
 def _recent(test: Recent, context: Context) -> str:
     number, known = context.lists[test.name]
+    if counted(test) is not None:
+        reason = f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
+        raise CannotExpress("recent-hitcount", reason)
     problem = inexact(test, known)
     if problem is not None:
         raise CannotExpress(*problem)

@@ -21,6 +21,7 @@ REFUSED: Final = {
     "interface-mask": "an interface compared under a mask",
     "ipsec": "`-m policy`",
     "program-size": "chains of more than 4,096 rules in one hook, counted wherever a jump leads to them",
+    "recent-hitcount": "`-m recent --hitcount` above 1",
     "rpfilter6": "`-m rpfilter` over IPv6",
     "socket-lookup": "`-m socket`",
     "socket-owner": "`-m owner` and `-m cgroup`",

@@ -27,6 +27,7 @@ __all__ = [
     "notes_on_accounts",
     "notes_on_bridges",
     "notes_on_counted_ports",
+    "notes_on_hits",
     "notes_on_limits",
     "notes_on_lists",
     "notes_on_reverse_paths",
@@ -67,6 +68,21 @@ def notes_on_lists(lists: Iterable[RecentList], size: int, keyed_size: int) -> t
         )
         for known in lists
         if known.limited
+    )
+
+
+def notes_on_hits(lists: Iterable[RecentList]) -> tuple[Note, ...]:
+    """Return a note for each list of ``-m recent`` whose packets are counted; a row of sets has no lock."""
+    return tuple(
+        Note(
+            known.origin,
+            BACKEND,
+            "recent-hits",
+            f"packets of one address in {_lists(known)} of -m recent that two processors handle at the same"
+            " time may count as one",
+        )
+        for known in lists
+        if known.filled and known.hits
     )
 
 

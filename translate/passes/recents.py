@@ -1,8 +1,8 @@
 """The lists of ``-m recent`` in a Program, each with its use in all rules.
 
-xt_recent keeps several times for each address; emitters keep only the last one. That is exact when no
-rule counts packets (``--hitcount`` above 1) or compares TTLs (``--rttl``). Then a list is a map from address
-to the time at which it was last seen, and ``--seconds N`` tests whether that was at most N seconds ago.
+xt_recent keeps several times for each address. Where no rule counts packets (``--hitcount`` above 1) or
+compares TTLs (``--rttl``), the last one is enough: a list is a map from address to the time at which it was
+last seen, and ``--seconds N`` tests whether that was at most N seconds ago.
 
 ``--reap`` removes addresses that are too old. No rule distinguishes such an address from an absent one if
 every check of the list has the same ``--seconds`` and no rule tests only for presence. ``--remove`` tests for
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from translate.ir import NOWHERE, Field, Origin, Program, Recent, RecentMode
 
-__all__ = ["CAPACITY", "RecentList", "changes_list", "inexact", "recent_lists"]
+__all__ = ["CAPACITY", "Hits", "RecentList", "changes_list", "counted", "inexact", "recent_lists"]
 
 CAPACITY = 100
 """The default capacity of a list of ``xt_recent`` in addresses; one more evicts the oldest."""
@@ -24,18 +24,28 @@ CAPACITY = 100
 _CHECKS = (RecentMode.RCHECK, RecentMode.UPDATE)
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """A number of packets, two or more, within some seconds; None for at any time."""
+
+    seconds: int | None
+    count: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentList:
     """A list. ``origin`` is the first rule that adds addresses to it, or else the first that names it.
 
     With fields in ``key`` there is one list for each value of these fields. ``filled``: a rule adds
-    addresses. ``seconds``: the distinct timeouts of its checks, in order, None for no timeout. ``reaped``: a
-    check has ``--reap``. ``asks_presence``: a rule tests whether an address is present at any age.
+    addresses. ``seconds``: the distinct timeouts of its checks of the last packet, in order, None for no
+    timeout. ``hits``: the distinct numbers that its other checks count to. ``reaped``: a check has
+    ``--reap``. ``asks_presence``: a rule tests whether an address is present, however old.
     """
 
     name: str
     masks: frozenset[int]
     seconds: tuple[int | None, ...]
+    hits: tuple[Hits, ...] = ()
     filled: bool
     reaped: bool
     asks_presence: bool
@@ -45,12 +55,13 @@ class RecentList:
     @property
     def limited(self) -> bool:
         """Return whether the capacity of the list can affect a packet."""
-        return self.filled and bool(self.seconds)
+        return self.filled and bool(self.seconds or self.hits)
 
     @property
     def reaping_shows(self) -> bool:
         """Return whether the removal of an address by ``--reap`` can affect a packet."""
-        return self.reaped and (self.asks_presence or len(self.seconds) > 1)
+        times = {*self.seconds, *(hits.seconds for hits in self.hits)}
+        return self.reaped and (self.asks_presence or len(times) > 1)
 
 
 def recent_lists(program: Program) -> dict[str, RecentList]:
@@ -66,7 +77,9 @@ def recent_lists(program: Program) -> dict[str, RecentList]:
 
 def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
     tests = [test for test, _ in rules]
-    seconds = {test.seconds for test in tests if test.mode in _CHECKS}
+    checks = [test for test in tests if test.mode in _CHECKS]
+    seconds = {test.seconds for test in checks if counted(test) is None}
+    hits = {counts for test in checks if (counts := counted(test)) is not None}
     presence = any(
         test.mode is RecentMode.REMOVE or (test.mode is RecentMode.UPDATE and test.negated) for test in tests
     )
@@ -77,6 +90,7 @@ def _list(name: str, rules: list[tuple[Recent, Origin]]) -> RecentList:
         name=name,
         masks=frozenset(test.mask for test in tests),
         seconds=tuple(sorted(seconds, key=lambda s: (s is None, s or 0))),
+        hits=tuple(sorted(hits, key=lambda h: (h.seconds is None, h.seconds or 0, h.count))),
         filled=bool(fills),
         reaped=any(test.reap for test in tests),
         asks_presence=presence,
@@ -90,10 +104,15 @@ def changes_list(test: Recent) -> bool:
     return test.mode is not RecentMode.RCHECK
 
 
+def counted(test: Recent) -> Hits | None:
+    """Return the packets that a check counts; None where the last one is enough."""
+    if test.hitcount is None or test.hitcount < 2:
+        return None
+    return Hits(test.seconds, test.hitcount)
+
+
 def inexact(test: Recent, known: RecentList) -> tuple[str, str] | None:
-    """Return feature and reason if a map of last-seen times cannot represent the list, otherwise None."""
-    if test.hitcount is not None and test.hitcount > 1:
-        return "recent-hitcount", f"--hitcount {test.hitcount} counts packets, of which only the last is kept"
+    """Return feature and reason if last-seen times cannot represent the list, otherwise None."""
     if test.rttl:
         return "recent-rttl", "--rttl compares with the TTL of an earlier packet, which is not kept"
     if len(known.masks) > 1:

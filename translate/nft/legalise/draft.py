@@ -20,6 +20,7 @@ from translate.ir import (
     Origin,
     Program,
     Recent,
+    Return,
     TableName,
     Test,
 )
@@ -28,11 +29,13 @@ from translate.nft.legal import (
     Count,
     FilledSet,
     InSet,
+    Key,
     LegalChain,
     LegalMap,
     LegalProgram,
     LegalRule,
     Part,
+    SetChange,
     SetHelper,
     SharedCounter,
     SharedHelper,
@@ -45,7 +48,7 @@ from translate.nft.legalise.hashlimits import hash_sets, taken
 from translate.nft.legalise.headers import matches
 from translate.nft.legalise.ipsets import NamedSets
 from translate.nft.legalise.rates import limit_of
-from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, sets_of
+from translate.nft.legalise.recent import KEYED_SIZE, SIZE, RecentSets, Ring, rings_of, sets_of
 from translate.nft.legalise.shifts import counted_ports
 from translate.nft.limits.inexpressible import check_statement
 from translate.nft.limits.untracked import refused_answers
@@ -54,6 +57,7 @@ from translate.nft.notes import (
     notes_on_accounts,
     notes_on_bridges,
     notes_on_counted_ports,
+    notes_on_hits,
     notes_on_limits,
     notes_on_lists,
     notes_on_reverse_paths,
@@ -91,6 +95,8 @@ class Draft:
     maps: list[LegalMap] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     named: NamedSets = field(init=False)
+    turning: dict[tuple[Ring, Key], Jump] = field(default_factory=dict)
+    """The chains that put times into rings, by the ring and the key of the address."""
 
     def __post_init__(self) -> None:
         program = self.program
@@ -100,7 +106,7 @@ class Draft:
         for chain in program.chains:
             self._declare(chain)
         lists = recent_lists(program)
-        self.recent = RecentSets(self.family, lists, sets_of(lists, self.names))
+        self.recent = RecentSets(self.family, lists, sets_of(lists, self.names), rings_of(lists, self.names))
         self.counters = {
             name: SharedCounter(name=self.names.give(f"nfacct_{name}"), note=f"nfacct {name}")
             for name in account_origins(program)
@@ -133,6 +139,23 @@ class Draft:
         self.called[key] = aside.name
         return Jump(key)
 
+    def turned(self, chain: LegalChain, ring: Ring, test: Recent, origin: Origin) -> Jump:
+        """Return a jump to the rules that put the time of a packet into a ring."""
+        key = self.recent.key(test)
+        there = self.turning.get((ring, key))
+        if there is None:
+            aside = self.aside(chain, origin)
+            following = (*ring.turns[1:], ring.turns[0])
+            for time, turn, after in zip(ring.times, ring.turns, following, strict=True):
+                done = (SetChange(time.name, key), SetChange(turn.name, key, delete=True))
+                self.write(
+                    aside, [InSet(turn.name, key), *done, SetChange(after.name, key), Return()], origin
+                )
+            first = (SetChange(ring.times[0].name, key), SetChange(ring.turns[1].name, key))
+            self.write(aside, first, origin)
+            there = self.turning[ring, key] = self.jump(aside)
+        return there
+
     def matches(self, tests: Sequence[Test], before: Sequence[Test] = ()) -> list[Part]:
         """Return the matches of a rule, in the order of its tests; ``before`` are tests already written.
 
@@ -144,22 +167,22 @@ class Draft:
         for index, test in enumerate(tests):
             if index >= start and isinstance(test, Recent | Account | Limit | HashLimit):
                 parts += matches(tests[start:index], self.family, self.named.asked, tests[:start])
-                parts.append(self._asked(test, tests))
+                parts += self._asked(test, tests)
                 start = index + 1
         return parts + matches(tests[start:], self.family, self.named.asked, tests[:start])
 
     def _asked(
         self, test: Recent | Account | Limit | HashLimit, tests: Sequence[Test]
-    ) -> InSet | Count | WithinLimit | TakenInSet:
+    ) -> Sequence[InSet | Count | WithinLimit | TakenInSet]:
         match test:
             case Recent():
                 return self.recent.seen(test)
             case Account(name=name):
-                return Count(self.counters[name].name)
+                return (Count(self.counters[name].name),)
             case HashLimit(name=name):
-                return taken(test, self.tables[name], self.hashed[name].name, tests, self.family)
+                return (taken(test, self.tables[name], self.hashed[name].name, tests, self.family),)
             case Limit(bucket=bucket):
-                return WithinLimit(self.buckets[bucket].name)
+                return (WithinLimit(self.buckets[bucket].name),)
             case _:
                 assert_never(test)
 
@@ -185,7 +208,7 @@ class Draft:
             chains=tuple(self.chains),
             called=self.called,
             maps=(*self.named.made.values(), *self.maps),
-            sets=(*self.recent.sets.values(), *self.hashed.values()),
+            sets=(*self.recent.all, *self.hashed.values()),
             objects=(*self.counters.values(), *self.buckets.values(), *self._helpers()),
             notes=self._notes(),
         )
@@ -198,6 +221,7 @@ class Draft:
         accounts = account_origins(self.program)
         return (
             *notes_on_lists(self.recent.lists.values(), SIZE, KEYED_SIZE),
+            *notes_on_hits(self.recent.lists.values()),
             *notes_on_accounts(accounts, {name: c.name for name, c in self.counters.items()}),
             *notes_on_limits(buckets(self.program).values()),
             *notes_on_counted_ports(counted_ports(self.program)),

@@ -6,6 +6,12 @@ its checks. ``update`` adds an address or restarts its timeout, as ``--set`` and
 would leave the old timeout running (``nft_dynset_eval``). A full ``xt_recent`` list forgets the oldest
 address; a full set accepts no more until one has timed out. So the sets are much larger, and a note reports
 it.
+
+*A check with* ``--hitcount N`` above 1 asks whether the last packet but N-1 came within its seconds. N sets
+hold the times of the last N packets by turns, each with the timeout of the check: the check holds for an
+address that is in all of them. N other sets say whose turn it is: an address is in the one whose number is
+that of the time to replace next. They forget an address with its last time, and it begins anew. Two packets
+of one address on two processors may count as one.
 """
 
 from __future__ import annotations
@@ -18,9 +24,12 @@ from translate.ir import Family, Field, FieldTest, Recent, RecentMode, SetDirect
 from translate.nft.legal import FilledSet, InSet, Key, Masked, SetChange
 from translate.nft.limits.refusal import CannotSay
 from translate.nft.names import NameGiver
-from translate.passes.recents import RecentList, changes_list, inexact
+from translate.passes.recents import Hits, RecentList, changes_list, counted, inexact
 
-__all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "refreshed_where_it_fails", "sets_of"]
+__all__ = ["KEYED_SIZE", "SIZE", "RecentSets", "Ring", "refreshed_where_it_fails", "rings_of", "sets_of"]
+
+_MOST_HITS: Final = 32
+"""The longest row of sets for one check."""
 
 SIZE: Final = 65535
 """The capacity of a set in addresses: nft's default for dynamic sets."""
@@ -45,34 +54,93 @@ def sets_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """The sets of the last times of each address, and the sets of which of them is replaced next."""
+
+    times: tuple[FilledSet, ...]
+    turns: tuple[FilledSet, ...]
+
+
+def rings_of(lists: Mapping[str, RecentList], names: NameGiver) -> dict[tuple[str, Hits], Ring]:
+    """Return the rings for lists, by the list's name and what is counted."""
+    return {
+        (known.name, hits): Ring(_row(known, hits, "time", names), _row(known, hits, "turn", names))
+        for known in lists.values()
+        for hits in known.hits
+        if hits.count <= _MOST_HITS
+    }
+
+
+def _row(known: RecentList, hits: Hits, what: str, names: NameGiver) -> tuple[FilledSet, ...]:
+    within = "" if hits.seconds is None else f" in {hits.seconds} s"
+    return tuple(
+        FilledSet(
+            name=names.give(f"recent_{known.name}_{what}"),
+            key=(Field.SADDR, *known.key),
+            size=KEYED_SIZE if known.key else SIZE,
+            timeout=hits.seconds,
+            note=f"recent {known.name}, {what} {number} of {hits.count}{within}",
+        )
+        for number in range(1, hits.count + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RecentSets:
     """The lists of a Program and their sets."""
 
     family: Family
     lists: Mapping[str, RecentList]
     sets: Mapping[tuple[str, int | None], FilledSet]
+    rings: Mapping[tuple[str, Hits], Ring]
 
-    def seen(self, test: Recent) -> InSet:
-        """Return the match for a test of a list. Raises CannotSay."""
+    @property
+    def all(self) -> tuple[FilledSet, ...]:
+        """All sets, in order."""
+        rings = (one for ring in self.rings.values() for one in (*ring.times, *ring.turns))
+        return (*self.sets.values(), *rings)
+
+    def seen(self, test: Recent) -> list[InSet]:
+        """Return the matches for a test of a list. Raises CannotSay."""
         self.check(test)
-        return InSet(self.sets[test.name, test.seconds].name, self._key(test), test.negated)
+        key, hits = self.key(test), counted(test)
+        if hits is None:
+            return [InSet(self.sets[test.name, test.seconds].name, key, test.negated)]
+        return [InSet(one.name, key) for one in self.rings[test.name, hits].times]
 
     def changes(self, test: Recent) -> list[SetChange]:
-        """Return the changes that a test makes to each set of its list. Raises CannotSay."""
+        """Return the changes that a test makes to each set of its list. Raises CannotSay.
+
+        Those of rings are left out where they add an address: they take several rules (:meth:`added`).
+        """
         self.check(test)
-        key, delete = self._key(test), test.mode is RecentMode.REMOVE
-        return [
-            SetChange(self.sets[test.name, seconds].name, key, delete)
-            for seconds in self.lists[test.name].seconds
-        ]
+        key, delete = self.key(test), test.mode is RecentMode.REMOVE
+        known = self.lists[test.name]
+        sets = [self.sets[test.name, seconds] for seconds in known.seconds]
+        if delete:
+            rings = [self.rings[test.name, hits] for hits in known.hits]
+            sets += [one for ring in rings for one in (*ring.turns, *ring.times)]
+        return [SetChange(one.name, key, delete) for one in sets]
+
+    def added(self, test: Recent) -> list[Ring]:
+        """Return the rings into which a test puts an address."""
+        if test.mode is RecentMode.REMOVE:
+            return []
+        return [self.rings[test.name, hits] for hits in self.lists[test.name].hits]
 
     def check(self, test: Recent) -> None:
         """Raise CannotSay if sets cannot replace the list."""
         problem = inexact(test, self.lists[test.name])
         if problem is not None:
             raise CannotSay(*problem)
+        hits = counted(test)
+        if hits is not None and test.negated:
+            raise CannotSay("recent-hitcount", "a negated test with --hitcount takes several matches")
+        if any(one.count > _MOST_HITS for one in self.lists[test.name].hits):
+            raise CannotSay("recent-hitcount", f"--hitcount above {_MOST_HITS} takes as many sets")
 
-    def _key(self, test: Recent) -> Key:
+    def key(self, test: Recent) -> Key:
+        """Return the key of a test's address."""
         address = Field.SADDR if test.side is SetDirection.SRC else Field.DADDR
         whole = (1 << self.family.bits) - 1
         return (address if test.mask == whole else Masked(address, test.mask), *test.key)
@@ -84,9 +152,9 @@ class RecentSets:
         address of ``--update`` is in the set already, so the rule itself can update it if the list has one
         set.
         """
-        return test.mode is RecentMode.SET or (
-            test.mode is RecentMode.UPDATE and len(self.lists[test.name].seconds) > 1
-        )
+        known = self.lists[test.name]
+        several = len(known.seconds) > 1 or bool(known.hits)
+        return test.mode is RecentMode.SET or (test.mode is RecentMode.UPDATE and several)
 
     def cut(self, tests: Sequence[Test]) -> int | None:
         """Return the index of the first test on a list that must not share a rule with the tests before it.

@@ -106,8 +106,10 @@ def _recent(draft: Draft, chain: LegalChain, apply: Apply, index: int) -> None:
     seen = replace(test, mode=RecentMode.RCHECK)
     if draft.recent.stands_alone(test):
         asked = before if test.mode is RecentMode.SET else (*before, seen)
-        for change in changes:
-            draft.write(chain, [*draft.matches(asked), change], apply.origin)
+        turned = (draft.turned(chain, ring, test, apply.origin) for ring in draft.recent.added(test))
+        effects: list[Part] = [*changes, *turned]
+        for effect in effects:
+            draft.write(chain, [*draft.matches(asked), effect], apply.origin)
         if not test.negated and (behind or apply.actions):
             write_rule(draft, chain, replace(apply, tests=(*asked, *behind)))
         return

@@ -27,6 +27,7 @@ REFUSED: Final = {
     "nat-port-shift": "`--to-destination A:1000-2000/3000`, ports counted from another one, unless the rule"
     " tests the destination port and each one gets a port of its own",
     "notrack-answers": "`NOTRACK` in OUTPUT where another rule can tell what the node's own errors are",
+    "recent-hitcount": "`-m recent --hitcount` above 1 with a negated check, and above 32",
     "tproxy": "`-j TPROXY --on-port 0` without an address",
 }
 """Descriptions of the refused features, by the name in a :class:`~translate.errors.Refusal`."""

@@ -12,7 +12,7 @@ RULES = """\
 *filter
 :FORWARD ACCEPT [0:0]
 -A FORWARD -s 10.0.0.1/32 -m osf --genre Linux -j ACCEPT
--A FORWARD -m recent --rcheck --hitcount 3 --name a --rsource -j DROP
+-A FORWARD -m recent --rcheck --rttl --name a --rsource -j DROP
 -A FORWARD -m recent --set --name a --rsource
 -A FORWARD -p tcp -m tcp --dport 22 -j DROP
 COMMIT

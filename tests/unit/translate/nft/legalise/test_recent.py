@@ -93,19 +93,63 @@ def test_a_negated_set_writes_and_goes_on() -> None:
 
 def test_what_sets_cannot_say_is_refused_rule_by_rule() -> None:
     assert refusals(
-        f"-A INPUT -m recent --name a --rcheck --hitcount 2 {SOURCE} -j DROP",
+        f"-A INPUT -m recent --name a ! --rcheck --hitcount 2 {SOURCE} -j DROP",
         f"-A INPUT -m recent --name b --rcheck --rttl {SOURCE} -j DROP",
         f"-A INPUT -m recent --name c --rcheck {SOURCE} -j DROP",
         "-A INPUT -m recent --name c --set --mask 255.255.0.0 --rsource -j DROP",
         f"-A INPUT -m recent --name d --rcheck --seconds 5 --reap {SOURCE} -j DROP",
         f"-A INPUT -m recent --name d --remove {SOURCE} -j DROP",
+        f"-A INPUT -m recent --name e --update --hitcount 33 {SOURCE} -j DROP",
+        f"-A INPUT -m recent --name f --update --hitcount 32 {SOURCE} -j DROP",
     ) == [
         (1, "recent-hitcount"),
         (2, "recent-rttl"),
         (3, "recent-mask"),
         (4, "recent-mask"),
         (5, "recent-reap"),
+        (7, "recent-hitcount"),
     ]
+
+
+def test_a_number_of_packets_is_a_row_of_times() -> None:
+    found = nft(
+        "filter",
+        f"-A INPUT -m recent --name a --set {SOURCE}",
+        f"-A INPUT -m recent --name a --update --seconds 30 --hitcount 2 {SOURCE} -j DROP",
+        f"-A INPUT -m recent --name a --remove {SOURCE} -j ACCEPT",
+    )
+    assert found["recent_a_time"][-1] == found["recent_a_turn"][-1] == "timeout 30s"
+    every = "ip saddr @recent_a_time ip saddr @recent_a_time_2"
+    gone = [f"delete @recent_a{one} {{ ip saddr }}" for one in ("", "_turn", "_turn_2", "_time", "_time_2")]
+    assert found["filter_INPUT"] == [
+        "update @recent_a { ip saddr }",
+        "jump filter_INPUT_2",
+        f"{every} update @recent_a {{ ip saddr }}",
+        f"{every} jump filter_INPUT_2",
+        f"{every} drop",
+        f"ip saddr @recent_a {' '.join(gone)} accept",
+    ]
+    turn = (
+        "ip saddr @recent_a_turn{0} update @recent_a_time{0} {{ ip saddr }}"
+        " delete @recent_a_turn{0} {{ ip saddr }}"
+    )
+    assert found["filter_INPUT_2"] == [
+        f"{turn.format('')} update @recent_a_turn_2 {{ ip saddr }} return",
+        f"{turn.format('_2')} update @recent_a_turn {{ ip saddr }} return",
+        "update @recent_a_time { ip saddr } update @recent_a_turn_2 { ip saddr }",
+    ]
+
+
+def test_two_sides_of_a_list_put_times_into_it_by_chains_of_their_own() -> None:
+    found = nft(
+        "filter",
+        f"-A INPUT -m recent --name a --set {SOURCE}",
+        "-A INPUT -m recent --name a --set --mask 255.255.255.255 --rdest",
+        f"-A INPUT -m recent --name a --set {SOURCE}",
+        f"-A INPUT -m recent --name a --rcheck --hitcount 2 {SOURCE} -j DROP",
+    )
+    assert found["filter_INPUT"][:3] == [f"jump filter_INPUT_{n}" for n in (2, 3, 2)]
+    assert found["filter_INPUT_3"][0].startswith("ip daddr @recent_a_turn ")
 
 
 def test_a_negated_update_refreshes_what_is_too_old() -> None:

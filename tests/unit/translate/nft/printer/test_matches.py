@@ -129,13 +129,13 @@ def test_what_nftables_cannot_say_is_refused_rule_by_rule() -> None:
     with pytest.raises(UnsupportedError) as caught:
         nft(
             "filter",
-            "-A INPUT -m recent --name a --rcheck --hitcount 3 --rsource -j DROP",
+            "-A INPUT -m recent --name a --rcheck --rttl --rsource -j DROP",
             "-A INPUT -j ACCEPT",
             "-A FORWARD -m set --match-set b src,src -j DROP",
             ipsets="create b hash:ip,port\nadd b 10.0.0.1,icmp:ping\n",
         )
     assert [(r.feature, r.origin.text.split()[1]) for r in caught.value.refusals] == [
-        ("recent-hitcount", "INPUT"),
+        ("recent-rttl", "INPUT"),
         ("ipset-protocol", "FORWARD"),
     ]
     assert {r.backend for r in caught.value.refusals} == {"nftables"}
