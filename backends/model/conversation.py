@@ -159,6 +159,7 @@ class Conversation:
             filled_to=0,
             smac=None,
             dmac=None,
+            routing=None,
         )
         if packet.proto == Protocol.TCP:
             first = bool(got.flags & TcpFlag.SYN) and not talk.server_spoke
@@ -196,7 +197,15 @@ class Conversation:
             icmp_type=step.type,
             icmp_code=step.code,
             quoted=with_fields(
-                got, mark=0, uid=0, gid=0, bad_checksum=False, filled_to=0, smac=None, dmac=None
+                got,
+                mark=0,
+                uid=0,
+                gid=0,
+                bad_checksum=False,
+                filled_to=0,
+                smac=None,
+                dmac=None,
+                routing=None,
             ),
         )
         self._original, self._last = False, None

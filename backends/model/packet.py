@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_TTL",
     "GRE",
     "LONGEST_QUOTE",
+    "NOT_TAKEN",
     "NO_NEXT_HEADER",
     "Address",
     "Icmp6Type",
@@ -18,6 +19,7 @@ __all__ = [
     "Packet",
     "Port",
     "PortClass",
+    "Routing",
     "Tuple",
 ]
 
@@ -111,6 +113,26 @@ class Tuple(NamedTuple):
     dport: Port
 
 
+NOT_TAKEN: Final = frozenset({2, 3, 4})
+"""Types of routing headers that nodes drop unless they were set up for them: mobility, RPL, segments."""
+
+
+class Routing(NamedTuple):
+    """A routing header of IPv6 (RFC 8200, 4.4): its type, the segments left, and its length.
+
+    The length is in units of 8 bytes, without the first, as in the header. Zeros follow the four fields.
+    """
+
+    type: int
+    left: int
+    length: int
+
+    @property
+    def size(self) -> int:
+        """The length in bytes."""
+        return 8 * (self.length + 1)
+
+
 @dataclass(frozen=True, kw_only=True)  # without slots: see with_fields
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
@@ -122,7 +144,8 @@ class Packet:
     ``mss`` is the maximum segment size that a TCP segment with SYN announces; None for no such option.
     ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6). ``filled_to``: zeros are sent behind
     the payload until the IP packet has this length. ``smac`` and ``dmac`` are the hardware addresses of the
-    frame, None for those of the neighbour and of the device (:mod:`backends.model.link`).
+    frame, None for those of the neighbour and of the device (:mod:`backends.model.link`). ``routing`` is the
+    extension header of a packet of IPv6 that has one.
     Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
     """
 
@@ -150,11 +173,14 @@ class Packet:
     filled_to: int = 0
     smac: int | None = None
     dmac: int | None = None
+    routing: Routing | None = None
 
     @property
     def length(self) -> int:
         """The length of the IP packet in bytes, headers included (``tot_len``, 40 + ``payload_len``)."""
         length = _HEADER[self.family] + _TRANSPORT.get((self.family, self.proto), 0)
+        if self.routing is not None:
+            length += self.routing.size
         if self.quoted is not None and self.is_icmp:
             return length + min(self.quoted.length, LONGEST_QUOTE[self.family])
         if self.proto == Protocol.TCP and self.mss is not None and self.flags & TcpFlag.SYN:

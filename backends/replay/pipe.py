@@ -19,7 +19,7 @@ from typing import Any, Final, assert_never
 
 from backends.model.flow import Again, Flow, IcmpError, Pause, Repeated, Reply, Send, Step
 from backends.model.outcome import FlowResult, Outcome, OutcomeBranch, QuotedTuple, Verdict
-from backends.model.packet import Packet
+from backends.model.packet import Packet, Routing
 from backends.wire.datagrams import Datagram, Passed, result_of, to_datagram
 from translate.ir import Family, TcpFlag
 
@@ -135,6 +135,8 @@ def _from_packet(packet: Packet) -> dict[str, Any]:
     plain["proto"] = int(packet.proto)
     if packet.quoted is not None:
         plain["quoted"] = _from_packet(packet.quoted)
+    if packet.routing is not None:
+        plain["routing"] = tuple(packet.routing)
     return plain
 
 
@@ -142,6 +144,8 @@ def _to_packet(plain: dict[str, Any]) -> Packet:
     plain["family"], plain["flags"] = _FAMILIES[plain["family"]], _FLAGS[plain["flags"]]
     if plain["quoted"] is not None:
         plain["quoted"] = _to_packet(plain["quoted"])
+    if plain["routing"] is not None:
+        plain["routing"] = Routing(*plain["routing"])
     packet = object.__new__(Packet)
     object.__setattr__(packet, "__dict__", plain)
     return packet

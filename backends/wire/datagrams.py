@@ -76,6 +76,7 @@ def to_datagram(flow: Flow, family: Family) -> Datagram | None:
         or packet.filled_to
         or packet.smac is not None
         or packet.dmac is not None
+        or packet.routing is not None
         or not isinstance(sport, int)
         or not isinstance(dport, int)
     ):

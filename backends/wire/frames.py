@@ -14,7 +14,7 @@ from typing import Final
 from backends.model.packet import LONGEST_QUOTE, Icmp6Type, IcmpType, Packet
 from backends.model.withfields import with_fields
 from backends.wire.checksums import crc32c, ones_sum
-from backends.wire.ipv6header import pack_ipv6, unpack_ipv6
+from backends.wire.ipv6header import ROUTING, pack_ipv6, pack_routing, unpack_ipv6
 from translate.errors import Refusal, UnsupportedError
 from translate.ir import NOWHERE, Family, Protocol, TcpFlag
 
@@ -115,10 +115,13 @@ def build(packet: Packet) -> bytes:
         case _:
             body = packet.payload
     if packet.family is Family.IP6:
+        proto = packet.proto
+        if packet.routing is not None:
+            proto, body = ROUTING, pack_routing(packet.routing, proto) + body
         header = pack_ipv6(
             src=packet.src,
             dst=packet.dst,
-            proto=packet.proto,
+            proto=proto,
             ttl=packet.ttl,
             length=len(body),
             tos=packet.tos,

@@ -1,4 +1,4 @@
-"""The IPv6 header and its extension headers as bytes: written without extensions, read with any.
+"""The IPv6 header and its extension headers as bytes: written with a routing header or none, read with any.
 
 What stands before the transport header is walked as ``ipv6_skip_exthdr`` walks it, so that an
 extension header never passes for ports.
@@ -10,15 +10,28 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["FLOW_LABEL", "IPV6_HEADER_SIZE", "Ipv6Header", "pack_ipv6", "unpack_ipv6"]
+from backends.model.packet import Routing
+
+__all__ = [
+    "FLOW_LABEL",
+    "IPV6_HEADER_SIZE",
+    "ROUTING",
+    "Ipv6Header",
+    "pack_ipv6",
+    "pack_routing",
+    "unpack_ipv6",
+]
 
 IPV6_HEADER_SIZE: Final = 40
 FLOW_LABEL: Final = 0xF1A70
 """The flow label of every packet sent; ``backends.testbed.suppress_stack_rst`` finds resets by it."""
 
 _HEADER: Final = struct.Struct("!IHBB16s16s")
-_HOP_BY_HOP, _ROUTING, _FRAGMENT, _AH, _DESTINATION = 0, 43, 44, 51, 60
-_OPTIONS: Final = frozenset({_HOP_BY_HOP, _ROUTING, _DESTINATION})
+ROUTING: Final = 43
+"""The number of a routing header."""
+
+_HOP_BY_HOP, _FRAGMENT, _AH, _DESTINATION = 0, 44, 51, 60
+_OPTIONS: Final = frozenset({_HOP_BY_HOP, ROUTING, _DESTINATION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +55,14 @@ class Ipv6Header:
 
 
 def pack_ipv6(*, src: int, dst: int, proto: int, ttl: int, length: int, tos: int = 0) -> bytes:
-    """Return the header of a packet with ``length`` bytes after it, and no extension headers."""
+    """Return the header of a packet with ``length`` bytes after it; ``proto`` is what they begin with."""
     packed = src.to_bytes(16, "big"), dst.to_bytes(16, "big")
     return _HEADER.pack(6 << 28 | tos << 20 | FLOW_LABEL, length, proto, ttl, *packed)
+
+
+def pack_routing(routing: Routing, proto: int) -> bytes:
+    """Return a routing header before a header of ``proto``, with zeros behind its first four bytes."""
+    return bytes((proto, routing.length, routing.type, routing.left)).ljust(routing.size, b"\0")
 
 
 def unpack_ipv6(data: bytes) -> Ipv6Header | None:

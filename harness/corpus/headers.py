@@ -7,18 +7,25 @@ from typing import Final
 
 from backends.model.link import BROADCAST_MAC, frame_type, neighbour_mac
 from backends.model.node import Node
-from backends.model.packet import Packet
+from backends.model.packet import NOT_TAKEN, Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.packets import LONGEST
 from translate.ir import Family, Field, PacketType, Protocol
 
 __all__ = ["HEADER_FIELDS", "header_value", "shortest", "with_header"]
 
-HEADER_FIELDS: Final = (Field.TTL, Field.TOS, Field.LENGTH, Field.ETHER_SADDR, Field.PACKET_TYPE)
+_ROUTING: Final = (Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH)
+HEADER_FIELDS: Final = (
+    *(Field.TTL, Field.TOS, *_ROUTING, Field.LENGTH, Field.ETHER_SADDR, Field.PACKET_TYPE),
+)
 """Fields that can be set on a packet independently of its addresses and protocol."""
 
 _TAG: Final = bytes(8)
 """A placeholder of the length of the payload that the testbed adds to recognise a packet without one."""
+_MOBILITY: Final = 2
+"""A type that a node takes for itself or not as its kernel was configured (``CONFIG_IPV6_MIP6``)."""
+_LONGEST_ROUTING: Final = 100
+"""In units of 8 bytes; a header for 50 addresses."""
 _FRAMES: Final[Mapping[Family, Mapping[int, int | None]]] = {
     family: {PacketType.UNICAST: None, PacketType.BROADCAST: BROADCAST_MAC, PacketType.MULTICAST: group}
     for family, group in ((Family.IP, 0x01005E000001), (Family.IP6, 0x333300000001))
@@ -36,6 +43,8 @@ def header_value(field: Field, packet: Packet, iif: str, node: Node) -> int | No
             return packet.tos
         case Field.LENGTH:
             return packet.length
+        case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
+            return None if packet.routing is None else packet.routing[_ROUTING.index(field)]
         case Field.PACKET_TYPE:
             return frame_type(packet, number) if number else PacketType.UNICAST
         case _:
@@ -61,6 +70,8 @@ def with_header(
             least = shortest(packet)
             made = with_fields(packet, filled_to=0 if value == least else value)
             return made if least <= value <= LONGEST and _can_be(made, value) else None
+        case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
+            return _routed(packet, field, value, whole=forwarded or entry is None)
         case Field.ETHER_SADDR:
             return None if entry is None else with_fields(packet, smac=value)
         case _:
@@ -68,6 +79,18 @@ def with_header(
                 return packet
             destination = _FRAMES[packet.family].get(value)
             return None if destination is None or entry is None else with_fields(packet, dmac=destination)
+
+
+def _routed(packet: Packet, field: Field, value: int, *, whole: bool) -> Packet | None:
+    """Return the packet with a routing header; ``whole``: also one that no node takes for itself."""
+    parts = list(packet.routing or Routing(0, 0, 0))
+    parts[_ROUTING.index(field)] = value
+    routing = Routing(*parts)
+    if packet.family is Family.IP or routing.length > _LONGEST_ROUTING or packet.quoted is not None:
+        return None
+    if routing.type == _MOBILITY or (not whole and (routing.left or routing.type in NOT_TAKEN)):
+        return None
+    return with_fields(packet, routing=routing)
 
 
 def shortest(packet: Packet) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from backends.model.packet import DEFAULT_TTL, Packet
+from backends.model.packet import DEFAULT_TTL, Packet, Routing
 from backends.model.withfields import with_fields
 from translate.ir import PORT_PROTOCOLS, Family, Protocol, TcpFlag, format_address, format_mac, parse_mac
 from translate.jsoninput import MISSING, JsonObject
@@ -168,6 +168,19 @@ def _read_mac(obj: JsonObject, key: str) -> int | None:
         return None
 
 
+def _read_routing(obj: JsonObject, family: Family) -> Routing | None:
+    value = obj.take("routing")
+    if value is MISSING:
+        return None
+    if not isinstance(value, dict) or family is Family.IP:
+        obj.problem("routing", 'expected {"type": …, "left": …, "length": …}, in a packet of IPv6')
+        return None
+    inner = obj.child("routing", value)
+    parts = [inner.integer(name, 0, low=0, high=255) for name in Routing._fields]
+    inner.finish()
+    return Routing(*(part or 0 for part in parts))
+
+
 def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     """Return the packet that the keys of ``obj`` describe; None when they are wrong.
 
@@ -189,6 +202,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
     tos = obj.integer("tos", 0, low=0, high=255)
     filled_to = obj.integer("length", 0, low=20, high=LONGEST)
     smac, dmac = _read_mac(obj, "smac"), _read_mac(obj, "dmac")
+    routing = _read_routing(obj, family)
     payload = b""
     text = obj.text("payload", "")
     try:
@@ -240,6 +254,7 @@ def read_packet(obj: JsonObject, *, quotable: bool = True) -> Packet | None:
         filled_to=filled_to,
         smac=smac,
         dmac=dmac,
+        routing=routing,
     )
     return with_fields(packet, **fields)
 
@@ -280,5 +295,7 @@ def packet_fields(packet: Packet) -> dict[str, object]:
         out["tos"] = packet.tos
     if packet.filled_to:
         out["length"] = packet.filled_to
+    if packet.routing is not None:
+        out["routing"] = packet.routing._asdict()
     out.update({k: format_mac(v) for k, v in (("smac", packet.smac), ("dmac", packet.dmac)) if v is not None})
     return out

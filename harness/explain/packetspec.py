@@ -8,9 +8,10 @@
     tcp 172.18.0.2:40000 > 10.96.0.1:443 from node mark 0x4000
 
 Options: ``in IFACE`` (``-``: made on the node, like ``from node``), ``ttl N``, ``tos N``, ``length N``,
-``smac MAC`` and ``dmac MAC`` of the frame, ``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or
-its name, ``id N``, ``payload HEX``, ``bad-checksum``. Without ``in`` the packet enters at the interface of
-the route to its source. The default source port is 40000. ``->`` is read as ``>``.
+``routing TYPE/LEFT/LENGTH`` (a routing header of IPv6), ``smac MAC`` and ``dmac MAC`` of the frame,
+``mark N``, ``uid N``, ``gid N``, ``flags SA``, ``type T/C`` or its name, ``id N``, ``payload HEX``,
+``bad-checksum``. Without ``in`` the packet enters at the interface of the route to its source. The default
+source port is 40000. ``->`` is read as ``>``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Final
 
 from backends.model.flow import Flow, Send
 from backends.model.node import Node
-from backends.model.packet import Packet
+from backends.model.packet import Packet, Routing
 from backends.model.withfields import with_fields
 from harness.corpus.entry import entry_of
 from harness.corpus.packets import LONGEST, icmp_has_identifier, icmp_kinds, parse_flags, parse_protocol
@@ -34,8 +35,8 @@ DEFAULT_SPORT: Final = 40000
 
 _NAME: Final = "--packet"
 _WITH_VALUE: Final = (
-    *("in", "from", "ttl", "tos", "length", "smac", "dmac", "mark", "uid", "gid", "flags", "type", "id"),
-    "payload",
+    *("in", "from", "ttl", "tos", "length", "routing", "smac", "dmac"),
+    *("mark", "uid", "gid", "flags", "type", "id", "payload"),
 )
 
 
@@ -149,6 +150,12 @@ def _with_option(words: _Words, packet: Packet, option: str, value: str) -> Pack
             return with_fields(packet, tos=_number(words, value, "tos", 255))
         case "length":
             return with_fields(packet, filled_to=_number(words, value, "length", LONGEST))
+        case "routing":
+            parts = (*value.split("/"), "0", "0")
+            if packet.family is Family.IP or len(parts) > 5:
+                raise words.error("a routing header is TYPE/LEFT/LENGTH, in a packet of IPv6")
+            routing = Routing(*(_number(words, part, "routing", 255) for part in parts[:3]))
+            return with_fields(packet, routing=routing)
         case "smac":
             return with_fields(packet, smac=_mac(words, value))
         case "dmac":

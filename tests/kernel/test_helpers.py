@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -79,3 +80,32 @@ def test_the_same_connections_have_a_helper(level: int) -> None:
     legacy = _expected(["iptables-legacy-restore"], RULES)
     assert legacy == {12100, 12101, 12105, 12108, 16900}
     assert _expected(["nft", "-f", "-"], emit(lower(ruleset, level=level)).text) == legacy
+
+
+LOADS = """
+import json, subprocess, sys
+for text in json.loads(sys.argv[1]):
+    subprocess.run(["nft", "-f", "-"], input=text, text=True, check=True)
+print(subprocess.run(["nft", "list", "ruleset"], text=True, check=True, capture_output=True).stdout)
+"""
+
+
+def test_helpers_come_and_go_with_a_change() -> None:
+    one = "*raw\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT {}\nCOMMIT\n"
+    rules = (
+        "-p tcp -j CT --helper ftp",
+        "-p udp -j CT --helper tftp",
+        "-j DROP",
+        "-p tcp -j CT --helper ftp",
+    )
+    outputs = [emit(lower(read_ruleset(one.format(rule).encode(), name="rules"), level=2)) for rule in rules]
+    changes = [new.change_from(old).text for old, new in itertools.pairwise(outputs)]
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, "-c", LOADS, json.dumps([outputs[0].text, *changes])],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "ct helper helper_ftp_tcp {" in done.stdout
+    assert "tftp" not in done.stdout

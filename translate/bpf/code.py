@@ -28,6 +28,8 @@ class Feature(Enum):
     """``get_unique_tuple`` looks for an earlier binding of the same source."""
     NOTRACK = "HAS_NOTRACK"
     """Some packets bypass connection tracking."""
+    ROUTING = "READS_ROUTING"
+    """Routing headers of IPv6 are asked for."""
     FRAMES = "READS_FRAMES"
     """Rules test the kind of the frame or the hardware address of its sender."""
 

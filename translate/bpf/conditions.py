@@ -46,6 +46,7 @@ class _Column:
 _OF_SOCKETS: Final = (Field.SOCKET, Field.SOCKET_UID, Field.SOCKET_GID, Field.SOCKET_CLASS)
 _TAKERS: Final = (Field.TAKER, Field.TAKER_WILDCARD, Field.TAKER_TRANSPARENT)
 _IPSEC: Final = (Field.IPSEC_IN, Field.IPSEC_OUT)
+_ROUTING: Final = Needs(features=frozenset({Feature.ROUTING}))
 _FRAME: Final = Needs(features=frozenset({Feature.FRAMES}))
 _CT: Final = "p->has_ct"
 
@@ -64,6 +65,9 @@ FIELDS: Final = {
     Field.TOS: _Column("p->tos"),
     Field.ETHER_SADDR: _Column("p->ether_saddr", "p->has_ether", _FRAME),
     Field.PACKET_TYPE: _Column("p->type", needs=_FRAME),
+    Field.ROUTING_TYPE: _Column("p->routing_type", "p->has_routing", _ROUTING),
+    Field.ROUTING_LEFT: _Column("p->routing_left", "p->has_routing", _ROUTING),
+    Field.ROUTING_LENGTH: _Column("p->routing_length", "p->has_routing", _ROUTING),
     Field.MARK: _Column("p->mark"),
     Field.IIF: _Column("p->in"),
     Field.OIF: _Column("p->out"),

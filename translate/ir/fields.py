@@ -67,6 +67,9 @@ class Field(Enum):
     TOS = _Row("ip.tos", 8, _ALWAYS, hexadecimal=True)  # DSCP and ECN; the traffic class of IPv6
     ETHER_SADDR = _Row("ether.saddr", 48, steady=True, hexadecimal=True)  # absent without Ethernet
     PACKET_TYPE = _Row("meta.pkttype", 8, _ALWAYS, steady=True)  # a PacketType
+    ROUTING_TYPE = _Row("routing.type", 8, steady=True)  # of the first routing header of IPv6
+    ROUTING_LEFT = _Row("routing.left", 8, steady=True)
+    ROUTING_LENGTH = _Row("routing.length", 8, steady=True)  # in units of 8 bytes, without the first
     MARK = _Row("meta.mark", 32, _ALWAYS, hexadecimal=True)
     IIF = _Row("meta.iif", 0, _ALWAYS)
     OIF = _Row("meta.oif", 0, _ALWAYS)

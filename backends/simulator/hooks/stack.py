@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backends.model.packet import Packet
+from backends.model.packet import NOT_TAKEN, Icmp6Type, Packet, Routing
 from backends.model.withfields import with_fields
 from backends.simulator.conntrack.connection import ORIGINAL, REPLY
 from backends.simulator.conntrack.skb import Skb, SocketKind
@@ -58,6 +58,8 @@ __all__ = ["Stack"]
 
 # Names of this module, because a member is looked up in its Enum anew each time.
 _TRACKING = (Hook.PREROUTING, Hook.OUTPUT)
+_GROUP = 0xFF
+"""The first byte of a multicast address of IPv6."""
 _WITHOUT_OUT = (Hook.PREROUTING, Hook.INPUT)
 _MANGLE, _NAT = TableName.MANGLE, TableName.NAT
 
@@ -172,7 +174,20 @@ class Stack:
     def _delivered(self, skb: Skb) -> Fate:
         if not self.conntrack.confirm(skb):
             return Dropped("another connection has the same tuple")
+        if skb.packet.routing is not None and (gone := self._beyond(skb, skb.packet.routing)) is not None:
+            return gone
         return Delivered(skb.packet, skb.mark)
+
+    def _beyond(self, skb: Skb, routing: Routing) -> Fate | None:
+        """Return what ends a packet with a routing header behind INPUT (``ipv6_rthdr_rcv``)."""
+        if skb.type is not PacketType.UNICAST or skb.packet.dst >> 120 == _GROUP:
+            return Dropped("a packet for many has no routing header")
+        if routing.type in NOT_TAKEN:
+            return Dropped("the node was not set up for this type of routing headers")
+        if routing.left:
+            why = "its routing header has segments left"
+            return self._error(skb, Icmp6Type.PARAMETER_PROBLEM, 0, "icmp6-4-0", why)
+        return None
 
     def _forward(self, skb: Skb) -> Fate:
         """Forward the packet (``ip_forward``): the TTL is decremented before the rules see it."""

@@ -72,6 +72,11 @@ def _ether_saddr(view: View) -> Value:
     return neighbour_mac(skb.link) if skb.packet.smac is None else skb.packet.smac
 
 
+def _of_routing(number: int) -> Reader:
+    """Return a reader of a part of the routing header, which most packets lack (``rt_mt6``)."""
+    return lambda view: None if view.skb.packet.routing is None else view.skb.packet.routing[number]
+
+
 def _of_connection(read: Callable[[ConntrackEntry], Value]) -> Reader:
     """Return a reader of a connection: a packet without one has none of these fields (``xt_conntrack``)."""
     return lambda view: None if view.skb.entry is None else read(view.skb.entry)
@@ -97,6 +102,9 @@ _READERS: Final[dict[Field, Reader]] = {
     Field.TOS: attrgetter("skb.packet.tos"),
     Field.ETHER_SADDR: _ether_saddr,
     Field.PACKET_TYPE: lambda view: int(view.skb.type),
+    Field.ROUTING_TYPE: _of_routing(0),
+    Field.ROUTING_LEFT: _of_routing(1),
+    Field.ROUTING_LENGTH: _of_routing(2),
     Field.MARK: attrgetter("skb.mark"),
     Field.IIF: attrgetter("iif"),
     Field.OIF: attrgetter("oif"),

@@ -251,6 +251,8 @@ class _Drawer:
                 yield replace(back, broadcast_back=True)
         if Field.ETHER_SADDR in fields:
             yield replace(witness, ether=False)
+        if fields & {Field.ROUTING_TYPE, Field.ROUTING_LEFT, Field.ROUTING_LENGTH}:
+            yield replace(witness, routed=False)
         if Field.BRIDGED in fields:
             for kind in _KINDS:
                 yield replace(witness, kind=kind)
@@ -266,6 +268,7 @@ class _Drawer:
             count=self.draw.randrange(16),
             ages=self.draw.choice(_AGES),
             ether=self.draw.random() < 0.8,
+            routed=self.draw.random() < 0.8,
             kind=witness.kind if self.draw.random() < 0.5 else self.draw.choice(_KINDS),
         )
 

@@ -23,6 +23,7 @@ __all__ = [
     "Help",
     "Instruction",
     "LoadCt",
+    "LoadExtension",
     "LoadFib",
     "LoadMeta",
     "LoadPayload",
@@ -238,6 +239,16 @@ class TransparentProxy:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadExtension:
+    """``exthdr`` of IPv6: bytes of the first extension header of this kind."""
+
+    kind: int
+    offset: int
+    length: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class StripTcpOption:
     """``reset tcp option``."""
 
@@ -325,6 +336,7 @@ Instruction = (
     | SetCtMark
     | SetCtZone
     | LoadRoute
+    | LoadExtension
     | StripTcpOption
     | TransparentProxy
     | SetTcpOption
@@ -475,8 +487,10 @@ def _rt(a: Attributes) -> Instruction:
 
 
 def _exthdr(a: Attributes) -> Instruction:
+    if 1 in a and number(a.get(6)) == 0:  # NFT_EXTHDR_OP_IPV6
+        return LoadExtension(number(a[2]), number(a[3]), number(a[4]), number(a[1]))
     if 1 in a or number(a.get(6)) != 1:  # NFT_EXTHDR_OP_TCPOPT
-        raise KeyError("an extension header that is read")
+        raise KeyError("an option of TCP that is read")
     if 7 not in a:
         return StripTcpOption(number(a[2]))
     return SetTcpOption(number(a[2]), number(a[3]), number(a[4]), number(a[7]))

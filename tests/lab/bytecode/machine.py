@@ -19,6 +19,7 @@ from tests.lab.bytecode.instructions import (
     Help,
     Instruction,
     LoadCt,
+    LoadExtension,
     LoadFib,
     LoadMeta,
     LoadPayload,
@@ -49,6 +50,7 @@ __all__ = ["Names", "RecentSet", "run"]
 
 _WORD: Final = 4
 _NAME: Final = 16  # IFNAMSIZ
+_ROUTING: Final = 43  # IPPROTO_ROUTING
 _RANDOM_BITS: Final = 31
 _OF_SOCKET: Final = {
     "skuid": Field.SOCKET_UID,
@@ -154,6 +156,8 @@ class _Rule:
                 self._put(target, self._meta(key))
             case LoadPayload(base=base, offset=offset, length=length, target=target):
                 self._put(target, self._payload(base, offset, length))
+            case LoadExtension(kind=kind, offset=offset, length=length, target=target):
+                self._put(target, self._extension(kind)[offset : offset + length])
             case LoadCt(key=key, direction=direction, target=target):
                 self._put(target, self._ct(key, direction))
             case LoadFib(flags=flags, result=result, target=target):
@@ -332,6 +336,13 @@ class _Rule:
             frame = bytes(6) + sample.number(Field.ETHER_SADDR).to_bytes(6, "big") + bytes(2)
             return frame[offset : offset + length]
         return self._network()[offset : offset + length]
+
+    def _extension(self, kind: int) -> bytes:
+        sample = self._state.sample
+        if kind != _ROUTING or not sample.routed:
+            raise _Break
+        parts = (Field.ROUTING_LENGTH, Field.ROUTING_TYPE, Field.ROUTING_LEFT)
+        return bytes((0, *map(sample.number, parts)))
 
     def _network(self) -> bytes:
         sample, tos, ttl = self._state.sample, self._state.tos, self._state.ttl

@@ -36,6 +36,7 @@ class Sample:
     seconds since an address was put into a list, by turns for the lists of the ruleset. ``broadcast_back``
     says that the local table has the source as a broadcast address of the in-device, and ``kind`` is that of
     the in-device (``rtnl_link_ops``), None where it has none. ``ether`` says that it is an Ethernet device.
+    ``routed``: the packet has a routing header.
     """
 
     family: Family
@@ -47,6 +48,7 @@ class Sample:
     broadcast_back: bool = False
     kind: str | None = None
     ether: bool = True
+    routed: bool = True
 
     def having(self, changed: Field, value: int | str) -> Sample:
         """Return the packet with another value of a field."""
@@ -181,6 +183,8 @@ class State:
                 return int(sample.kind == "bridge")
             case Field.ETHER_SADDR:
                 return sample.values[asked] if sample.ether else None
+            case Field.ROUTING_TYPE | Field.ROUTING_LEFT | Field.ROUTING_LENGTH:
+                return sample.values[asked] if sample.routed else None
             case _ if asked.name.startswith("FIB_"):
                 return sample.address_type(asked)
             case _:

@@ -74,6 +74,12 @@ def expression(field: Field, family: Family) -> str:
             return "ether saddr"
         case Field.PACKET_TYPE:
             return "meta pkttype"
+        case Field.ROUTING_TYPE:
+            return "rt type"
+        case Field.ROUTING_LEFT:
+            return "rt seg-left"
+        case Field.ROUTING_LENGTH:
+            return "rt hdrlength"
         case Field.MARK:
             return "meta mark"
         case Field.IIF:

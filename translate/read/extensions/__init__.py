@@ -35,6 +35,7 @@ from translate.read.extensions.physdev import PHYSDEV
 from translate.read.extensions.policy import POLICY
 from translate.read.extensions.recent import RECENT
 from translate.read.extensions.rpfilter import RPFILTER
+from translate.read.extensions.rt import RT
 from translate.read.extensions.sideeffects import SIDE_EFFECTS
 from translate.read.extensions.socket import SOCKET
 from translate.read.extensions.statistic import STATISTIC
@@ -75,6 +76,7 @@ MATCHES: Final = MappingProxyType(
             POLICY,
             RECENT,
             RPFILTER,
+            RT,
             SCTP,
             SET,
             SOCKET,

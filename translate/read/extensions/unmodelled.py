@@ -41,7 +41,6 @@ rateest: --rateest=1 --rateest1=1 --rateest2=1 --rateest-delta=0 --rateest-bps=?
  --rateest-bps1=? --rateest-bps2=? --rateest-pps=? --rateest-pps1=? --rateest-pps2=?
  !--rateest-lt=0 !--rateest-gt=0 !--rateest-eq=0
 realm: !--realm=1
-rt: !--rt-type=1 !--rt-segsleft=1 !--rt-len=1 --rt-0-res=0 --rt-0-addrs=1 --rt-0-not-strict=0
 srh: !--srh-next-hdr=1 !--srh-hdr-len-eq=1 !--srh-hdr-len-gt=1 !--srh-hdr-len-lt=1 !--srh-segs-left-eq=1
  !--srh-segs-left-gt=1 !--srh-segs-left-lt=1 !--srh-last-entry-eq=1 !--srh-last-entry-gt=1
  !--srh-last-entry-lt=1 !--srh-tag=1 !--srh-psid=1 !--srh-nsid=1 !--srh-lsid=1
@@ -79,7 +78,7 @@ SYNPROXY: --sack-perm=0 --timestamp=0 --wscale=1 --mss=1 --ecn=0
 
 _ONE_FAMILY: Final = {
     **dict.fromkeys(("realm", "CLUSTERIP", "ECN", "ULOG"), Family.IP),
-    **dict.fromkeys(("dst", "eui64", "frag", "hbh", "ipv6header", "mh", "rt", "srh"), Family.IP6),
+    **dict.fromkeys(("dst", "eui64", "frag", "hbh", "ipv6header", "mh", "srh"), Family.IP6),
     **dict.fromkeys(("DNPT", "SNPT"), Family.IP6),
 }
 

@@ -138,6 +138,14 @@ def _ttl(found: re.Match[str]) -> _Words:
     return ["-m", name, *_inverted("!" if found[2] == "!=" else None, [option, found[3]])]
 
 
+def _rt(found: re.Match[str]) -> _Words:
+    words = ["-m", "rt"]
+    for item in re.finditer(r" (type|segsleft|length)s?:(!)?(\S+)", found[1]):
+        option = {"type": "--rt-type", "segsleft": "--rt-segsleft"}.get(item[1], "--rt-len")
+        words += _inverted(item[2], [option, item[3]])
+    return words
+
+
 def _change_of_ttl(found: re.Match[str]) -> _Words:
     return [f"--{found[1].lower()}-{found[2][:3]}", found[3]]
 
@@ -222,6 +230,7 @@ _MATCHES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Words]],
         ),
         (r"length (!)?(\d+(?::\d+)?)", _simple("length", "--length")),
         (r"(TTL|HL) match (?:TTL|HL) (==|!=|<|>) (\d+)", _ttl),
+        (r"rt((?: (?:type|segslefts?|length):\S+)*)", _rt),
         (r"DSCP match (!)?(0x[0-9a-f]+)", _simple("dscp", "--dscp")),
         (r"tos match ?(!)? ?(\S+)", _simple("tos", "--tos")),
         (r"PKTTYPE (!)?=+ (\S+)", _simple("pkttype", "--pkt-type")),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backends.model.conversation import Arrival, Conversation
 from backends.model.flow import Again, Flow, Reply, Send
 from backends.model.node import Interface, Node
-from backends.model.packet import Packet
+from backends.model.packet import Packet, Routing
 from backends.model.withfields import with_fields
 from backends.wire.frames import build, parse
 from harness.corpus.headers import HEADER_FIELDS, header_value, with_header
@@ -88,6 +88,45 @@ def test_values_that_no_packet_can_have() -> None:
     assert with_header(UDP, Field.PACKET_TYPE, 3, "pod0", forwarded=False) is None
 
 
+SIX = with_fields(UDP, family=Family.IP6)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(Field.ROUTING_TYPE, 9), (Field.ROUTING_LEFT, 255), (Field.ROUTING_LENGTH, 100)]
+)
+def test_a_routing_header_is_sent_as_it_was_asked_for(field: Field, value: int) -> None:
+    made = with_header(SIX, field, value, "pod0", forwarded=True)
+    assert made is not None
+    assert header_value(field, made, "pod0", NODE) == value
+    data = build(made)
+    assert len(data) == made.length
+    assert (data[6], data[40]) == (43, Protocol.UDP)
+    assert {f: data[41:44][n] for n, f in enumerate((Field.ROUTING_LENGTH, Field.ROUTING_TYPE))}.get(
+        field, data[43]
+    ) == value
+    parsed = parse(data)
+    assert (parsed.packet.sport, parsed.packet.dport, parsed.faults) == (3, 4, ())
+
+
+def test_routing_headers_that_no_node_takes_for_itself() -> None:
+    assert with_header(SIX, Field.ROUTING_LEFT, 1, "pod0", forwarded=False) is None
+    assert with_header(SIX, Field.ROUTING_TYPE, 4, "pod0", forwarded=False) is None
+    assert with_header(SIX, Field.ROUTING_TYPE, 4, None, forwarded=False) is not None
+    assert with_header(UDP, Field.ROUTING_TYPE, 0, "pod0", forwarded=True) is None
+    assert header_value(Field.ROUTING_TYPE, SIX, "pod0", NODE) is None
+
+
+def test_answers_have_no_routing_header() -> None:
+    made = with_header(SIX, Field.ROUTING_TYPE, 0, "pod0", forwarded=True)
+    assert made is not None
+    talk = Conversation(Flow(id="f", steps=(Send(packet=made, entry="pod0"), Reply())))
+    talk.emit(Send(packet=made, entry="pod0"))
+    talk.arrived(Arrival(made, "eth0"))
+    answer = talk.emit(Reply())
+    assert answer is not None
+    assert answer.packet.routing is None
+
+
 def test_the_default_values_by_interface() -> None:
     seen = {f: header_value(f, UDP, "pod0", NODE) for f in HEADER_FIELDS}
     assert seen[Field.ETHER_SADDR] == 0x020000000202
@@ -106,6 +145,16 @@ def test_a_corpus_keeps_header_and_frame() -> None:
     assert write_flows(flows) == text
     packet = flows[0].first.packet
     assert (packet.tos, packet.filled_to, packet.smac) == (17, 900, 0x020000000099)
+
+
+def test_a_corpus_keeps_a_routing_header() -> None:
+    line = LINE.replace("10.0.0.1", "fd00::1").replace("10.0.0.2", "fd00::2")
+    text = f'{line}, "routing": {{"type": 5, "left": 0, "length": 2}}}}\n'
+    flows = read_flows(text.encode(), name="flows")
+    assert write_flows(flows) == text
+    assert flows[0].first.packet.routing == Routing(5, 0, 2)
+    with pytest.raises(ParseError, match="in a packet of IPv6"):
+        read_flows(f'{LINE}, "routing": {{}}}}\n'.encode(), name="flows")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from backends.model.contract import Job
-from backends.model.packet import Packet
+from backends.model.packet import Packet, Routing
 from harness.explain.packetspec import parse_packet
 from translate.errors import ParseError
 from translate.ir import TcpFlag
@@ -29,6 +29,17 @@ def test_forms(worker: Job) -> None:
     assert (ping.icmp_type, ping.icmp_id, ping.bad_checksum) == (13, 7, True)
     assert packet("icmp 10.244.0.5 > 10.244.1.4 type port-unreachable", worker).icmp_id is None
     assert packet("47 10.244.0.5 > 10.244.1.4 payload 00ff", worker).payload == b"\x00\xff"
+
+
+def test_a_routing_header(worker: Job) -> None:
+    text = "udp [fd00::1]:1 > [fd00::2]:53 from node routing"
+    assert packet(f"{text} 5", worker).routing == Routing(5, 0, 0)
+    assert packet(f"{text} 5/1/2", worker).routing == Routing(5, 1, 2)
+    for wrong in ("1/2/3/4", "256", "x"):
+        with pytest.raises(ParseError, match="routing"):
+            packet(f"{text} {wrong}", worker)
+    with pytest.raises(ParseError, match="in a packet of IPv6"):
+        packet("udp 1.1.1.1:1 > 2.2.2.2:2 from node routing 0", worker)
 
 
 @pytest.mark.parametrize(

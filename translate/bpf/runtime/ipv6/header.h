@@ -12,8 +12,9 @@
 enum { NEXT_HOP_BY_HOP = 0, NEXT_ROUTING = 43, NEXT_FRAGMENT = 44, NEXT_AH = 51, NEXT_DESTINATION = 60 };
 
 /* Find the transport header (ipv6_skip_exthdr): offset and protocol are of the first header, and then
- * of the last. Returns 1 for a fragment, -1 when the headers do not end. */
-INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto)
+ * of the last. p, if given, gets the routing header (ipv6_find_hdr). Returns 1 for a fragment, -1 when the
+ * headers do not end. */
+INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto, struct pkt *p)
 {
 	int fragment = 0;
 	u8 head[4] = {};
@@ -28,6 +29,12 @@ INLINE int skip_extensions(struct __sk_buff *skb, u32 *offset, u8 *proto)
 		if (bpf_skb_load_bytes(skb, *offset, head, sizeof(head)))
 			return -1;
 		*proto = head[0];
+		if (READS_ROUTING && p && kind == NEXT_ROUTING && !p->has_routing) {
+			p->has_routing = 1;
+			p->routing_length = head[1];
+			p->routing_type = head[2];
+			p->routing_left = head[3];
+		}
 		if (kind == NEXT_FRAGMENT) {
 			if (head[2] | (head[3] & 0xf9)) /* an offset, or more of them */
 				fragment = 1;
@@ -65,7 +72,8 @@ INLINE int parse_network(struct __sk_buff *skb, struct pkt *p)
 	p->saddr = read_address(ip + SADDR_AT);
 	p->daddr = read_address(ip + DADDR_AT);
 	proto = ip[6];
-	found = skip_extensions(skb, &offset, &proto);
+	p->has_routing = 0;
+	found = skip_extensions(skb, &offset, &proto, p);
 	p->proto = proto;
 	p->fragment = found == 1;
 	p->l4 = offset;
@@ -95,7 +103,7 @@ INLINE int parse_quoted(struct __sk_buff *skb, struct pkt *p, struct tuple *inne
 		return -1;
 	offset = p->quoted + HEADER_LENGTH;
 	proto = ip[6];
-	if (skip_extensions(skb, &offset, &proto))
+	if (skip_extensions(skb, &offset, &proto, 0))
 		return -1;
 	p->quoted_l4 = offset;
 	p->quoted_segment = (ip[4] << 8 | ip[5]) - (offset - p->quoted - HEADER_LENGTH);

@@ -1,0 +1,72 @@
+"""``-m rt``: the tests of a routing header, and how nft spells them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.translate.read.conftest import ReadRule
+from translate.errors import ParseError
+from translate.ir import Family, Field, FieldTest, Interval
+from translate.nft import emit
+from translate.passes import lower
+from translate.read import read_ruleset
+
+
+def asks(field: Field, low: int, high: int, *, no: bool = False) -> FieldTest:
+    return FieldTest(field=field, values=(Interval(low, high),), negated=no)
+
+
+ALL = (0, 255)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", asks(Field.ROUTING_TYPE, *ALL)),
+        ("--rt-type 0", asks(Field.ROUTING_TYPE, 0, 0)),
+        ("! --rt-type 0x2", asks(Field.ROUTING_TYPE, 2, 2, no=True)),
+        ("--rt-type 256", asks(Field.ROUTING_TYPE, *ALL, no=True)),
+        ("! --rt-type 256", asks(Field.ROUTING_TYPE, *ALL)),
+        ("--rt-segsleft 1", asks(Field.ROUTING_LEFT, 1, 1)),
+        ("--rt-segsleft 1:", asks(Field.ROUTING_LEFT, 1, 255)),
+        ("! --rt-segsleft 1:3", asks(Field.ROUTING_LEFT, 1, 3, no=True)),
+        ("--rt-segsleft 3:1", asks(Field.ROUTING_LEFT, *ALL, no=True)),
+        ("--rt-segsleft 256:300", asks(Field.ROUTING_LEFT, *ALL, no=True)),
+        ("--rt-len 8", asks(Field.ROUTING_LENGTH, 0, 0)),
+        ("! --rt-len 24", asks(Field.ROUTING_LENGTH, 2, 2, no=True)),
+        ("--rt-len 2048", asks(Field.ROUTING_LENGTH, 255, 255)),
+        ("--rt-len 2056", asks(Field.ROUTING_LENGTH, *ALL, no=True)),
+        ("--rt-len 20", asks(Field.ROUTING_LENGTH, *ALL, no=True)),
+        ("! --rt-len 0", asks(Field.ROUTING_LENGTH, *ALL)),
+    ],
+)
+def test_meaning(read_rule: ReadRule, options: str, expected: FieldTest) -> None:
+    assert read_rule(f"-m rt {options}".rstrip(), family=Family.IP6).tests == (expected,)
+
+
+def test_addresses_of_type_0_are_kept_as_written(read_rule: ReadRule) -> None:
+    rule = read_rule("-m rt --rt-type 0 --rt-len 24 --rt-0-addrs ::1", family=Family.IP6)
+    assert "do not read the addresses of a routing header" in rule.unknown[0].reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "family", "message"),
+    [
+        ("-m rt --rt-type 1:2", Family.IP6, '"1:2" is not a number from 0 to 4294967295'),
+        ("-m rt --rt-type 0", Family.IP, '"rt" does not belong to IPv4'),
+    ],
+)
+def test_what_iptables_does_not_take(read_rule: ReadRule, rule: str, family: Family, message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        read_rule(rule, family=family)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_nft_reads_the_header(level: int) -> None:
+    text = (
+        b"*filter\n:INPUT ACCEPT [0:0]\n"
+        b"-A INPUT -m rt ! --rt-type 2 --rt-segsleft 1:3 ! --rt-len 24 -j DROP\nCOMMIT\n"
+    )
+    output = emit(lower(read_ruleset(text, name="rules", family=Family.IP6), level=level)).text
+    assert "rt type != 2 rt seg-left 1-3 rt hdrlength != 2 drop" in output
