@@ -1,4 +1,4 @@
-"""Two loaders on one node: rules that stay on it, and rules that are added."""
+"""Two loaders on one node: for rules that it has already, and for rules that are added."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ONE: Final = Fraction(1)
 class BesideLoader(Loader):
     """Loads ``first``, and then ``second``.
 
-    Of two chains at one hook and priority, the kernel asks the one first that was registered last
-    (``nf_hook_entries_grow``), so that the order has to be that in which a node gets them.
+    Of two chains at one hook and priority, the kernel runs the one first that was registered last
+    (``nf_hook_entries_grow``), so the order must be that in which a node loads them.
     """
 
     def __init__(self, first: Loader, second: Loader) -> None:
@@ -31,14 +31,14 @@ class BesideLoader(Loader):
         self.lists = first.lists or second.lists
 
     def load(self, tap: TapNode) -> None:
-        """Load one after the other; raises MachineError with the message of either tool."""
+        """Load both in order. Raises MachineError with the message of the tool that failed."""
         for loader in self._loaders:
             loader.load(tap)
         self.lists = any(loader.lists for loader in self._loaders)
         self.watches = any(loader.watches for loader in self._loaders)
 
     def forget_connections(self, tap: TapNode) -> None:
-        """Forget every connection, as both do."""
+        """Forget every connection in both."""
         for loader in self._loaders:
             loader.forget_connections(tap)
 
@@ -64,7 +64,7 @@ class BesideLoader(Loader):
         )
 
     def counters(self) -> Mapping[RuleId, int]:
-        """Return the counters of the first that counts."""
+        """Return the counters of the first loader that has any."""
         return next((found for loader in self._loaders if (found := loader.counters())), {})
 
     def close(self) -> None:

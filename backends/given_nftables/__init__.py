@@ -1,3 +1,3 @@
-"""An nftables ruleset of any make in the place of a backend (``diff --against``, ``assess``)."""
+"""Any given nftables ruleset as a backend (``diff --against``, ``assess``)."""
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
-"""An nftables ruleset that somebody gives, as it is: kube-proxy's, a firewall's, one written by hand.
+"""A given nftables ruleset, loaded unchanged: kube-proxy's, a firewall's, one written by hand.
 
-It takes the place of a translation: the rules of the job are not asked.
+It replaces a translation: the rules of the job are not used.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["GivenNftBackend", "GivenNftLoader"]
 
 
 class GivenNftLoader(Loader):
-    """Loads a listing through one handle that is kept, and empties the sets that packets fill.
+    """Loads a listing through one permanent handle, and empties the sets that packets fill.
 
-    What the rules do by chance nobody else knows, so they are watched. Rules that count (``limit``,
-    ``quota``) are loaded anew instead, so that a flow does not depend on those before it.
+    The rules are watched, because their random choices cannot be known otherwise. Rules that count
+    (``limit``, ``quota``) are loaded again instead, so that a flow does not depend on earlier flows.
     """
 
     def __init__(self, listing: Listing, family: Family) -> None:
@@ -52,8 +52,8 @@ class GivenNftLoader(Loader):
     def load(self, tap: TapNode) -> None:
         """Load the ruleset.
 
-        Raises ParseError with the places that nft does not understand, MachineError with what the kernel
-        does not take.
+        Raises ParseError with the places that nft does not understand, MachineError for objects that the
+        kernel does not accept.
         """
         self._handle = NftHandle()
         before = self._handle.run("list tables").splitlines()
@@ -86,7 +86,7 @@ class GivenNftLoader(Loader):
         return None
 
     def forget_lists(self) -> None:
-        """Empty the sets that packets fill, and let rules that count begin anew."""
+        """Empty the sets that packets fill, and reset rules that count."""
         assert self._handle is not None
         if self._counting:
             self._handle.run("".join(f"delete {table}\n" for table in self._own))
@@ -98,14 +98,14 @@ class GivenNftLoader(Loader):
             self._emptier.empty()
 
     def watch(self) -> None:
-        """Begin to look at which rules packets meet."""
+        """Begin to record the rules that packets meet."""
         assert self._handle is not None
         if self._tracer is None:
             self._tracer = Tracer(self.family, self._chains, self._handle)
         self._tracer.watch()
 
     def watched(self) -> Watched:
-        """Return the randomness and the state of the rules that packets met."""
+        """Return the random choices and the state of the rules that packets met."""
         seen = Watched() if self._tracer is None else self._tracer.watched()
         return replace(seen, lists=seen.lists or self._counting)
 
@@ -125,9 +125,9 @@ class GivenNftLoader(Loader):
 class GivenNftBackend:
     """Runs packets through a given nftables ruleset on this kernel.
 
-    ``name`` is what reports call it: the file. ``without`` are tables that are not loaded, by family and
-    name, and ``beside`` gives what is loaded before it for a family, if anything. Making one raises
-    ParseError for text that cannot be loaded.
+    ``name`` is its name in reports: the file. ``without`` are tables that are not loaded, by family and name.
+    ``beside`` returns the loader of other rules that are loaded first for a family, or None. The constructor
+    raises ParseError for text that cannot be loaded.
     """
 
     def __init__(
@@ -144,11 +144,11 @@ class GivenNftBackend:
 
     @property
     def name(self) -> str:
-        """The name of the ruleset, as it was given."""
+        """The given name of the ruleset."""
         return self._name
 
     def probe(self) -> Availability:
-        """Return whether the bindings exist and nodes can be made here; the ruleset is not tried."""
+        """Return whether the bindings exist and nodes can be made here; the ruleset is not loaded."""
         try:
             find_bindings()
         except MachineError as e:
@@ -156,10 +156,10 @@ class GivenNftBackend:
         return kernel_lacks(GivenNftLoader(_PROBE, Family.IP))
 
     def open(self, job: Job) -> AbstractContextManager[KernelSession]:
-        """Load the ruleset into a fresh node; of the job its node and its family count.
+        """Load the ruleset into a fresh node, given by the job together with the family.
 
-        Raises ParseError where it has no table for the job's family, asks for a device that the node has
-        not, or says what nft does not understand.
+        Raises ParseError if it has no table for the job's family, names a device that the node does not have,
+        or has text that nft does not understand.
         """
         family = job.ruleset.family
         before = self._beside(family)
@@ -188,7 +188,7 @@ def _opened(name: str, opening: AbstractContextManager[KernelSession]) -> Iterat
             if exceeded is not None:
                 raise InputError(f"{name}: this ruleset was not loaded: {exceeded}") from e
             raise MachineError(
-                f"{name}: {e} while it loaded this ruleset; nft -c -f shows whether libnftables dies of it"
+                f"{name}: {e} while it loaded this ruleset; nft -c -f shows whether libnftables crashes on it"
             ) from e
         yield session
 
@@ -226,7 +226,7 @@ _MOST: Final = 10
 
 
 def _fault(error: str, origins: Sequence[Origin], *, title: str = "") -> ParseError | MachineError:
-    """The messages of libnftables for some lines, or for the one command that these positions belong to."""
+    """Return an error with the messages of libnftables for some lines, or for the command at these places."""
     found = [(int(line), text.strip()) for line, text in _ERROR.findall(error)]
     if not found:
         return MachineError(f"{_REFUSED}: {error}")

@@ -1,9 +1,9 @@
 """The nf_tables chains that packets traverse, and the random choices and state of their rules.
 
-Nobody but the kernel knows what a given ruleset does with a packet. While it is watched, every packet is
-marked for ``nftrace``, and the kernel tells of each rule that matched in which chain it stands and where it
-leads (``nft_trace_notify``). A rule that did not match is not told of, so that what a chain's rules might do
-counts for every packet that comes there.
+Only the kernel knows what a given ruleset does with a packet. While rules are watched, every packet is marked
+for ``nftrace``, and the kernel reports the chain and the verdict of each rule that matched
+(``nft_trace_notify``). Rules that did not match are not reported, so all rules of a chain count for every
+packet in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TABLE, _CHAIN, _VERDICT = 1, 2, 5
 _VERDICT_CHAIN: Final = 2
 _SO_RCVBUFFORCE: Final = 33
 _ROOM: Final = 1 << 24
-"""Bytes of messages that may wait: those of some thousand packets."""
+"""The size in bytes of the receive buffer: enough for messages of some thousand packets."""
 
 _FAMILIES: Final = {1: "inet", 2: "ip", 5: "netdev", 7: "bridge", 10: "ip6"}
 _NAME: Final = "nfparity_trace"
@@ -57,10 +57,9 @@ _Place = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ListedChain:
-    """Return the probability of the least likely path through random rules, and whether a rule fills a set.
+    """The probability of the least likely random path through a chain, and whether a rule fills a set.
 
-    ``dependent`` says that a rule counts packets or hashes them. A ``base`` chain sees packets without being
-    told of.
+    ``dependent``: a rule counts or hashes packets. A ``base`` chain sees packets without a report.
     """
 
     rarest: Fraction = Fraction(1)
@@ -70,10 +69,10 @@ class ListedChain:
 
 
 def read_chains(listing: str) -> dict[_Place, ListedChain]:
-    """Return the chains in a ruleset of ``nft list ruleset`` that have random rules or state."""
+    """Return the chains in the output of ``nft list ruleset`` that have random rules or state."""
     found: dict[_Place, ListedChain] = {}
     family = table = chain = ""
-    inner = 0  # how many chains without a name are open, whose rules count as those of the chain they are in
+    inner = 0  # the depth of anonymous chains, whose rules count as rules of the enclosing chain
     for line in listing.splitlines():
         text = _COMMENT.sub('""', line).strip()
         head = _HEAD.fullmatch(text)
@@ -140,7 +139,7 @@ class Tracer:
         self._socket.setblocking(False)
 
     def watch(self) -> None:
-        """Begin to look."""
+        """Begin to watch."""
         self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP)
 
     def watched(self) -> Watched:
@@ -155,7 +154,7 @@ class Tracer:
         return Watched(rarest, any(chain.fills for chain in found), any(chain.dependent for chain in found))
 
     def _visited(self) -> Iterator[_Place]:
-        """Yield the chains that packets visited; all chains if messages of the kernel were lost."""
+        """Yield the chains that packets visited, or all chains if messages of the kernel were lost."""
         while True:
             try:
                 data = self._socket.recv(1 << 16)
@@ -182,7 +181,7 @@ def _table(family: Family) -> str:
 
 
 def _places(data: bytes) -> Iterator[_Place]:
-    """The chain that each message is about, and the one that its verdict leads to."""
+    """Yield the chain of each message and the chain to which its verdict leads."""
     at = 0
     while at + 20 <= len(data):
         length, kind = struct.unpack_from("=IH", data, at)

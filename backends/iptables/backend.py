@@ -1,7 +1,7 @@
 """The two iptables: x_tables itself (legacy), and the iptables command over nf_tables.
 
-Both load what was read, written back by ``translate.write``. iptables-legacy on a real kernel is
-what the simulator is judged by.
+Both load the text that ``translate.write`` makes of the rules as read. The simulator is tested against
+iptables-legacy on a real kernel.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ VARIANTS: Final = ("iptables-legacy", "iptables-nft")
 _COUNTED: Final = re.compile(r"^\[(\d+):\d+\] -A (\S+)")
 
 _HASHED: Final = tuple(Path(f"/proc/self/net/{name}_hashlimit") for name in ("ipt", "ip6t"))
-"""The tables of ``-m hashlimit`` in this network namespace, a file each."""
+"""The tables of ``-m hashlimit`` in this network namespace, one file each."""
 
 _TABLE: Final = re.compile(r"^\*(\S+)$.*?^COMMIT$", re.MULTILINE | re.DOTALL)
 
 _LIMITED: Final = re.compile(r"^-A .* -m (?:hash)?limit (?!.*-j (?:LOG|NFLOG) ).*-[jg] ", re.MULTILINE)
-"""A rule with a bucket on which it depends where a packet goes."""
+"""A rule with a bucket that can change where a packet goes."""
 
 _LISTS: Final = Path("/proc/self/net/xt_recent")
-"""The lists of this network namespace, a file each; there once the kernel's ``xt_recent`` is."""
+"""The lists of ``-m recent`` in this network namespace, one file each; exists if ``xt_recent`` is loaded."""
 
 
 class IptablesLoader(Loader):
-    """Loads ``iptables-save`` text with the restore command of one variant, in its family's form.
+    """Loads ``iptables-save`` text with the restore command of one variant and family.
 
-    ``accounts`` are the nfacct objects to make before, ``ipsets`` what ``ipset restore`` takes.
+    ``accounts`` are the nfacct objects to create first, ``ipsets`` is text for ``ipset restore``.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class IptablesLoader(Loader):
         self.lists = self._listed or bool(self._limited)
 
     def forget_lists(self) -> None:
-        """Empty the lists of ``-m recent``; fill the buckets of ``-m limit`` by loading their tables anew.
+        """Empty the lists of ``-m recent``; load tables with ``-m limit`` again, which refills the buckets.
 
         The counters of rules stay as they are.
         """
@@ -94,10 +94,10 @@ class IptablesLoader(Loader):
         for table in self._limited:
             saved = self._run(f"{self._variant}-save", "", "-c", "-t", table)
             if " -m hashlimit " in saved:
-                # The new rules would share what the old ones hold.
+                # The new rules would share the state of the old ones.
                 self._run(f"{self._variant}-restore", f"*{table}\nCOMMIT\n")
                 while any(name for folder in _HASHED if folder.is_dir() for name in folder.iterdir()):
-                    time.sleep(0.001)  # nf_tables lets go of its rules a moment later
+                    time.sleep(0.001)  # nf_tables frees its rules a moment later
             self._run(f"{self._variant}-restore", saved, "-c")
 
     def counters(self) -> Mapping[RuleId, int]:
@@ -108,7 +108,7 @@ class IptablesLoader(Loader):
         with own_xtables_lock() as lock:
             done = run((command, *arguments), text, environment=lock)
         if done.returncode:
-            # Its last line only advises to try --help.
+            # Its last line is only the advice to try --help.
             said = "\n".join(x for x in done.stderr.splitlines() if x and not x.startswith("Try `"))
             said = said or f"status {done.returncode}"
             raise MachineError(f"{command} does not take the rules: {said}")
@@ -153,8 +153,8 @@ class IptablesBackend:
 def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
     """Return a loader for rules as they were read, with their ipsets and accounting objects.
 
-    Raises UnsupportedError where the members of an ipset are not known, and for walks that do not end;
-    MachineError without ``ipset``.
+    Raises UnsupportedError if the members of an ipset are not known, and for endless walks; MachineError
+    without ``ipset``.
     """
     from translate.write import write_ipsets, write_save
 
@@ -177,7 +177,7 @@ def loader_of(variant: str, ruleset: Ruleset) -> IptablesLoader:
 
 
 def _accounts(ruleset: Ruleset) -> tuple[str, ...]:
-    """The objects that the rules count in: ``nfacct_mt_checkentry`` wants them to be there."""
+    """The objects of nfacct rules, which must exist when the rules are loaded (``nfacct_mt_checkentry``)."""
     tests = (t for table in ruleset.tables for c in table.chains for rule in c.rules for t in rule.tests)
     return tuple(dict.fromkeys(test.name for test in tests if isinstance(test, Account)))
 

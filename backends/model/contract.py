@@ -26,9 +26,10 @@ class Availability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The input of a backend: the rules in any form, the node, and the optimisation level.
+    """The input of a backend: rules, node and optimisation level.
 
-    Only a backend that runs a translation takes ``rules`` as they are, and ``level`` (0 to 2).
+    Only a backend that runs a translation uses ``level`` (0 to 2) and ``rules`` directly; others use
+    :attr:`ruleset`.
     """
 
     rules: Rules
@@ -37,7 +38,7 @@ class Job:
 
     @property
     def ruleset(self) -> Ruleset:
-        """The ruleset with every rule. Raises ParseError where a rule cannot be read."""
+        """The ruleset with every rule. Raises ParseError if a rule cannot be read."""
         return self.rules.whole()
 
 
@@ -52,8 +53,8 @@ class Session(Protocol):
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
         """Run the flows in order and yield the result of each as soon as it is known.
 
-        The result of a repeated flow has every branch that its runs took. No state is left between two
-        runs of a flow, as between two flows.
+        The result of a repeated flow has every branch that its runs took. No state is kept between two runs
+        of a flow or between two flows.
         """
         ...
 
@@ -67,13 +68,13 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> Availability:
-        """Return whether this backend can run here; cheap, changes nothing, never raises."""
+        """Return whether this backend can run here. Cheap; changes nothing and never raises."""
         ...
 
     def open(self, job: Job) -> AbstractContextManager[Session]:
-        """Load the rules into a fresh private node; everything is gone when the context ends.
+        """Load the rules into a fresh private node, which ends with the context.
 
-        Raises UnsupportedError when a rule cannot be expressed, MachineError when the machine
-        refuses. Nothing stays behind in either case, nor after a signal.
+        Raises UnsupportedError if a rule cannot be expressed, MachineError if the machine refuses. Nothing
+        remains in either case, nor after a signal.
         """
         ...

@@ -1,7 +1,7 @@
 """The packets of a flow's steps, built from the packets that came out before.
 
 Every backend uses this module, so that all of them send the same packets. It keeps TCP sequence numbers,
-because conntrack calls a segment outside the window INVALID (``tcp_in_window``).
+because a segment outside the window is INVALID for conntrack (``tcp_in_window``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GRE_READ: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A packet to send: into interface ``entry``, or from the node itself when that is None."""
+    """A packet to send: into interface ``entry``, or from the node itself if that is None."""
 
     packet: Packet
     entry: str | None
@@ -33,7 +33,7 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A packet as it came out: on interface ``out``, or delivered to the node when that is None."""
+    """A packet as it came out: on interface ``out``, or delivered to the node if that is None."""
 
     packet: Packet
     out: str | None
@@ -66,9 +66,9 @@ class Conversation:
     _made: dict[int, tuple[Emission, int, int]] = field(default_factory=dict)
 
     def afresh(self) -> Conversation:
-        """Return a conversation of the same flow from its beginning.
+        """Return a new conversation of the same flow, at its beginning.
 
-        It shares the packets of the Sends, which do not depend on what came out.
+        It shares the packets of the Sends, which do not depend on arrivals.
         """
         return Conversation(self.flow, _made=self._made)
 
@@ -86,13 +86,13 @@ class Conversation:
                 return self._error(step)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Note the packet last emitted in the form in which it came out."""
+        """Record the form in which the last emitted packet came out."""
         self._last = arrival
         if self._original and self._talk is not None:
             self._talk.arrived = arrival
 
     def tag(self) -> bytes:
-        """Return eight bytes that no other packet of this flow has."""
+        """Return eight bytes that are unique in this flow."""
         return (zlib.crc32(self.flow.id.encode()) << 32 | self._count).to_bytes(8, "big")
 
     def _start(self, *, server: bool) -> int:
@@ -213,7 +213,7 @@ class Conversation:
 
 
 def _filled(packet: Packet, payload: bytes) -> bytes:
-    """Return the payload with the zeros behind it that make the packet as long as it shall be."""
+    """Return the payload, followed by zeros up to the packet's required length."""
     if not packet.filled_to:
         return payload
     return payload + bytes(max(0, packet.filled_to - with_fields(packet, payload=payload).length))

@@ -12,7 +12,7 @@ __all__ = ["Again", "Answer", "Flow", "IcmpError", "Pause", "Repeated", "Reply",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Send ``packet``: into interface ``entry``, or made on the node when ``entry`` is None."""
+    """Send ``packet`` into interface ``entry``, or from the node if ``entry`` is None."""
 
     packet: Packet
     entry: str | None
@@ -20,11 +20,11 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The receiver of the last :class:`Send` or :class:`Again` answers it.
+    """An answer from the receiver of the last :class:`Send` or :class:`Again`.
 
-    The answer is built from the packet that came out: its tuple is swapped, and it enters where that
-    packet left, or is made on the node if that packet was delivered there. ``flags`` is for TCP; None
-    means SYN+ACK to a SYN, and ACK otherwise. Nothing is sent when nothing came out.
+    The answer is built from the packet that came out: its tuple is inverted, and it enters where that packet
+    left, or is made on the node if that packet was delivered. ``flags`` is for TCP; None means SYN+ACK to a
+    SYN, and ACK otherwise. If nothing came out, nothing is sent.
     """
 
     flags: TcpFlag | None = None
@@ -43,11 +43,11 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcmpError:
-    """The receiver of the last packet that came out answers with an ICMP error that quotes it.
+    """An ICMP error from the receiver of the last packet that came out, which it quotes.
 
     ``type`` and ``code`` are those of ICMP, or of ICMPv6 in a flow of IPv6. ``source`` is the sender of the
-    error, for example a router; None means the address that the quoted packet was sent to. Nothing is sent
-    when nothing came out.
+    error, for example a router; None means the destination of the quoted packet. If nothing came out, nothing
+    is sent.
     """
 
     type: int
@@ -70,9 +70,9 @@ Answer = Reply | Again | IcmpError
 class Flow:
     """A named sequence of steps that starts with a :class:`Send`.
 
-    Flows do not influence each other: a backend forgets all connections between two flows that
-    could meet. Packets that must interact (clashing tuples, affinity) belong to one flow with several
-    Sends. ``why`` states the purpose of the flow, ``source`` the file and line it was read from.
+    Flows do not influence each other: a backend forgets all connections between two flows that could meet.
+    Packets that must interact (clashing tuples, affinity) belong to one flow with several Sends. ``why`` is
+    the purpose of the flow, ``source`` the file and line that it was read from.
     """
 
     id: str
@@ -95,9 +95,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A flow to run ``times`` times, each time without state of the runs before.
+    """A flow to run ``times`` times, each time without state of earlier runs.
 
-    With ``lists``, it adds to lists of addresses (``-m recent``), which must be emptied between two runs.
+    With ``lists``, the flow adds to lists of addresses (``-m recent``), which must be emptied between two
+    runs.
     """
 
     flow: Flow

@@ -1,4 +1,4 @@
-"""Hardware addresses of the node's interfaces and of the neighbour behind each, and kinds of frames."""
+"""Hardware addresses of the node's interfaces and of the neighbour at each, and kinds of frames."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def device_mac(number: int) -> int:
 
 
 def neighbour_mac(number: int) -> int:
-    """Return the hardware address of whoever sends packets to the interface ``number``."""
+    """Return the hardware address of the neighbour that sends packets to the interface ``number``."""
     return 0x020000000200 | number & 0xFF
 
 
 def frame_type(packet: Packet, number: int) -> PacketType:
-    """Return the kind of the frame in which the interface ``number`` got a packet (``eth_skb_pkt_type``)."""
+    """Return the type of the frame that brought a packet to interface ``number`` (``eth_skb_pkt_type``)."""
     if packet.dmac is None or packet.dmac == device_mac(number):
         return PacketType.UNICAST
     if packet.dmac == BROADCAST_MAC:

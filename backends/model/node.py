@@ -36,7 +36,7 @@ DEFAULT_SYSCTLS: Final = MappingProxyType(
         "net.netfilter.nf_conntrack_checksum": "1",
     }
 )
-"""The values of sysctls that the facts do not give; the simulator and the kernel backends apply them."""
+"""The default values of sysctls, used by the simulator and the kernel backends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Node:
     assumed: tuple[str, ...] = ()
 
     def sysctl(self, name: str) -> str:
-        """Return a sysctl's value on this node; KeyError when neither given nor known."""
+        """Return a sysctl's value on this node. Raises KeyError for an unknown one without a given value."""
         found = self.sysctls.get(name)
         return DEFAULT_SYSCTLS[name] if found is None else found
 
@@ -113,15 +113,15 @@ def is_device_name(text: str) -> bool:
 
 
 _NAME_BYTES: Final = 16
-"""``IFNAMSIZ``, with the NUL at the end."""
+"""``IFNAMSIZ``, which includes the final NUL."""
 _NOT_IN_NAMES: Final = re.compile(r"[/:\s\0]")
 
 
 def node_from_json(text: str | bytes, *, name: str) -> Node:
     """Read a node file (``docs/inputs.md`` has the format).
 
-    Raises ParseError, with the place of each, for text that is not JSON, for unknown keys, bad addresses and
-    routes through interfaces that do not exist.
+    Raises ParseError with the place of each fault: text that is not JSON, unknown keys, bad addresses, routes
+    through missing interfaces.
     """
     problems = Problems()
     data = read_object(
@@ -188,7 +188,7 @@ def _family(version: int) -> Family:
 
 
 def _route(one: JsonObject, devices: Collection[str]) -> Iterator[Route]:
-    """Yield the route of an object; none where it is not a valid one."""
+    """Yield the route of an object, or nothing if it is invalid."""
     dst, dev = one.text("dst", None), one.text("dev", None)
     via = None if one.take("via") is None else one.address("via")
     one.finish()

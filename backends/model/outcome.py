@@ -29,15 +29,15 @@ class Verdict(StrEnum):
     """The end of a packet's path."""
 
     FORWARD = "forward"
-    """It left the node on interface ``out`` (also packets made on the node)."""
+    """It left the node on interface ``out`` (also if it was made on the node)."""
     LOCAL = "local"
     """It was delivered to the node itself."""
     DROP = "drop"
     """It was dropped silently."""
     REJECT = "reject"
-    """It was dropped and its sender was sent an ICMP error or RST, named by ``reject_with``."""
+    """It was dropped, and its sender got an ICMP error or RST, named by ``reject_with``."""
     UNSENT = "unsent"
-    """It was never sent, because the packet that it would have answered did not come out."""
+    """It was not sent, because the packet that it answers did not come out."""
     UNKNOWN = "unknown"
     """It depends on parts of the rules that the input hides; ``hidden`` names them."""
 
@@ -56,17 +56,17 @@ class QuotedTuple:
 class Outcome:
     """The outcome of one packet, in terms in which all backends can be compared.
 
-    For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query,
-    ``dport`` None), ttl, tos, mark and the MSS option of a SYN as the packet left or was delivered.
-    ``dnat``/``snat``: the destination/source differs from the one that was sent. For ``drop``, ``reject``
-    and ``unsent`` these are None, and False. ``reject_with`` uses the spelling of :class:`RejectKind`; other
-    ICMP errors that the stack itself answers are ``icmp-<type>-<code>`` (``icmp-11-0``), those of
-    ICMPv6 ``icmp6-<type>-<code>`` (``icmp6-3-0``). After a packet whose verdict is
-    ``unknown``, all later packets of its flow are ``unknown``.
+    For ``forward`` and ``local``: addresses, ports (``sport`` is the identifier of an ICMP query, ``dport``
+    None), ttl, tos, mark and the MSS option of a SYN as the packet left or was delivered. ``dnat``/``snat``:
+    the destination/source differs from that of the sent packet. For ``drop``, ``reject`` and ``unsent`` these
+    are None or False. ``reject_with`` uses the spelling of :class:`RejectKind`; other ICMP errors of the
+    stack itself are ``icmp-<type>-<code>`` (``icmp-11-0``), those of ICMPv6 ``icmp6-<type>-<code>``
+    (``icmp6-3-0``). After a packet whose verdict is ``unknown``, all later packets of its flow are
+    ``unknown``.
 
-    The order of the fields is that of the JSON form. A new field is carried, written, read and compared by
-    its type alone (``tests/unit/harness/test_new_field.py``): the default is left out, but for a bool where
-    the packet arrived.
+    The fields are in the order of the JSON form. A new field is carried, written, read and compared by its
+    type alone (``tests/unit/harness/test_new_field.py``). Default values are omitted, except a bool of a
+    packet that arrived.
     """
 
     verdict: Verdict
@@ -97,11 +97,11 @@ class Outcome:
         snat: bool,
         quoted: QuotedTuple | None,
     ) -> Outcome:
-        """Return the outcome of a packet that left on ``out``, or was delivered when that is None.
+        """Return the outcome of a packet that left on ``out``, or was delivered if that is None.
 
-        ``ports`` are those of the packet as outcomes show them. This is the constructor in a fraction of
-        its time: every branch of a flow ends with such an outcome. A field that is left out has its default,
-        which is an attribute of the class.
+        ``ports`` are the packet's ports in the form of outcomes. This is much faster than the constructor,
+        because every branch of a flow ends with such an outcome. An omitted field has its default, which is
+        an attribute of the class.
         """
         made = object.__new__(cls)
         fields = {
@@ -127,9 +127,9 @@ class Outcome:
 class Assumption:
     """One of two assumptions about the hidden part of a rule, which ``hidden`` describes.
 
-    ``matches``: whether the rule matches the packet; ``packet`` has the packet's values that the hidden part
-    may test ("in eth0"). Where whole rules are hidden: whether they have any effect on the flow's packets;
-    ``packet`` is then empty.
+    ``matches``: whether the rule matches the packet; ``packet`` has the values that the hidden part may test
+    ("in eth0"). For hidden rules, ``matches``: whether they have any effect on the flow's packets; ``packet``
+    is then empty.
     """
 
     line: int
@@ -149,7 +149,7 @@ class Assumption:
 class OutcomeBranch:
     """One possible course of a flow: an outcome per step (pauses have none), and its exact probability.
 
-    Where the rules hide something, the probability holds under the assumptions of ``assuming``.
+    If rules have hidden parts, the probability is that under the assumptions of ``assuming``.
     """
 
     probability: Fraction
@@ -161,16 +161,15 @@ class OutcomeBranch:
 class FlowResult:
     """The result of a flow on one backend.
 
-    The simulator returns every branch; the probabilities sum to 1 (where rules hide something: those of
-    the branches whose assumptions hold, whatever the hidden parts are). A kernel backend returns the branches
-    that it saw in ``runs`` runs, each with its share; ``seconds`` is the duration of the runs.
+    The simulator returns every branch, and the probabilities sum to 1. (With hidden parts of rules, the sum
+    is that of the branches whose assumptions hold.) A kernel backend returns the branches that it saw in
+    ``runs`` runs, each with its share; ``seconds`` is the duration of the runs.
 
     ``notes``: observations of the backend, such as a frame with a wrong checksum or a stray frame; each is a
-    difference of its own. ``rarest``: the probability of the least likely branch, where only the backend
-    knows it. ``lists``: rules keep addresses after the flow has ended (``-m recent``) or have taken from a
-    bucket (``-m limit``). ``dependent``: a run affects the next one, because rules count packets
-    (``-m statistic --mode nth``) or choose by their hash.
-    ``guessed``: the probabilities depend on the version of the kernel.
+    separate difference. ``rarest``: the probability of the least likely branch, if only the backend knows it.
+    ``lists``: rules keep addresses after the flow has ended (``-m recent``) or have taken from a bucket (``-m
+    limit``). ``dependent``: a run affects the next one, because rules count packets (``-m statistic --mode
+    nth``) or choose by their hash. ``guessed``: the probabilities depend on the version of the kernel.
     """
 
     flow_id: str
@@ -185,14 +184,14 @@ class FlowResult:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the fate of the flow is not known: rules hide something, or it is not modelled."""
+        """Return whether the fate of the flow is unknown: a part of the rules is hidden or not modelled."""
         return any(
             branch.assuming or any(outcome.verdict is Verdict.UNKNOWN for outcome in branch.outcomes)
             for branch in self.branches
         )
 
     def joined(self, other: FlowResult) -> FlowResult:
-        """Return the result of both together: more runs of the same flow through the same rules."""
+        """Return the joint result of this and more runs of the same flow through the same rules."""
         runs = self.runs + other.runs
         shares: dict[tuple[Outcome, ...], Fraction] = {}
         for one in (self, other):

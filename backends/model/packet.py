@@ -1,4 +1,4 @@
-"""A packet as header fields, not bytes; the form that all backends share."""
+"""A packet as header fields, the form that all backends share."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _ICMP: Final = frozenset({Protocol.ICMP, Protocol.ICMPV6})
 LONGEST_QUOTE: Final = {Family.IP: 548, Family.IP6: 1232}
 """The bytes of the quoted packet that fit in an ICMP error.
 
-That is one of 576 bytes (RFC 1812, 4.3.2.3), or of 1280 bytes for ICMPv6 (RFC 4443, 2.4).
+The error has at most 576 bytes (RFC 1812, 4.3.2.3), or 1280 bytes for ICMPv6 (RFC 4443, 2.4).
 """
 
 _MSS_LENGTH: Final = 4
@@ -97,7 +97,7 @@ _TRANSPORT: Final = {
         (icmp, 8),
     )
 }
-"""The length of each transport header as it is sent, without options; SCTP's with that of its chunk."""
+"""The length of each transport header without options; for SCTP with its chunk header."""
 
 
 class Tuple(NamedTuple):
@@ -137,16 +137,15 @@ class Routing(NamedTuple):
 class Packet:
     """One packet. Addresses are integers of the family; ports are None without a port header.
 
-    ``icmp_id`` is the identifier of a query; ``quoted`` is the packet inside an ICMP error.
-    ``mark`` is the sender's ``SO_MARK``, ``uid`` and ``gid`` are the user and group that opened its socket
-    (packets made on the node only). ``bad_checksum``: the packet is
-    sent with a wrong transport checksum, so that conntrack calls it INVALID (``nf_conntrack_checksum``).
-    ``mss`` is the maximum segment size that a TCP segment with SYN announces; None for no such option.
-    ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6). ``filled_to``: zeros are sent behind
-    the payload until the IP packet has this length. ``smac`` and ``dmac`` are the hardware addresses of the
-    frame, None for those of the neighbour and of the device (:mod:`backends.model.link`). ``routing`` is the
-    extension header of a packet of IPv6 that has one.
-    Ports are a :class:`PortClass` only inside the simulator, where the kernel's pick is not known.
+    ``icmp_id`` is the identifier of a query; ``quoted`` is the packet inside an ICMP error. ``mark`` is the
+    sender's ``SO_MARK``, ``uid`` and ``gid`` are the user and group that opened its socket (packets made on
+    the node only). ``bad_checksum``: the packet is sent with a wrong transport checksum, so it is INVALID for
+    conntrack (``nf_conntrack_checksum``). ``mss`` is the maximum segment size that a TCP segment with SYN
+    announces; None for no such option. ``tos`` is the whole byte, DSCP and ECN (the traffic class of IPv6).
+    ``filled_to``: zeros follow the payload up to this length of the IP packet. ``smac`` and ``dmac`` are the
+    hardware addresses of the frame, None for those of the neighbour and of the device
+    (:mod:`backends.model.link`). ``routing`` is the extension header of an IPv6 packet that has one. Ports are
+    a :class:`PortClass` only in the simulator, for a port that the kernel picks.
     """
 
     family: Family
@@ -199,7 +198,7 @@ class Packet:
         return self.proto in _ICMP
 
     def __str__(self) -> str:
-        """Return the packet as ``explain --packet`` takes it: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
+        """Return the packet in the form of ``explain --packet``: ``udp 10.0.0.1:1 > 10.0.0.2:53``."""
         src, dst = format_address(self.family, self.src), format_address(self.family, self.dst)
         if self.family is Family.IP6:
             src, dst = f"[{src}]", f"[{dst}]"

@@ -83,9 +83,9 @@ class Timeouts:
 
 
 def timeouts_of(node: Node) -> Timeouts:
-    """Return the timeouts of the node's sysctls, and the kernel's defaults for those not given.
+    """Return the timeouts from the node's sysctls, with the kernel's defaults for the others.
 
-    Raises InputError for a value that is not a number from 0 on.
+    Raises InputError for a value that is not a non-negative number.
     """
 
     def seconds(name: str) -> int:

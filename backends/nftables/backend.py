@@ -19,7 +19,7 @@ __all__ = ["NftablesBackend", "NftablesLoader"]
 
 
 class NftablesLoader(Loader):
-    """Loads nft text in one transaction, through one handle that is kept."""
+    """Loads nft text in one transaction, through one permanent handle."""
 
     def __init__(self, text: str, family: Family = Family.IP, *, flush: str = "") -> None:
         self._text = text
@@ -35,7 +35,7 @@ class NftablesLoader(Loader):
         self._handle.run(self._text)
 
     def change(self, text: str) -> None:
-        """Run one more transaction through the handle; raises MachineError, and nothing has changed."""
+        """Run another transaction through the handle. If it raises MachineError, nothing has changed."""
         if self._handle is None:
             raise ValueError("nothing is loaded")
         self._handle.run(text)

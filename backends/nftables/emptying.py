@@ -1,7 +1,7 @@
-"""Empties sets of nftables by one netlink transaction that is packed once.
+"""Empties sets of nftables by one prepared netlink transaction.
 
-libnftables lists tables and sets anew for each command, which takes a hundred times as long as the kernel's
-part of the work, and sets that packets fill are emptied between any two runs.
+Sets that packets fill are emptied between any two runs. libnftables would list all tables and sets for each
+command, which takes a hundred times as long as the kernel's work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TABLE, _SET = 1, 2
 _FAMILIES: Final = {"inet": 1, "ip": 2, "arp": 3, "netdev": 5, "bridge": 7, "ip6": 10}
 _COMMAND: Final = re.compile(r'flush set (\w+) "?([^\s"]+)"? "?([^\s"]+)"?')
 _AT_ONCE: Final = 1000
-"""Sets of one transaction: far fewer than a socket's buffer holds."""
+"""The most sets of one transaction: far fewer than fit into a socket's buffer."""
 
 
 def only_empties_sets(text: str) -> bool:
@@ -40,7 +40,7 @@ class SetEmptier:
     """Runs ``flush set`` commands, one on each line of ``text``, in the current network namespace."""
 
     def __init__(self, text: str) -> None:
-        """Open a socket. ``text`` is one of which :func:`only_empties_sets` is true."""
+        """Open a socket. :func:`only_empties_sets` must be true of ``text``."""
         found = map(_COMMAND.fullmatch, text.splitlines())
         sets = [(_FAMILIES[one[1]], one[2], one[3]) for one in found if one is not None]
         parts = [sets[i : i + _AT_ONCE] for i in range(0, len(sets), _AT_ONCE)]

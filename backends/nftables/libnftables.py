@@ -1,8 +1,8 @@
-"""The Python bindings of libnftables, found wherever the distribution put them.
+"""The Python bindings of libnftables, loaded from the distribution's directory.
 
-They come with nftables itself (Debian package ``python3-nftables``) for the distribution's own
-Python; PyPI has none. They are plain Python over ctypes, so that any other Python can load them by
-path. This is the only module that does.
+They come with nftables itself (Debian package ``python3-nftables``) for the distribution's own Python; they
+are not on PyPI. They are plain Python over ctypes, so any other Python can load them by path. Only this
+module does so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MISSING: Final = "the Python bindings of nftables are not installed (Debian pac
 
 
 def find_bindings() -> ModuleType:
-    """Return the module ``nftables``. Raises MachineError when it or its library is missing."""
+    """Return the module ``nftables``. Raises MachineError if it or its library is missing."""
     try:
         return importlib.import_module("nftables")
     except ImportError:
@@ -43,7 +43,7 @@ def _load(path: Path) -> ModuleType:
         "nftables", path, submodule_search_locations=[str(path.parent)]
     )
     if spec is None or spec.loader is None:
-        raise MachineError(f"{path} is no Python module")
+        raise MachineError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # the package imports its own submodule by name
     try:
@@ -55,10 +55,10 @@ def _load(path: Path) -> ModuleType:
 
 
 class NftHandle:
-    """One libnftables context, in the network namespace in which it was made.
+    """A libnftables context, for the network namespace in which it was created.
 
-    The context keeps what it has read of the kernel's tables between commands, so that it is worth
-    keeping one for as long as rules are changed.
+    The context caches the kernel's tables between commands, so one context should be kept while rules are
+    changed.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class NftHandle:
     def run(self, text: str) -> str:
         """Run nft commands as one transaction and return their output.
 
-        Raises MachineError with libnftables' own words; nothing has changed then.
+        If it raises MachineError, with libnftables' message, nothing has changed.
         """
         error, output = self.attempt(text)
         if error is not None:
@@ -78,9 +78,9 @@ class NftHandle:
         return output
 
     def attempt(self, text: str, *, json: bool = False) -> tuple[str | None, str]:
-        """Run nft commands, or ``json``, as one transaction; return error messages, or None, and the output.
+        """Run nft commands, or ``json``, as one transaction; return error messages or None, and the output.
 
-        Nothing has changed where there are complaints. What is printed has the form of the commands.
+        If there are messages, nothing has changed. The output has the form of the commands.
         """
         if self._context is None:
             raise ValueError("the handle is closed")
@@ -89,9 +89,9 @@ class NftHandle:
         return (error.strip() or "no reason given" if status else None), output
 
     def attempt_lines(self, text: str) -> str | None:
-        """Run nft commands as one transaction; return complaints, each with the line that it is about.
+        """Run nft commands as one transaction; return error messages with their lines.
 
-        They begin ``file:line:columns: ``, which libnftables does only for what it reads from a file.
+        They begin with ``file:line:columns: ``, which libnftables prints only for commands from a file.
         """
         file = os.memfd_create("ruleset")
         try:
@@ -110,7 +110,7 @@ _MOST_LINES: Final = 30
 
 
 def _shortened(text: str) -> str:
-    """libnftables prints three lines for each error, and there may be one per rule."""
+    """Return the first lines of a message: libnftables prints three for each error, perhaps one per rule."""
     lines = text.splitlines()
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} lines more"]

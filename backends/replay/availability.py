@@ -1,4 +1,4 @@
-"""The availability of kernel backends on this machine, found out by trying."""
+"""The availability of kernel backends on this machine, tested by loading rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NODE = Node((Interface("probe0", (Address(Family.IP, 0xC0000201, 24),)),))
 
 
 def kernel_lacks(loader: Loader) -> Availability:
-    """Build a small node in a throwaway namespace and load something with ``loader``.
+    """Return the reason why ``loader`` cannot load into a small node in a throwaway namespace, or None.
 
     Takes a fraction of a second, changes nothing, raises nothing.
     """

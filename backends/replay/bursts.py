@@ -1,11 +1,11 @@
 """Replays many datagrams at once: all are sent before their outcomes are read.
 
-Most flows of a big corpus are one datagram that leaves the node, and most of what it costs to replay
-one is asking again and again whether anything has come. Here a burst is written and then read until
-all is quiet. Only what cannot be mistaken counts: a datagram that left once, or was delivered once,
-whole, with right checksums, its mark and its source port, and about which nothing else was heard. Of
-all other flows nothing is said, and :class:`~backends.replay.replayer.Replayer` sends them again, one
-by one, after the node has forgotten all connections.
+Most flows of a big corpus are one datagram that leaves the node, and most of the cost of replaying one is
+polling for what came out. Here a burst is written and then read until nothing more comes. Only certain
+outcomes count: a datagram that left once, or was delivered once, complete, with correct checksums, its mark
+and its source port, and without any answer. All other flows have no outcome here, and
+:class:`~backends.replay.replayer.Replayer` sends them again, one by one, after the node has forgotten all
+connections.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from backends.wire.datagrams import DPORT, SPORT, Datagram, Passed, number_of, p
 __all__ = ["BURST", "groups", "send_burst"]
 
 BURST: Final = 64
-"""The number of flows sent at once: far fewer than the smallest of the sockets' buffers holds."""
+"""The number of flows sent at once: far fewer than fit into the smallest of the sockets' buffers."""
 
 
 def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repeated | list[Datagram]]:
-    """Group neighbouring flows that can be sent in one burst, because none can meet an earlier one.
+    """Group consecutive flows that can be sent in one burst, because none can meet an earlier one.
 
-    They can meet when the source port of one is a port of the other.
+    They can meet if the source port of one is a port of the other.
     """
     group: list[Datagram] = []
     ports: set[int] = set()
@@ -50,7 +50,7 @@ def groups(flows: Iterable[Flow | Repeated | Datagram]) -> Iterator[Flow | Repea
 def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
     """Send datagrams that do not influence each other, and return the outcome of each.
 
-    None where that is not certain. Raises KeyError for an interface that the node does not have.
+    The outcome is None if it is not certain. Raises KeyError for an interface that the node does not have.
     """
     family = tap.family
     for number, datagram in enumerate(burst):
@@ -61,14 +61,14 @@ def send_burst(tap: TapNode, burst: Sequence[Datagram]) -> list[Passed | None]:
         seen = unpack(data, family)
         whose = number_of(data) if seen is None else seen[0]
         if whose is None or whose >= len(burst):
-            return [None] * len(burst)  # only sending one by one can tell
+            return [None] * len(burst)  # certain only if they are sent one by one
         heard[whose] += 1
         if seen is None or mark is None:
             continue
         flow_id, _, sent_src, sent_dst, sent_sport, sent_dport, _ = burst[whose]
         _, src, dst, sport, dport, ttl = seen
         if sport != sent_sport:
-            continue  # the ports that a rule has to give may run out in a burst
+            continue  # a burst may use up the ports of a NAT range
         dnat, snat = dst != sent_dst or dport != sent_dport, src != sent_src
         found[whose] = (flow_id, out, src, dst, sport, dport, ttl, mark, dnat, snat)
     return [passed if count == 1 else None for passed, count in zip(found, heard, strict=True)]

@@ -1,13 +1,13 @@
-"""Processes forked from a small server of one thread, which has imported already what they need.
+"""Processes forked from a small server with one thread, which has imported their modules already.
 
 A parent with threads (a progress display, a thread per backend) cannot fork safely: another thread's locks
 would stay held. A fresh interpreter for each child is safe, and takes ten times as long as a fork. So a fresh
-interpreter is started once, and forks on request. It has one thread, and runs nothing of what it imports.
+interpreter is started once, and forks on request. It has one thread, and only imports the modules.
 
-It ends when the other end of its socket closes, hence with its parent, however that ends; its children have
-asked the kernel to be killed with it (``PR_SET_PDEATHSIG``). A child gets the parent's environment,
-directory and standard error of the moment; what else it would inherit (namespaces, limits, user, umask,
-import path) is :func:`_inherited`, and there is one server for each value of it.
+It ends when the other end of its socket closes, so it ends with its parent in any case. The kernel kills its
+children with it (``PR_SET_PDEATHSIG``). A child gets the parent's present environment, directory and standard
+error. The other inherited properties (namespaces, limits, user, umask, import path) are those of
+:func:`_inherited`, and there is one server for each value of these.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _REQUEST: Final = struct.Struct("=Qi")
 _ANSWER: Final = struct.Struct("=Qii")
 """Number of the request, the process or its wait status, and the errno of a failure."""
 _DESCRIPTORS: Final = 4
-"""Of a request to fork: the child's end of the channel, directory, standard error, and the pickled start."""
+"""Descriptors of a request to fork: the child's channel, directory, standard error, and the pickled start."""
 _PR_SET_PDEATHSIG: Final = 1
 _BOOT: Final = (
     "import sys; sys.path[:] = sys.argv[2:]; "
@@ -51,14 +51,14 @@ _BOOT: Final = (
 
 
 class ForkedProcess:
-    """A child of a fork server, as its parent sees it."""
+    """A child of a fork server, for its parent."""
 
     def __init__(self, server: _ForkServer, pid: int) -> None:
         self.pid = pid
         self.status: int | None = None
-        """Exit status, below zero for a signal; None while it runs, or if the server has gone with it."""
+        """Exit status, negative for a signal; None while it runs, or if it ended together with the server."""
         self._server = server
-        self._handle = os.pidfd_open(pid)  # it is a zombie until it is reaped: the number is its own
+        self._handle = os.pidfd_open(pid)  # it is a zombie until it is reaped, so the number is not reused
         self._lock = threading.Lock()
 
     def kill(self) -> None:
@@ -68,7 +68,7 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end and reap the process; return False if it has not ended after so many seconds."""
+        """Wait for the end and reap the process; return False if it has not ended after ``seconds``."""
         if self._handle < 0:
             return True
         ended = select.poll()
@@ -96,12 +96,12 @@ class _ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=(theirs.fileno(),),
-                cwd="/",  # a directory of its own would keep a mount busy
-                start_new_session=True,  # Ctrl-C on the terminal is for the parent alone
+                cwd="/",  # any other directory would keep a mount busy
+                start_new_session=True,  # only the parent handles Ctrl-C on the terminal
             )
 
     def fork(self, start: Callable[[], Server], channel: socket.socket) -> int:
-        """Return the pid of a new child that serves ``channel``. Raises OSError, and what pickle raises."""
+        """Return the pid of a new child that serves ``channel``. Raises OSError and pickle's exceptions."""
         order = os.memfd_create("start")
         directory = -1
         try:
@@ -136,12 +136,12 @@ class _ForkServer:
         return int(value)
 
     def close(self) -> None:
-        """End the server, and with it every child that still runs."""
+        """End the server and all its running children."""
         self._socket.close()
         self._process.wait()
 
     def forget(self) -> None:
-        """Let go of the server in a fork of its parent."""
+        """Drop the server in a fork of its parent."""
         self._socket.close()
         self._process.returncode = 0  # not a child of this process
 
@@ -153,7 +153,7 @@ _starting = threading.Lock()
 def fork_process(start: Callable[[], Server], channel: socket.socket) -> ForkedProcess:
     """Fork a process that runs :func:`~backends.replay.served.serve` at ``channel`` with ``start``.
 
-    Raises OSError where no process can be made, and what pickle raises.
+    Raises OSError if no process can be created, and the exceptions of pickle.
     """
     inherited = _inherited()
     with _starting:
@@ -171,7 +171,7 @@ def fork_process(start: Callable[[], Server], channel: socket.socket) -> ForkedP
 
 
 def _inherited() -> object:
-    """Return all that a child has from the server and would have from this process."""
+    """Return the properties that a child inherits from the server instead of from this process."""
     own = Path("/proc/thread-self")
     root = os.stat("/")
     return (
@@ -193,7 +193,7 @@ def _umask(process: Path) -> str:
 
 
 def _import_path() -> tuple[str, ...]:
-    # The same modules as here, wherever they came from ("" is the folder that was the current one first).
+    # The same modules as here ("" is the directory that was current at the start).
     return (*map(_absolute, sys.path), str(Path(__file__).parents[2]))
 
 
@@ -219,7 +219,7 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def server_main(fd: int) -> None:
-    """Fork on request until the parent hangs up. Only for the interpreter of a :class:`_ForkServer`."""
+    """Fork on request until the parent closes the socket; only for the process of a :class:`_ForkServer`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = socket.socket(fileno=fd)
     requests.set_inheritable(False)
@@ -247,7 +247,7 @@ def _fork(requests: socket.socket, descriptors: Sequence[int]) -> int:
         environment, pickled = pickle.load(file)
     start, fault = None, ""
     try:
-        start = pickle.loads(pickled)  # imports what the child needs, for those after it, too
+        start = pickle.loads(pickled)  # imports the child's modules, also for later children
     except Exception:
         fault = traceback.format_exc()
     gc.freeze()
@@ -277,7 +277,7 @@ def _fork(requests: socket.socket, descriptors: Sequence[int]) -> int:
 def _become_child(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(1)  # it died before we had asked
+        os._exit(1)  # it ended before the request
     os.setsid()
 
 

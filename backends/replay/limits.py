@@ -14,21 +14,21 @@ __all__ = ["bounded", "death_by"]
 
 _SECONDS: Final = 120
 _BYTES_A_SECOND: Final = 10_000
-"""kube-proxy's layout of 10,000 services, which nft is slowest with, has some 15 MB and takes 70 s."""
+"""kube-proxy's layout of 10,000 services, the slowest for nft, has some 15 MB and takes 70 s."""
 _MEMORY: Final = 2 << 30
 _MEMORY_A_BYTE: Final = 400
 _FILES: Final = 64
 _PATIENCE: Final = 30
-"""Seconds of the clock for each second of work: a machine may be busy."""
+"""Wall-clock seconds allowed for each second of processor time, because a machine may be busy."""
 
 
 @contextmanager
 def bounded(size: int) -> Iterator[None]:
-    """End this process should it need far too much meanwhile for a text of ``size`` bytes.
+    """Kill this process if a block needs far too much time or memory for a text of ``size`` bytes.
 
-    Processor time, memory and open files are bounded, and the time that it may do nothing (open a FIFO, ask
-    for a name). Only for the main thread of a child process: its parent is told by :func:`death_by`. All is
-    as before afterwards.
+    Processor time, memory, open files and waiting time (for a FIFO, for DNS) are bounded. Only for the main
+    thread of a child process, whose parent finds the limit by :func:`death_by`. Afterwards the old limits
+    hold again.
     """
     seconds = _SECONDS + size // _BYTES_A_SECOND
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -57,7 +57,7 @@ def bounded(size: int) -> Iterator[None]:
 
 
 def death_by(status: int | None) -> str | None:
-    """Return the limit that a child exceeded that has ended with this status; None for another cause."""
+    """Return the limit that a child with this exit status exceeded; None for another cause."""
     return _DEATHS.get(-status) if status is not None else None
 
 

@@ -1,4 +1,4 @@
-"""The part that each kernel backend adds to the TAP node: a way to load its rules there."""
+"""The part that each kernel backend supplies: a way to load its rules into the TAP node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RuleId = tuple[str, str, int]
 class Watched:
     """Observations of packets: the probability of their least likely random path, and notes.
 
-    ``lists`` is whether one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
+    ``lists``: one of the rules fills a list of addresses; ``dependent`` is as in a FlowResult.
     """
 
     rarest: Fraction = Fraction(1)
@@ -33,11 +33,11 @@ class Watched:
 
 
 _MOST_RULES: Final = 100_000_000
-"""The kernel evaluates some 50 million rules a second, which keeps that processor from everything else."""
+"""The kernel evaluates some 50 million rules a second, and that processor does nothing else meanwhile."""
 
 
 def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
-    """Raise UnsupportedError for rules that one packet could keep a processor of this machine busy with."""
+    """Raise UnsupportedError for rules with which one packet could keep a processor busy."""
     number, chain = longest_walk(ruleset)
     if number > _MOST_RULES:
         assert chain is not None
@@ -51,10 +51,10 @@ def refuse_endless_walks(ruleset: Ruleset, backend: str) -> None:
 class Loader(ABC):
     """Loads one translated ruleset into the network namespace of a :class:`TapNode`.
 
-    A loader is made by the backend in the harness's process, from text and plain data, and is
-    pickled to the process that holds the node, where every method here runs: keep tools, handles
-    and file descriptors out of it until :meth:`load`. The class must be importable by name.
-    Errors of the NfparityError tree raised by any method reach the caller of ``open``.
+    A loader is made by the backend in the harness's process, from text and plain data, and is pickled to the
+    process that holds the node, where every method here runs: it must have no handles and file descriptors
+    before :meth:`load`. The class must be importable by name. Subclasses of NfparityError that a method
+    raises reach the caller of ``open``.
     """
 
     reset_fallback: ResetFallback = ResetFallback.UNTRACKED
@@ -64,7 +64,7 @@ class Loader(ABC):
     """The family of the rules; the node carries packets of this family only."""
 
     lists: bool = False
-    """True if the loaded rules keep lists of addresses, in which any two flows can meet."""
+    """True if the loaded rules have lists of addresses, by which any two flows can influence each other."""
 
     watches: bool = False
     """True if :meth:`watch` is needed to find flows that meet a random choice or change a list."""
@@ -73,8 +73,8 @@ class Loader(ABC):
     def load(self, tap: TapNode) -> None:
         """Load the rules. Devices, addresses, routes and sysctls are already in place.
 
-        Raises MachineError with what the tool or the kernel said. ``tap.indexes`` has the
-        interface indexes.
+        Raises MachineError with the message of the tool or the kernel. ``tap.indexes`` has the interface
+        indexes.
         """
 
     def forget(self, tap: TapNode) -> None:
@@ -87,11 +87,11 @@ class Loader(ABC):
         """Forget every connection; called between flows that could meet."""
         tap.conntrack.flush()
 
-    def forget_lists(self) -> None:  # noqa: B027  # most rules keep none
-        """Empty every list of addresses, and begin to count anew; called between flows where one is not."""
+    def forget_lists(self) -> None:  # noqa: B027  # most rules have none
+        """Empty every list of addresses and reset counters; called between flows if lists may have entries."""
 
     def forget_one(self, tap: TapNode, sent: Packet) -> bool:
-        """Forget the connection that began with ``sent``, in far less time than all; False if that cannot be.
+        """Forget only the connection that began with ``sent``, which is fast; False if that is not possible.
 
         Lists of addresses stay.
         """
@@ -100,7 +100,7 @@ class Loader(ABC):
         tap.conntrack.forget(sent.family, sent.src, sent.dst, sent.proto, sent.sport, sent.dport)
         return True
 
-    def watch(self) -> None:  # noqa: B027  # only rules that nobody else can read have to be watched
+    def watch(self) -> None:  # noqa: B027  # only given nftables rules are watched
         """Begin to watch the rules; only if ``watches``."""
 
     def watched(self) -> Watched:
@@ -108,9 +108,9 @@ class Loader(ABC):
         return Watched()
 
     def change(self, change: Any) -> None:
-        """Make the loaded rules others, while packets pass: nft commands, or the steps for maps.
+        """Change the loaded rules while packets pass, by nft commands or steps for maps.
 
-        Connections stay. Raises ValueError where that cannot be, MachineError with what the kernel said.
+        Connections stay. Raises ValueError if that is not possible, MachineError with the kernel's message.
         """
         raise ValueError("these rules cannot be changed once they are loaded")
 
@@ -118,5 +118,5 @@ class Loader(ABC):
         """Return the number of packets that each rule has matched; empty without counters."""
         return {}
 
-    def close(self) -> None:  # noqa: B027  # most loaders leave it to the end of the namespace
+    def close(self) -> None:  # noqa: B027  # most loaders have no such resources
         """Release resources that outlive the namespace. Not called when the process is killed."""

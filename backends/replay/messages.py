@@ -1,4 +1,4 @@
-"""Pickled messages over a socket, each after its length; a socket that ends in between raises EOFError."""
+"""Pickled messages over a socket, each after its length."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LENGTH: Final = struct.Struct("=Q")
 
 
 def pack_message(message: object) -> bytes:
-    """Return a message as bytes. Raises what pickle raises."""
+    """Return a message as bytes. Raises the exceptions of pickle."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(data)) + data
 
 
 def receive_message(channel: socket.socket) -> Any:
-    """Return the next message. Raises EOFError where there is none, and what pickle raises."""
+    """Return the next message. Raises EOFError if the socket ends, and the exceptions of pickle."""
     (length,) = _LENGTH.unpack(_exactly(channel, _LENGTH.size))
     return pickle.loads(_exactly(channel, length))
 

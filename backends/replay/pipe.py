@@ -1,13 +1,12 @@
 """Flows and outcomes as plain tuples and dictionaries, for the pipe between the two processes.
 
-Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the
-packet's way through the kernel; ``marshal`` writes plain values many times faster. Both ends are
-always the same interpreter and the same files, so its format need not be stable. A packet and an outcome are
-their own ``__dict__``, so that a field they gain is carried without a change here; ``marshal`` raises
-ValueError for a type that is not plain.
+Pickle calls Python code for every frozen, slotted dataclass, which costs about as much as the packet's path
+through the kernel; ``marshal`` writes plain values many times faster. Both ends are the same interpreter and
+the same files, so the format need not be stable. A packet and an outcome are sent as their ``__dict__``, so a
+new field needs no change here; ``marshal`` raises ValueError for a type that is not plain.
 
-Datagrams that are sent once, and what became of them, are plain tuples already; everything else is a
-list, which tells the two apart.
+Datagrams that are sent once, and their outcomes, are tuples; everything else is a list. This distinguishes
+the two.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def pack_flows(flows: Iterable[Flow | Repeated], family: Family) -> bytes:
 
 
 def unpack_flows(data: bytes) -> list[Flow | Repeated | Datagram]:
-    """Return the flows of :func:`pack_flows`, those that are datagrams as such."""
+    """Return the flows of :func:`pack_flows`; datagrams remain tuples."""
     return [packed if type(packed) is tuple else _to_flow(*packed) for packed in marshal.loads(data)]
 
 

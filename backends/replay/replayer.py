@@ -1,12 +1,12 @@
 """Replays flows on a TapNode and reports the outcome of each packet.
 
-Runs in the process that holds the node. The order of looking is the order of certainty: a packet
-that was seen to leave or to be delivered did so, whatever else came out; only when it did not,
-an answer to its sender (an ICMP error that quotes it, a RST that fits it) makes it rejected;
-and only when there is none, after everything under way has settled, it was dropped.
+Runs in the process of the node. Outcomes are tested in the order of certainty: a packet that was seen to
+leave or to be delivered did so, whatever else came out. Otherwise an answer to its sender (an ICMP error that
+quotes it, a RST that fits it) shows that it was rejected. Without an answer, after the stack has settled, it
+was dropped.
 
-A packet that the node sends to itself crosses ``lo`` and is ``local``, with ``out`` None, like
-any other delivery: ``lo`` is no way out.
+A packet that the node sends to itself crosses ``lo`` and is ``local``, with ``out`` None, like any other
+delivery: it does not leave on ``lo``.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _REJECT_KINDS: Final = {
     family: {code: kind for kind, code in codes.items()} for family, codes in REJECT_ICMP_CODES.items()
 }
 _UNWANTED_6: Final = frozenset({(Icmp6Type.DEST_UNREACHABLE, 4), (Icmp6Type.PARAMETER_PROBLEM, 1)})
-"""IPv6's answers for a port or a protocol without a listener on the node."""
+"""ICMPv6 types and codes of answers for a port or protocol without a listener on the node."""
 
 _TIMESTAMPS: Final = (Protocol.ICMP, IcmpType.TIMESTAMP, IcmpType.TIMESTAMP_REPLY)
 
 _MOSTLY: Final = 4
 _ALONE: Final = 1024
-"""If more than one in :data:`_MOSTLY` flows of a burst came to nothing certain, so many follow one by one."""
+"""The flows sent one by one after a burst in which more than one in :data:`_MOSTLY` was uncertain."""
 _INNER: Final = "quoted packet: "
 
 _Key = tuple[int, Port | None]
@@ -53,7 +53,7 @@ _Key = tuple[int, Port | None]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A sighting, read."""
+    """A sighting and its parsed packet."""
 
     packet: Packet
     sighting: Sighting
@@ -67,20 +67,20 @@ class Replayer:
     tap: TapNode
     loader: Loader
     _used: defaultdict[int, set[Port | None]] = field(default_factory=lambda: defaultdict(set))
-    """The ports of each protocol at which a connection that is not forgotten could be met."""
+    """The ports of each protocol at which a flow could meet a connection that is not forgotten."""
     _alone: int = 0
     """The number of flows to send one by one before the next burst."""
     _listed: bool = False
     """True if lists of addresses may have entries."""
     _crowded: bool = False
-    """Return whether a flow keeps another source port: a small range would soon have none left."""
+    """Return whether a flow keeps another source port: a small range would soon be used up."""
     _sent: list[Packet] = field(default_factory=list)
     """The packets that the last flow has sent."""
     _known: dict[bytes, Parsed] = field(default_factory=dict)
     """The results of the runs of one flow: most are equal."""
 
     def replay(self, flows: Iterable[Flow | Repeated | Datagram]) -> list[FlowResult | Passed]:
-        """Run the flows one after the other, or in bursts where that comes to the same."""
+        """Run the flows one after the other, or in bursts if that gives the same results."""
         results: list[FlowResult | Passed] = []
         for group in groups(flows):
             if isinstance(group, Repeated):
@@ -119,7 +119,7 @@ class Replayer:
                 self._forget_run()
             counts[outcomes] += 1
             notes.update(dict.fromkeys(said))
-        # What was watched is certain of the first run alone.
+        # Only the first run was watched.
         certain = loader.watches and one.times == 1
         self._listed |= loader.lists and (watched.lists if certain else one.lists or watched.lists)
         return FlowResult(
@@ -144,7 +144,7 @@ class Replayer:
         taken = {end[DPORT] for end in ends if end is not None}
         used |= taken
         used.update([datagram[DPORT] for datagram in burst])
-        # One that comes from a port at which another arrived may have met it.
+        # A flow from a port at which another arrived may have met it.
         certain = [None if end is None or end[SPORT] in taken else end for end in ends]
         again = [flow_of(d, self.tap.family) for d, end in zip(burst, certain, strict=True) if end is None]
         if again:
@@ -158,7 +158,7 @@ class Replayer:
         return [self._once(next(alone)) if end is None else end for end in certain]
 
     def _forget_run(self) -> None:
-        """Forget the connections of the flow that was just run: a packet of it began each of them."""
+        """Forget the connections of the last flow, each of which was begun by one of its packets."""
         sent = {(p.src, p.dst, *_key(p), p.dport): p for p in self._sent if p.quoted is None}
         if not all(self.loader.forget_one(self.tap, packet) for packet in sent.values()):
             self.loader.forget_connections(self.tap)
@@ -169,7 +169,7 @@ class Replayer:
         self._part(any(port in self._used[proto] for proto, port in keys))
 
     def _part(self, meet: bool) -> None:
-        """Forget all connections if another could ``meet`` one, and empty the lists of addresses."""
+        """Forget all connections if the next flow could ``meet`` one, and empty the lists of addresses."""
         if self._listed:
             self.loader.forget_lists()
             self._listed = False
@@ -180,7 +180,7 @@ class Replayer:
             self._crowded = False
 
     def _flow(self, conversation: Conversation) -> tuple[tuple[Outcome, ...], list[str]]:
-        """Run a flow, and return the outcome of each packet, and notes about them."""
+        """Run a flow and return the outcomes of its packets, with notes."""
         outcomes: list[Outcome] = []
         notes: list[str] = []
         crowding: list[Packet] = []
@@ -209,8 +209,8 @@ class Replayer:
         return tuple(outcomes), notes
 
     def _remember(self, packet: Packet) -> None:
-        # A later connection meets this one if its source port stands at either end of either
-        # direction: both ports of the packet as sent and as it arrived.
+        # A later connection meets this one if its source port is any port of this packet,
+        # as sent or as it arrived.
         proto, port = _key(packet)
         used = self._used[proto]
         used.add(port)
@@ -236,21 +236,21 @@ class Replayer:
         wanted = identity(sent)
         arrived = _arrivals(seen, wanted)
         if not arrived or emission.entry is None:
-            # What the node says to itself crosses the backlog, and so may an answer to it.
+            # A packet from the node to itself crosses the backlog, and so may an answer to it.
             seen += self._read(tap.settle(), notes)
             arrived = _arrivals(seen, wanted)
         if arrived:
             return self._arrived(emission, arrived[0], seen, notes)
         reject: str | None = None
-        # What crosses lo from the stack to the node never gets a checksum (CHECKSUM_PARTIAL), so
-        # that nothing can be said about an answer's that was delivered here.
+        # A packet of the stack on lo never gets a checksum (CHECKSUM_PARTIAL), so the checksum
+        # of an answer that was delivered here is not tested.
         for sighting in seen:
             kind = _answer(sent, wanted, sighting.packet)
             if kind is not None and reject is None:
                 reject = kind
                 if sighting.sighting.out is not None:
                     faults = _faults(sighting)
-                    if sent.bad_checksum:  # as asked for, and quoted so
+                    if sent.bad_checksum:  # sent with it on purpose, and quoted with it
                         faults = tuple(
                             f for f in faults if not _is_transport_checksum(f.removeprefix(_INNER))
                         )
@@ -267,8 +267,8 @@ class Replayer:
         sent, got, place = emission.packet, found.packet, found.sighting
         faults = _faults(found)
         if sent.bad_checksum or (emission.entry is None and sent.src == 0):
-            # That one was asked for; an address that changed leaves it as wrong as it was. So does the
-            # one that the stack fills in where a packet of the node has none (raw_send_hdrinc).
+            # It was sent wrong on purpose, and a changed address leaves it wrong, as does the source
+            # that the stack fills in for a packet of the node (raw_send_hdrinc).
             faults = tuple(f for f in faults if not _is_transport_checksum(f))
         notes.extend(faults)
         local = place.out is None
@@ -362,7 +362,7 @@ def _stack_answers(sent: Packet, got: Packet) -> bool:
             unwanted = (got.icmp_type, got.icmp_code) in _UNWANTED_6
         return unwanted and sent.quoted is None and identity(got.quoted) == identity(sent)
     if (sent.proto, sent.icmp_type, got.icmp_type) == _TIMESTAMPS:
-        return (got.src, got.dst) == (sent.dst, sent.src)  # what no sysctl turns off
+        return (got.src, got.dst) == (sent.dst, sent.src)  # no sysctl turns these off
     return sent.proto == Protocol.TCP and _resets(sent, got)
 
 

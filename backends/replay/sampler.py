@@ -1,7 +1,7 @@
-"""Counts where new connections to a destination go: one first packet, from one source port after another.
+"""Counts of where new connections to a destination go: a first packet from many source ports.
 
-Only the destination of what leaves is looked at, and it is read in bursts, which makes this many times as
-fast as replaying flows; what else a packet should be is the replayer's business.
+Only the destinations of packets that leave are read, in bursts, which makes this many times as fast as
+replaying flows. The replayer tests everything else about a packet.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from translate.ir import Family, Protocol
 __all__ = ["Destination", "sample"]
 
 Destination = tuple[int, int | None]
-"""Address and port that a packet left with."""
+"""Destination address and port of a packet that left."""
 
 _FIRST, _PORTS = 1024, 64512
 _BURST: Final = 512
 """The number of packets sent before those that left are read."""
 _BATCH: Final = 16384
-"""After so many connections they are forgotten, long before conntrack's table or an LRU map is full."""
+"""The number of connections after which all are forgotten, before conntrack's table or an LRU map is full."""
 
 assert _BURST < QUEUE
 assert _BATCH % _BURST == 0
@@ -37,11 +37,11 @@ assert _BATCH % _BURST == 0
 def sample(
     tap: TapNode, loader: Loader, packet: Packet, entry: str, times: int
 ) -> dict[Destination | None, int]:
-    """Send ``packet`` in at ``entry`` ``times`` times, each a new connection, and count where it leaves to.
+    """Send ``packet`` into ``entry`` as ``times`` new connections, and count their destinations.
 
-    None counts the packets that did not leave. For UDP and TCP; ``sport`` is replaced, and what labels
-    each packet: UDP's payload, the lower half of TCP's sequence number. Raises MachineError when one
-    packet leaves twice.
+    None counts the packets that did not leave. For UDP and TCP; ``sport`` and a label are replaced in each
+    packet: UDP's payload, or the lower half of TCP's sequence number. Raises MachineError if a packet leaves
+    twice.
     """
     template = _Template.of(packet)
     counts: Counter[bytes] = Counter()
@@ -55,7 +55,7 @@ def sample(
         waiting = {_label(port) for port in ports}
         for data in tap.left():
             if not template.is_of(data):
-                continue  # what the node says about one
+                continue  # an error of the node
             label = data[template.label]
             if label in waiting:
                 waiting.remove(label)
@@ -63,7 +63,7 @@ def sample(
             elif template.sport_of(label) in ports:
                 raise MachineError(f"{packet}: two packets left for one")
         missing += len(waiting)
-    tap.drain()  # the marks, which nobody has asked for
+    tap.drain()  # the marks, which are not needed
     found: dict[Destination | None, int] = {
         (int.from_bytes(at[:-2], "big"), int.from_bytes(at[-2:], "big")): n for at, n in counts.items()
     }
@@ -72,11 +72,11 @@ def sample(
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A packet as bytes, with the offsets that are written before it is sent and read when it has left."""
+    """A packet as bytes, with the offsets to write before it is sent and to read when it has left."""
 
     data: bytes
     kind: tuple[int, int]
-    """Bytes that no packet loses on its way: the protocol, and TCP's flags."""
+    """Bytes that do not change on the way: the protocol, and TCP's flags."""
     sport: slice
     label: slice
     address: slice
@@ -107,8 +107,8 @@ class _Template:
     def packets(self, ports: list[int]) -> Iterator[bytearray]:
         """Yield the packet from each source port; it is the same object every time.
 
-        A port and its label sum to the same for all ports, and so does the packet: one checksum is
-        right for all of them.
+        A port and its label have the same sum for all ports, and so has the packet: one checksum is correct
+        for all of them.
         """
         data, sport, label = bytearray(self.data), self.sport, self.label
         for port in ports:
@@ -117,7 +117,7 @@ class _Template:
             yield data
 
     def is_of(self, data: bytes) -> bool:
-        """Return whether a packet that left is one of these."""
+        """Return whether a packet that left was made from this template."""
         first, second = self.kind
         return data[first] == self.data[first] and data[second] == self.data[second]
 

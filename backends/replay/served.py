@@ -1,4 +1,4 @@
-"""The child's side of a :class:`~backends.replay.worker.Worker`: answers until the parent hangs up."""
+"""The child's side of a :class:`~backends.replay.worker.Worker`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Server = Callable[[Any], Any]
 
 
 def serve(channel: socket.socket, start: Callable[[], Server]) -> None:
-    """Enter a fresh network namespace, start there, and answer every message; return when the parent is gone.
+    """Enter a fresh network namespace, start there, and answer every message until the parent is gone.
 
     An answer is ``done`` with a value, ``error`` with an NfparityError, or ``bug`` with a traceback. The
-    first one is about the start itself.
+    first answer is about the start.
     """
     server: Server | None = None
     try:
@@ -40,7 +40,7 @@ def serve(channel: socket.socket, start: Callable[[], Server]) -> None:
                 answer = pack_message(("error", (MachineError, "the replay process has not enough memory")))
             except OSError as e:
                 answer = pack_message(("error", (MachineError, f"the kernel refuses: {e}")))
-            except Exception:  # a bug of ours: its traceback belongs into the parent's
+            except Exception:  # a bug in nfparity: its traceback becomes part of the parent's
                 answer = pack_message(("bug", traceback.format_exc()))
             channel.sendall(answer)
             if server is None:
@@ -55,7 +55,7 @@ def serve(channel: socket.socket, start: Callable[[], Server]) -> None:
 
 
 def _freeze(error: NfparityError) -> tuple[type[NfparityError], Any]:
-    # Exceptions pickle by their message, which is not what these are made from.
+    # Exceptions are pickled by their message, but these have other constructor arguments.
     match error:
         case ParseError():
             return type(error), error.diagnostics
@@ -66,5 +66,5 @@ def _freeze(error: NfparityError) -> tuple[type[NfparityError], Any]:
 
 
 def thaw(kind: type[NfparityError], value: Any) -> NfparityError:
-    """Return the error that ``error`` carries."""
+    """Return the exception from an ``error`` answer."""
     return kind(value)

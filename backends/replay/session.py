@@ -1,4 +1,4 @@
-"""A node with rules in it, seen from the harness's process: flows in, results out."""
+"""A loaded node, for the harness's process: flows in, results out."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ class KernelSession:
         return self._worker.pid
 
     def replay(self, flows: Iterable[Flow | Repeated]) -> Iterator[FlowResult]:
-        """Run the flows in order and yield one result each, a tenth of a second's worth at a time.
+        """Run the flows in order and yield one result each, in batches of about a tenth of a second.
 
-        Raises MachineError when the machine fails, UnsupportedError for a packet without wire form.
+        Raises MachineError if the machine fails, UnsupportedError for a packet that cannot be sent.
         """
         size = 1
         remaining = iter(flows)
@@ -123,7 +123,7 @@ class KernelSession:
                 size = min(_BATCH_LIMIT, size * 2)
 
     def sample(self, packet: Packet, entry: str, times: int) -> Mapping[Destination | None, int]:
-        """Return where ``times`` new connections that begin with ``packet`` went; see :func:`sample`."""
+        """Return the destinations of ``times`` connections that begin with ``packet``; see :func:`sample`."""
         found: dict[Destination | None, int] = self._worker.ask(_Sample(packet, entry, times))
         return found
 
@@ -132,18 +132,17 @@ class KernelSession:
         self._worker.ask(_Change(change))
 
     def counters(self) -> Mapping[RuleId, int]:
-        """Return how many packets each rule has matched since it was loaded, where counted."""
+        """Return the number of packets that each rule has matched since it was loaded, if counted."""
         found: dict[RuleId, int] = self._worker.ask(_Count())
         return found
 
 
 @contextmanager
 def open_session(node: Node, loader: Loader, *, limits: tuple[Note, ...] = ()) -> Iterator[KernelSession]:
-    """Build ``node`` in a private namespace, load rules with ``loader``, and give it for replays.
+    """Build ``node`` in a private namespace, load rules with ``loader``, and yield a session.
 
-    ``limits`` is what the session has to say of itself. When the context ends, in whatever way, the
-    namespace ends with all that was in it.
-    Raises what :class:`TapNode` and the loader raise.
+    ``limits`` are the notes of the session. The namespace and everything in it end with the context. Raises
+    the errors of :class:`TapNode` and of the loader.
     """
     with Worker(_Start(node, loader)) as worker:
         yield KernelSession(worker, loader.family, limits)

@@ -1,10 +1,10 @@
-"""A child process in a network namespace of its own, which does not outlive its parent.
+"""A child process in its own network namespace, which does not outlive its parent.
 
 The child is a fork of a small server (:mod:`backends.replay.forkserver`), not of the parent, whose threads
-may hold locks. The kernel kills it with the server, which ends with the parent, and everything that it makes
-lives in its namespace or on its file descriptors; so nothing is left behind, whichever way it ends.
+may hold locks. The kernel kills it with the server, which ends with the parent. Everything that it makes
+exists in its namespace or by its file descriptors, so nothing remains, however it ends.
 
-The two talk over a socket in turns, one pickled message each way. SIGINT is the parent's affair.
+The two exchange pickled messages over a socket in turns. Only the parent handles SIGINT.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GOODBYE_SECONDS: Final = 5.0
 class WorkerEndedError(MachineError):
     """The child has ended without a request: it was killed, or a library crashed it.
 
-    ``status`` is its exit status, below zero for a signal.
+    ``status`` is its exit status, negative for a signal.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -39,18 +39,18 @@ _LIVE: Final[WeakSet[Worker]] = WeakSet()
 
 
 def end_workers() -> None:
-    """Kill the children of all workers of this process; whoever waits for one gets a WorkerEndedError.
+    """Kill the children of all workers of this process; waiting callers get a WorkerEndedError.
 
-    For another thread than theirs, which has to go and cannot wait for a library to come back.
+    For another thread than theirs, which must end and cannot wait for a library call to return.
     """
     for worker in tuple(_LIVE):
         worker.end()
 
 
 class Worker:
-    """The parent's end. ``start`` creates the server; it receives the messages of :meth:`ask`.
+    """The parent's end. ``start`` creates the server, which receives the messages of :meth:`ask`.
 
-    Close it with :meth:`close`, or use it as a context.
+    Close it with :meth:`close`, or use it as a context manager.
     """
 
     def __init__(self, start: Callable[[], Server]) -> None:
@@ -86,7 +86,7 @@ class Worker:
     def ask(self, message: object) -> Any:
         """Send a message and return the answer.
 
-        Raises what the child raised if it is an NfparityError; WorkerEndedError if the child is gone.
+        Raises the NfparityError that the child raised, or WorkerEndedError if the child is gone.
         """
         packed = pack_message(message)
         try:
@@ -118,13 +118,13 @@ class Worker:
         self._process.kill()
 
     def close(self) -> None:
-        """Wait until the child has served its request, and reap it; kill it if it does not end."""
+        """Wait until the child has answered its request, and reap it; kill it if it does not end."""
         self._socket.close()
         if not self._process.wait(_GOODBYE_SECONDS):
             self.kill()
 
     def kill(self) -> None:
-        """End the child at once and reap it."""
+        """Kill the child and reap it."""
         self._socket.close()
         self._process.kill()
         self._process.wait()
